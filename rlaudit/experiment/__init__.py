@@ -1,0 +1,1 @@
+"""From a recipe to finished cells: factors, plan, run."""

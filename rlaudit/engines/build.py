@@ -1,0 +1,129 @@
+"""Builds one environment in an empty directory: interpreter, packages, repairs, health check."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import default_environment
+
+from rlaudit.engines import known_good
+from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.health import Interpreter, check, describe
+from rlaudit.engines.preload import preload_for
+from rlaudit.engines.release import choose_release
+from rlaudit.engines.resolve import Plan, Resolution, plans, resolve, torch_index_is_reachable, torch_pin
+from rlaudit.engines.uv import Uv, UvError
+from rlaudit.errors import NotFinished
+
+Report = Callable[[str], None]
+
+# What an installation takes on disk at most, in GB, tried with releases 0.8.5 to 0.32.0. With hard links into uv's
+# cache a second environment takes far less, which cannot be known beforehand.
+_GIGABYTES_WITH_GPU_TORCH = 9.0
+_GIGABYTES_WITH_CPU_TORCH = 3.5
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished environment and how it came about, for the state file."""
+
+    environment: Environment
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
+    """Build `spec` in `directory`, which must be empty. What is there afterwards counts only once it is recorded.
+
+    Raises UsageError for a release that does not exist, NotFinished for anything that could not be had.
+    """
+    try:
+        return _build(spec, directory, uv, report)
+    except UvError as error:
+        if error.failure.kind == "network":
+            raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
+        raise NotFinished(f"{spec.name} could not be built: {error.failure.line}") from None
+
+
+def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
+    if spec.package == "vllm":
+        release = choose_release(spec, uv.sources)
+        minor, requirements, as_of = release.python, [release.requirement], release.as_of
+    else:
+        import platform
+
+        minor = platform.python_version().rpartition(".")[0]
+        requirements = [f"transformers=={spec.version}", *known_good.TRAINER_REQUIREMENTS]
+        as_of = known_good.TRAINER_AS_OF
+    report(f"{spec.name}: resolving for Python {minor}" + (f" as of {as_of}" if as_of else ""))
+    prefix = directory / "venv"
+    uv.run("venv", "--quiet", "--no-project", "--python", minor, prefix)
+    python = prefix / "bin" / "python"
+
+    pin = None
+    if spec.package == "vllm" and spec.build == "cpu":
+        # Its own metadata says which torch it pins; installed files are the surest place to read it.
+        uv.pip("install", python, "--no-deps", *requirements)
+        pin = _torch_pin(describe(python), spec.distribution, minor)
+    caps = known_good.caps(spec.version) if spec.package == "vllm" else ()
+    reachable = spec.build == "cpu" and torch_index_is_reachable()
+    ways = plans(spec, pin, as_of, caps, reachable)
+    resolution = resolve(uv, python, requirements, ways, directory)
+    dated = "--exclude-newer" in resolution.plan.arguments
+
+    _check_disk(spec, resolution, directory)
+    report(f"{spec.name}: installing {len(resolution.lock)} packages")
+    lock = directory / "lock.txt"
+    lock.write_text("".join(f"{line}\n" for line in resolution.lock), encoding="utf-8")
+    backend = _torch_backend(resolution.plan)
+    uv.pip("install", python, "--no-deps", *backend, "--requirement", lock)
+
+    report(f"{spec.name}: checking that it imports")
+    notes = [resolution.plan.note] if resolution.plan.note else []
+    if as_of and not dated:
+        notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}")
+    notes += check(spec, python, inside=directory)
+    environment = environment_at(spec, directory, python, tuple(notes), tuple(uv.pip("freeze", python).split("\n")))
+    record = {
+        "as_of": as_of if dated else None,
+        "overrides": list(resolution.plan.overrides),
+        "constraints": list(resolution.plan.constraints),
+        "uv": uv.version(),
+    }
+    return Built(environment, record)
+
+
+def environment_at(
+    spec: EnvironmentSpec, directory: Path, python: Path, notes: tuple[str, ...] = (), lock: tuple[str, ...] = ()
+) -> Environment:
+    """Describe the interpreter `python`, with the variables a cell needs there; `directory` takes a stand-in library."""
+    interpreter = describe(python)
+    variables: dict[str, str] = {}
+    if spec.package == "vllm" and spec.build == "cpu":
+        preload = preload_for(interpreter.site_packages, interpreter.prefix, directory / "preload")
+        variables, notes = preload.variables, (*notes, *preload.notes)
+    locked = tuple(line.strip() for line in lock if line.strip())
+    return Environment(spec, directory, python, variables, locked, notes, interpreter.versions)
+
+
+def _torch_pin(interpreter: Interpreter, distribution: str, minor: str) -> str | None:
+    folder = next(interpreter.site_packages.glob(f"{distribution.replace('-', '_')}-*.dist-info"))
+    environment = {key: str(value) for key, value in default_environment().items()}
+    environment.update(python_version=minor, python_full_version=interpreter.versions["python"])
+    return torch_pin((folder / "METADATA").read_text(encoding="utf-8"), environment)
+
+
+def _torch_backend(plan: Plan) -> tuple[str, ...]:
+    return plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
+
+
+def _check_disk(spec: EnvironmentSpec, resolution: Resolution, directory: Path) -> None:
+    small = any(line.startswith("torch==") and "+cpu" in line for line in resolution.lock)
+    needed = _GIGABYTES_WITH_CPU_TORCH if small else _GIGABYTES_WITH_GPU_TORCH
+    free = shutil.disk_usage(directory).free / 1e9
+    if free < needed:
+        raise NotFinished(
+            f"{spec.name} takes up to {needed:.1f} GB and {directory.parent} has {free:.1f} GB free",
+            "Free some space, or point XDG_CACHE_HOME at a larger disk (uv's cache too: UV_CACHE_DIR).",
+        )

@@ -1,0 +1,167 @@
+"""What a metric is: additive columns summed per prompt, and a value combined from the sums.
+
+Two things follow from additivity. A bootstrap over prompts is one matrix product, (B, P) @ (P, J), however
+many tokens there are; and a file of any size is read in chunks whose sums are added, so memory does not
+grow with it.
+
+Every metric is computed before any truncation, clamping or masking of the ratio: what a correction leaves
+over says nothing about the engines (NeMo-RL PR 3900: 4.536 raw, 2.14 after it).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
+
+# exp() of a log ratio beyond this is taken as exp of this, so that its square still fits into a float64.
+# Measurements say how many were. A ratio of e^300 is a broken logprob, not a quantity.
+LOG_RATIO_CAP = 300.0
+
+
+@dataclass(frozen=True)
+class ObjectiveSettings:
+    """The clip bounds of the user's objective: ratio in [1 - low, 1 + high].
+
+    PPO's defaults are those of the paper; GSPO's are the 0.02 of PipelineRL's published runs (the GSPO
+    paper has 3e-4 and 4e-4). A clip fraction is meaningless without them, so they are printed with it.
+    """
+
+    ppo_epsilon_low: float = 0.2
+    ppo_epsilon_high: float = 0.2
+    gspo_epsilon_low: float = 0.02
+    gspo_epsilon_high: float = 0.02
+
+    def __post_init__(self) -> None:
+        for name, epsilon in asdict(self).items():
+            if not epsilon > 0 or (name.endswith("low") and epsilon > 1):
+                raise ValueError(
+                    f"{name} must be above 0{', at most 1' * name.endswith('low')}: found {epsilon}"
+                )
+
+
+@dataclass(frozen=True)
+class Bins:
+    """One counted bin per token: `bin_T` (T,) in 0..count-1, standing for `count` columns of zeros and
+    ones."""
+
+    bin_T: Integers  # noqa: N815 - the suffix is its shape
+    count: int
+
+
+Columns = Callable[[LogprobPairs, ObjectiveSettings], "Floats | Bins"]
+Combine = Callable[[Floats], Floats]
+
+
+class Level(StrEnum):
+    """What one row of a metric's columns is."""
+
+    TOKEN = "token"
+    SEQUENCE = "sequence"
+
+
+class IntervalMethod(StrEnum):
+    """How the bootstrap turns replicates into an interval; `bootstrap.py` has the measured coverage of
+    each."""
+
+    STUDENTISED = "studentised"
+    BCA = "bca"
+    PERCENTILE = "percentile"
+    NONE = "none"
+
+
+def always_available(pairs: LogprobPairs) -> str | None:
+    """No reason why the metric could not be computed."""
+    return None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure of merit with everything a reader needs to compare it with a dashboard.
+
+    name: how it is asked for. title: how it is printed. unit: "nats", "ratio", "share of tokens", ...
+    formula: with `{ppo_epsilon_low}`-like fields of `ObjectiveSettings`; d is the log ratio, trainer -
+    rollout.
+    reads: what the figure tells, and what it does not.
+    columns: (pairs, settings) -> (T, J) or (S, J) additive columns, or `Bins`.
+    combine: sums (..., J) -> value (...); NaN where the sums do not define one.
+    aliases: framework -> the exact name of the curve in its dashboard; alias_notes: framework -> where it
+    differs.
+    """
+
+    name: str
+    title: str
+    formula: str
+    unit: str
+    reads: str
+    columns: Columns
+    combine: Combine
+    level: Level = Level.TOKEN
+    interval: IntervalMethod = IntervalMethod.STUDENTISED
+    is_share: bool = False
+    exponentiates: bool = False
+    clipping: str = "before any truncation or clipping"
+    unavailable: Callable[[LogprobPairs], str | None] = always_available
+    aliases: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    alias_notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def formula_at(self, settings: ObjectiveSettings) -> str:
+        """The formula with the numbers of `settings` in it."""
+        return self.formula.format(**asdict(settings))
+
+    def prompt_sums(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
+        """(P, J) sums of the columns over each prompt."""
+        columns = self.columns(pairs, settings)
+        prompts = pairs.prompt_count
+        if isinstance(columns, Bins):
+            flat = np.bincount(
+                pairs.prompt_T * columns.count + columns.bin_T, minlength=prompts * columns.count
+            )
+            return flat.reshape(prompts, columns.count).astype(np.float64)
+        rows = pairs.prompt_T if self.level is Level.TOKEN else pairs.prompt_S
+        if len(columns) != rows.size:
+            raise ValueError(
+                f"{self.name}: {len(columns)} rows of columns for {rows.size} {self.level.value}s"
+            )
+        return np.stack([np.bincount(rows, column, minlength=prompts) for column in columns.T], axis=1)
+
+    def value(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> float:
+        """The metric over all of `pairs`, without an interval."""
+        return float(self.combine(self.prompt_sums(pairs, settings).sum(axis=0)))
+
+
+def importance_ratio(log_ratio: Floats) -> Floats:
+    """exp(log_ratio), of at most LOG_RATIO_CAP so that nothing overflows."""
+    return np.exp(np.minimum(log_ratio, LOG_RATIO_CAP))
+
+
+def importance_ratio_minus_one(log_ratio: Floats) -> Floats:
+    """exp(log_ratio) - 1 without the cancellation of writing it so."""
+    return np.expm1(np.minimum(log_ratio, LOG_RATIO_CAP))
+
+
+def counted(values: Floats | NDArray[np.bool_]) -> Floats:
+    """Columns of a mean: the values (N,) and a one for each -> (N, 2)."""
+    return np.stack([values.astype(np.float64), np.ones(values.size)], axis=1)
+
+
+def mean(sums: Floats) -> Floats:
+    """(..., 2) sums of `counted` -> their mean: pooled over tokens, because a mean of sequence means is
+    biased where the length depends on the content."""
+    return divided(sums[..., 0], sums[..., 1])
+
+
+def effective_share(sums: Floats) -> Floats:
+    """(..., 3) sums of weight, squared weight, one -> effective sample size as a share: (Σw)² / (N Σw²)."""
+    return divided(np.square(sums[..., 0]), sums[..., 1] * sums[..., 2])
+
+
+def divided(numerator: Floats, denominator: Floats) -> Floats:
+    """numerator / denominator, NaN where the denominator is 0."""
+    quotient: Floats = np.full(np.shape(numerator), np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+    return quotient

@@ -1,0 +1,37 @@
+"""token_mult_prob_error: the mean of exp|log ratio|, as NeMo-RL logs and gates it.
+
+Covered: comparison with NeMo-RL's thresholds (1.05 for bf16). Small differences give 1 + mean |log ratio|.
+Not covered: a robust size: one token with |log ratio| = 10 contributes 22026. Read the mean |log ratio|
+instead.
+Source: NeMo-RL, loss_functions.py and docs/guides/grpo.md.
+"""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, importance_ratio_minus_one, mean
+from rlaudit.mismatch.pairs import Floats, LogprobPairs
+
+
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
+    """(T, 2): exp|log ratio| - 1, one; the 1 is added after the mean so that tiny differences survive."""
+    return counted(importance_ratio_minus_one(np.abs(pairs.log_ratio_T)))
+
+
+def combine(sums: Floats) -> Floats:
+    """(..., 2) -> 1 + mean."""
+    return 1.0 + mean(sums)
+
+
+METRIC = Metric(
+    name="token_mult_prob_error",
+    title="multiplicative probability error",
+    formula="mean exp|d|",
+    unit="ratio",
+    reads="1 is a perfect match; NeMo-RL gates bf16 runs at 1.05.",
+    columns=columns,
+    combine=combine,
+    exponentiates=True,
+    aliases=MappingProxyType({"NeMo-RL": "train/token_mult_prob_error"}),
+)

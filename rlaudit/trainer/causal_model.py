@@ -1,0 +1,158 @@
+"""A causal language model split at its head: hidden states for whole sequences, logits where they are wanted.
+
+Part of the scoring script: it runs inside the trainer's interpreter (torch, transformers 4.51 to 5.x, Python
+3.9 syntax).
+
+The head may run in another precision than the body, as trainers with an fp32 head do. What the model itself
+does between head and logits (soft caps, scales) is repeated here for the configurations that name it, and
+checked on the first sequence against the model's own logits: a model that does more than that is refused,
+not scored wrongly.
+"""
+
+import inspect
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+# A cast copy of the head up to this size is kept; a larger one is cast slice by slice for every chunk.
+KEPT_HEAD_BYTES = 1 << 30
+SLICE_ROWS = 16384
+# Relative to the largest logit: summation order differs between one large and many small matrix products.
+AGREEMENT = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}
+
+
+class CausalModel:
+    """A loaded model, its body and its head."""
+
+    def __init__(self, model, head_dtype):
+        self.model = model
+        self.body = find_body(model)
+        self.head = model.get_output_embeddings()
+        if self.head is None or getattr(self.head, "weight", None) is None:
+            raise ValueError(f"{type(model).__name__} has no output embedding that could be applied")
+        self.device = self.head.weight.device
+        self.vocabulary = self.head.weight.shape[0]
+        self.body_dtype = self.head.weight.dtype
+        self.head_dtype = head_dtype
+        self.takes_positions = "position_ids" in inspect.signature(self.body.forward).parameters
+        config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+        self.soft_cap = getattr(config, "final_logit_softcapping", None)  # Gemma 2 and 3
+        self.divisor = getattr(config, "logits_scaling", None)  # Granite
+        self.factor = getattr(config, "logit_scale", None)  # Cohere
+        self._cast = None
+        size = self.head.weight.numel() * head_dtype.itemsize
+        if head_dtype != self.body_dtype and size <= KEPT_HEAD_BYTES:
+            self._cast = self.head.weight.detach().to(head_dtype)
+
+    def hidden(self, token_ids, lengths):
+        """Final hidden states (B, L, H) of right-padded token_ids (B, L) with lengths (B,) real tokens."""
+        places = torch.arange(token_ids.shape[1], device=self.device)
+        arguments = {"input_ids": token_ids, "use_cache": False}
+        if int(lengths.min()) < token_ids.shape[1]:
+            arguments["attention_mask"] = (places[None, :] < lengths[:, None]).to(torch.int64)
+        if self.takes_positions:
+            arguments["position_ids"] = places[None, :].expand_as(token_ids)
+        return self.body(**arguments).last_hidden_state
+
+    def logits(self, hidden, out=None):
+        """Raw logits (N, V) in float32 of hidden states (N, H), computed in the head's precision."""
+        return self._finish(self._project(hidden.to(self.head_dtype), self.head_dtype, out), out)
+
+    def _project(self, hidden, dtype, out):
+        bias = self.head.bias if getattr(self.head, "bias", None) is not None else None
+        weight = self.head.weight if dtype == self.body_dtype else self._cast
+        direct = out if out is not None and out.dtype == dtype else None
+        if weight is not None:
+            logits = torch.matmul(hidden, weight.t(), out=direct)
+        else:
+            logits = direct
+            if logits is None:
+                logits = torch.empty((len(hidden), self.vocabulary), dtype=dtype, device=self.device)
+            for start in range(0, self.vocabulary, SLICE_ROWS):
+                part = self.head.weight[start : start + SLICE_ROWS].to(dtype)
+                logits[:, start : start + SLICE_ROWS] = hidden @ part.t()
+        return logits if bias is None else logits.add_(bias.to(dtype))
+
+    def _finish(self, logits, out):
+        """Repeat what the model does to its logits, in the head's precision, then go to float32."""
+        if self.divisor:
+            logits.div_(self.divisor)
+        if self.factor:
+            logits.mul_(self.factor)
+        if self.soft_cap:
+            logits.div_(self.soft_cap).tanh_().mul_(self.soft_cap)
+        if logits.dtype == torch.float32:
+            return logits
+        return logits.float() if out is None else out.copy_(logits)
+
+    def check_head(self, token_ids):
+        """Compare our logits of a few tokens with the model's own; raises ValueError where they differ.
+
+        token_ids (1, L), short: the model gives the whole vocabulary at every position.
+        """
+        theirs = self.model(input_ids=token_ids, use_cache=False).logits[0].float()
+        hidden = self.hidden(token_ids, torch.tensor([token_ids.shape[1]]))[0]
+        ours = self._finish(self._project(hidden, self.body_dtype, None), None)
+        if ours.shape != theirs.shape:
+            raise ValueError(f"the model gives logits of shape {theirs.shape}, its head {ours.shape}")
+        apart = float((ours - theirs).abs().max())
+        allowed = AGREEMENT[self.body_dtype] * max(1.0, float(theirs.abs().max()))
+        if not apart <= allowed:
+            raise ValueError(
+                f"{type(self.model).__name__} does more to its logits than rlaudit repeats: its own and "
+                f"head(hidden state) differ by {apart:.3g} (allowed {allowed:.3g}); its configuration names "
+                f"soft cap {self.soft_cap}, divisor {self.divisor}, factor {self.factor}"
+            )
+        return apart
+
+    def resolved(self):
+        """What was really loaded, for the record."""
+        embedding = self.model.get_input_embeddings()
+        return {
+            "dtype": str(self.body_dtype).replace("torch.", ""),
+            "head_dtype": str(self.head_dtype).replace("torch.", ""),
+            "attention": getattr(self.model.config, "_attn_implementation", None),
+            "model_class": type(self.model).__name__,
+            "parameters": sum(weight.numel() for weight in self.model.parameters()),
+            "tied_head": embedding is not None and embedding.weight is self.head.weight,
+            "vocabulary": self.vocabulary,
+            "device": str(self.device),
+            "allow_tf32": bool(torch.backends.cuda.matmul.allow_tf32),
+        }
+
+
+def find_body(model):
+    """The module below the head, which gives hidden states; raises ValueError when there is none."""
+    body = model.base_model
+    if body is model:
+        body = getattr(model, "model", model)
+    if body is model:
+        raise ValueError(f"{type(model).__name__} does not separate its body from its head")
+    return body
+
+
+def load(job, unsupported):
+    """Load the job's model; raises `unsupported`, in the library's words, for an attention it refuses."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    dtype = DTYPES[job["dtype"]]
+    where = {"revision": job.get("revision"), "trust_remote_code": bool(job.get("trust_remote_code"))}
+    config = AutoConfig.from_pretrained(job["model"], **where)
+    # transformers renamed the argument (4.56), and its configuration's field with it.
+    dtype_name = "dtype" if "dtype" in dir(config) else "torch_dtype"
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            job["model"],
+            config=config,
+            use_safetensors=True,
+            attn_implementation=job.get("attention") or "sdpa",
+            **{dtype_name: dtype},
+            **where,
+        )
+    except (ImportError, ValueError) as refusal:
+        if "attention" in str(refusal).lower() or "attn" in str(refusal).lower():
+            raise unsupported(str(refusal)) from refusal
+        raise
+    model = model.to(device=job.get("device") or "cpu", dtype=dtype).eval()
+    return CausalModel(model, DTYPES[job.get("head_dtype") or job["dtype"]])

@@ -1,0 +1,195 @@
+"""Starts one cell in its own interpreter and waits for it, whatever becomes of either.
+
+The cell runs under a guardian (guardian.py) that ends everything below it when the lease is dropped: on a timeout, on
+Ctrl-C, and when rlaudit itself is killed. Nothing is read from a pipe: what the cell prints goes to its log, what it has
+to say to its events file.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.log import read_log, root_cause, says_out_of_memory
+
+GUARDIAN = Path(__file__).with_name("guardian.py")
+WORKER = Path(__file__).with_name("worker.py")
+POLL_SECONDS = 0.05
+# What the parent's shell may carry and a controlled arm must not: the recipe declares these or they are absent.
+STRAY_PREFIXES = ("VLLM_", "PYTHON", "NCCL_", "TORCHINDUCTOR_", "TORCH_LOGS")
+STRAY_NAMES = ("LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell has no result: the boundary where it stopped and the root cause in the engine's own words."""
+
+    boundary: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended. `status` is ok, failed or unsupported; `usage` holds seconds and peak memory in MiB."""
+
+    status: str
+    result: Mapping[str, Any]
+    failure: Failure | None
+    usage: Mapping[str, Any]
+
+
+def cell_environment(declared: Mapping[str, str]) -> dict[str, str]:
+    """The parent's environment without stray engine variables, plus the declared ones."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(STRAY_PREFIXES) and name not in STRAY_NAMES
+    }
+    quiet = {"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+    return kept | quiet | dict(declared)
+
+
+def launch(
+    cell: Path,
+    python: Path,
+    variables: Mapping[str, str],
+    timeout_seconds: float,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> Outcome:
+    """Run the job in `cell` with `python`; always returns, except on KeyboardInterrupt, which is re-raised when the
+    cell's processes are gone."""
+    log = cell / "log.txt"
+    command = [str(python), "-s", str(WORKER), str(cell)]
+    events = _EventTail(cell / "events.jsonl", on_event)
+    timed_out = False
+    with log.open("ab") as log_file, _lease() as (lease, drop):
+        guardian = subprocess.Popen(
+            [sys.executable, "-I", str(GUARDIAN), str(lease), str(cell / "usage.json"), *command],
+            env=cell_environment(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=log_file,
+            stderr=subprocess.STDOUT,
+            pass_fds=(lease,),
+            start_new_session=True,
+        )
+        os.close(lease)
+        deadline = time.monotonic() + timeout_seconds
+        try:
+            while guardian.poll() is None:
+                events.read()
+                if time.monotonic() > deadline and not timed_out:
+                    timed_out = True
+                    drop()
+                time.sleep(POLL_SECONDS)
+        finally:
+            drop()
+            _wait_undisturbed(guardian)
+        events.read()
+    return judge(cell, events.phase, timeout_seconds if timed_out else None)
+
+
+def judge(cell: Path, phase: str, timed_out_after: float | None) -> Outcome:
+    """What the files of an ended cell say: its result, or the boundary and root cause of its failure."""
+    usage = _read_json(cell / "usage.json")
+    result = _read_json(cell / "result.json")
+    if result.get("status") == "ok":
+        return Outcome("ok", result, None, usage)
+    lines = read_log(cell / "log.txt")
+    told = result.get("error") or {}
+    if result.get("status") == "unsupported":
+        return Outcome("unsupported", result, Failure("unsupported", told["message"]), usage)
+    if timed_out_after is not None:
+        return Outcome(
+            "failed", result, Failure("timeout", f"no result after {timed_out_after:.0f} s, in phase {phase}"), usage
+        )
+    raised = f"{told['type']}: {told['message']}" if told else None
+    cause = root_cause(lines) or raised
+    if told and raised and cause and "See root cause above" not in raised and "EngineDead" not in raised:
+        cause = raised
+    if cause and says_out_of_memory(cause):
+        return Outcome("failed", result, Failure("out-of-memory", _one_line(cause)), usage)
+    if not result:
+        return Outcome("failed", result, Failure("died", _death(usage, cause)), usage)
+    return Outcome("failed", result, Failure(told.get("boundary", phase), _one_line(cause or "no message")), usage)
+
+
+def _death(usage: Mapping[str, Any], cause: str | None) -> str:
+    code = usage.get("exit_code")
+    if isinstance(code, int) and code < 0:
+        name = signal.Signals(-code).name
+        reason = f"the worker was ended by {name}"
+        if name == "SIGKILL":
+            reason += " (by hand, or by the kernel for want of memory)"
+    else:
+        reason = f"the worker ended with code {code} and no result"
+    return reason if cause is None else f"{reason}; last error: {_one_line(cause)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:600]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document
+
+
+@contextmanager
+def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
+    """A pipe whose reading end goes to the guardian; dropping our end, or dying, ends the lease."""
+    reading, writing = os.pipe()
+    held = [writing]
+
+    def drop() -> None:
+        if held:
+            os.close(held.pop())
+
+    try:
+        yield reading, drop
+    finally:
+        drop()
+
+
+def _wait_undisturbed(guardian: "subprocess.Popen[bytes]") -> None:
+    """A second Ctrl-C must not leave the first one's processes behind."""
+    while True:
+        try:
+            guardian.wait()
+        except KeyboardInterrupt:
+            continue
+        return
+
+
+class _EventTail:
+    """Reads whole lines of the events file as they appear."""
+
+    def __init__(self, path: Path, on_event: Callable[[Event], None]) -> None:
+        self._path = path
+        self._on_event = on_event
+        self._offset = 0
+        self.phase = "launch"
+
+    def read(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as events:
+            events.seek(self._offset)
+            for line in events:
+                if not line.endswith(b"\n"):
+                    break
+                self._offset += len(line)
+                event: Event = json.loads(line)
+                if event["event"] == "phase":
+                    self.phase = event["name"]
+                self._on_event(event)

@@ -1,0 +1,199 @@
+"""Generates rollouts with vLLM and reports what the engine resolved. A worker script: see worker.py.
+
+job
+  model, revision, trust_remote_code
+  engine_args           passed to `LLM(...)` as they are; one that does not exist is the engine's error to report
+  optional_engine_args  passed where the release knows them
+  requires              [{"factor", "engine_args": [...], "modules": [...]}]: what a factor needs of this release. A release
+                        without the arguments, or without any of the modules, cannot take part in that factor.
+  fp32_head             compute logits in float32: natively where the release can, else by our worker extension
+  sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
+  prompt_token_ids      one list per prompt
+  requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other
+  concurrency           "batch": a round is one call;  "alone": one request at a time
+
+samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
+result                  resolved, generated_tokens, generate_seconds, fp32_head
+
+Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by parsing a version.
+"""
+
+import dataclasses
+import time
+
+EXTENSION = "rlaudit_fp32_head.Fp32Head"
+
+
+def run(job, channel):
+    """Load the engine, generate every round, and describe both."""
+    channel.phase("launch")
+    from vllm import LLM, SamplingParams
+    from vllm.engine.arg_utils import EngineArgs
+
+    check_requirements(job, EngineArgs, channel)
+    engine_args = {
+        name: value for name, value in job["optional_engine_args"].items() if name in known_arguments(EngineArgs)
+    }
+    engine_args.update(job["engine_args"])
+    head = plan_fp32_head(job, engine_args)
+    if job.get("trust_remote_code"):
+        engine_args["trust_remote_code"] = True
+    if job.get("revision"):
+        engine_args["revision"] = job["revision"]
+
+    channel.phase("load")
+    llm = LLM(model=job["model"], **engine_args)
+    if head == "extension":
+        refusals = [reason for reason in llm.collective_rpc("rlaudit_install_fp32_head") if reason]
+        if refusals:
+            raise channel.Unsupported("fp32 head: " + refusals[0])
+    resolved = resolve(llm)
+    channel.emit("loaded", resolved=resolved)
+
+    channel.phase("generate")
+    started = time.time()
+    rows = generate(job, llm, SamplingParams, channel)
+    seconds = time.time() - started
+    channel.write_lines("samples.jsonl", rows)
+    calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
+    return {
+        "resolved": resolved,
+        "generated_tokens": sum(len(row["token_ids"]) for row in rows),
+        "generate_seconds": seconds,
+        "fp32_head": {"by": head, "calls": calls} if head else None,
+    }
+
+
+def check_requirements(job, engine_args_class, channel):
+    """Refuse, in one sentence, a factor that this release does not have."""
+    from importlib.util import find_spec
+
+    known = known_arguments(engine_args_class)
+    for need in job.get("requires", []):
+        missing = [name for name in need.get("engine_args", []) if name not in known]
+        if missing:
+            raise channel.Unsupported(
+                "%s: this vLLM has no engine argument %s" % (need["factor"], ", ".join(missing))
+            )
+        modules = need.get("modules", [])
+        if modules and not any(_exists(find_spec, module) for module in modules):
+            raise channel.Unsupported("%s: this vLLM has none of %s" % (need["factor"], ", ".join(modules)))
+
+
+def known_arguments(engine_args_class):
+    """Names of the engine arguments of this release."""
+    return {field.name for field in dataclasses.fields(engine_args_class)}
+
+
+def _exists(find_spec, module):
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def plan_fp32_head(job, engine_args):
+    """'native', 'extension' or None. Native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM #48390);
+    the `head_dtype` override exists before that too, but generation ignores it."""
+    if not job.get("fp32_head"):
+        return None
+    from vllm.model_executor.layers.logits_processor import LogitsProcessor
+
+    if hasattr(LogitsProcessor, "_apply_head"):
+        engine_args["hf_overrides"] = {**engine_args.get("hf_overrides", {}), "head_dtype": "float32"}
+        return "native"
+    engine_args["worker_extension_cls"] = EXTENSION
+    return "extension"
+
+
+def generate(job, llm, sampling_params_class, channel):
+    """One row per request, in the order of the requests."""
+    rows = []
+    rounds = sorted({request["round"] for request in job["requests"]})
+    for round_index in rounds:
+        requests = [request for request in job["requests"] if request["round"] == round_index]
+        batches = [[request] for request in requests] if job["concurrency"] == "alone" else [requests]
+        for batch in batches:
+            outputs = llm.generate(
+                [{"prompt_token_ids": job["prompt_token_ids"][request["prompt"]]} for request in batch],
+                [
+                    sampling_params_class(
+                        logprobs=job["top_logprobs"], seed=request["seed"], detokenize=False, **job["sampling"]
+                    )
+                    for request in batch
+                ],
+                use_tqdm=False,
+            )
+            rows.extend(row(request, output, job["top_logprobs"]) for request, output in zip(batch, outputs))
+            channel.emit("progress", done=len(rows), total=len(job["requests"]))
+    return rows
+
+
+def row(request, output, top_logprobs):
+    """What the engine returned for one request. A logprob of -inf or NaN is written as such: judging is not done here."""
+    completion = output.outputs[0]
+    ids = list(completion.token_ids)
+    top_ids, top_values = [], []
+    for step in completion.logprobs:
+        best = sorted(step.items(), key=lambda item: -item[1].logprob)[:top_logprobs]
+        top_ids.append([token for token, _ in best])
+        top_values.append([entry.logprob for _, entry in best])
+    return {
+        "prompt": request["prompt"],
+        "sample": request["sample"],
+        "round": request["round"],
+        "token_ids": ids,
+        "logprobs": [step[token].logprob for token, step in zip(ids, completion.logprobs)],
+        "top_ids": top_ids,
+        "top_logprobs": top_values,
+        "cached_tokens": output.num_cached_tokens,
+        "finish_reason": completion.finish_reason,
+    }
+
+
+def resolve(llm):
+    """What the loaded configuration objects say, not what was asked for or logged: 0.18.1 on CPU logs that asynchronous
+    scheduling is enabled before its platform turns it off."""
+    config = llm.llm_engine.vllm_config
+    model, cache, scheduler = config.model_config, config.cache_config, config.scheduler_config
+    compilation = getattr(config, "compilation_config", None)
+    attention = getattr(config, "attention_config", None)
+    found = {
+        "engine": "V1" if ".v1." in type(llm.llm_engine).__module__ else "V0",
+        "dtype": model.dtype,
+        "head_dtype": getattr(model, "head_dtype", None),
+        "logprobs_mode": getattr(model, "logprobs_mode", None),
+        "max_model_len": model.max_model_len,
+        "seed": model.seed,
+        "enforce_eager": model.enforce_eager,
+        "quantization": model.quantization,
+        "disable_cascade_attn": getattr(model, "disable_cascade_attn", None),
+        "generation_config": getattr(model, "generation_config", None),
+        "enable_prefix_caching": cache.enable_prefix_caching,
+        "block_size": cache.block_size,
+        "cache_dtype": cache.cache_dtype,
+        "async_scheduling": getattr(scheduler, "async_scheduling", None),
+        "enable_chunked_prefill": getattr(
+            scheduler, "enable_chunked_prefill", getattr(scheduler, "chunked_prefill_enabled", None)
+        ),
+        "max_num_batched_tokens": scheduler.max_num_batched_tokens,
+        "max_num_seqs": scheduler.max_num_seqs,
+        "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
+        "attention_backend": getattr(attention, "backend", None),
+        "cudagraph_mode": getattr(compilation, "cudagraph_mode", None),
+        "compilation_mode": getattr(compilation, "mode", getattr(compilation, "level", None)),
+        "device": config.device_config.device_type,
+        "default_sampling_params": model.get_diff_sampling_param(),
+    }
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def _plain(value):
+    """JSON's own types as they are, enumerations by name, everything else in the engine's words."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "name"):
+        return value.name
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value).replace("torch.", "")

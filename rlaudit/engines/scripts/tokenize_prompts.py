@@ -1,0 +1,35 @@
+"""Turns prompts into token ids once, so that every engine is given the same ones. A worker script: see worker.py.
+
+job     model, revision, trust_remote_code, prompts: texts, lists of chat messages, or {"prompt_token_ids"}
+result  prompt_token_ids, vocabulary_size
+
+Runs in the trainer's environment. Chat messages go through the model's own template, texts as they are.
+"""
+
+
+def run(job, channel):
+    """One list of token ids per prompt."""
+    channel.phase("load")
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(
+        job["model"], revision=job.get("revision"), trust_remote_code=bool(job.get("trust_remote_code"))
+    )
+    channel.phase("tokenize")
+    return {
+        "prompt_token_ids": [token_ids(tokenizer, prompt, channel) for prompt in job["prompts"]],
+        "vocabulary_size": len(tokenizer),
+    }
+
+
+def token_ids(tokenizer, prompt, channel):
+    """The ids of one prompt."""
+    if isinstance(prompt, dict):
+        return prompt["prompt_token_ids"]
+    if isinstance(prompt, str):
+        return [int(token) for token in tokenizer(prompt)["input_ids"]]
+    if not tokenizer.chat_template:
+        raise channel.Unsupported("the model has no chat template, and the prompts are chat messages")
+    rendered = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False)
+    # The template writes its own special tokens; the tokenizer must not add them again.
+    return [int(token) for token in tokenizer(rendered, add_special_tokens=False)["input_ids"]]

@@ -1,0 +1,70 @@
+"""A cell: one job for one interpreter, in a directory named after everything that can change its result.
+
+Resuming is by cell and never finer: half a batch is another batch composition. A cell that is done, or that the engine
+refused, is not run again; one that failed is, from scratch.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.launch import WORKER, Event, Outcome, judge, launch
+
+KEY_LENGTH = 16
+SETTLED = ("ok", "unsupported")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What to run. `identity` holds what the job does not say but the result depends on: environment lock, model weights,
+    accelerator and driver."""
+
+    job: Mapping[str, Any]
+    python: Path
+    variables: Mapping[str, str]
+    timeout_seconds: float
+    identity: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """A hash of the job, the sources that run it, and its surroundings."""
+        script = Path(self.job["script"])
+        everything = {
+            "job": {**self.job, "script": script.name},
+            "variables": dict(self.variables),
+            "identity": self.identity,
+            "sources": [_digest(WORKER), *(_digest(source) for source in sorted(_sources_of(script)))],
+        }
+        return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
+
+
+def finished(folder: Path, cell: Cell) -> Outcome | None:
+    """The outcome of a cell that need not be run again, else None."""
+    directory = folder / cell.key
+    if not (directory / "result.json").exists():
+        return None
+    outcome = judge(directory, phase="", timed_out_after=None)
+    return outcome if outcome.status in SETTLED else None
+
+
+def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Outcome:
+    """Run the cell in `folder`/KEY, which is emptied first, and return how it ended."""
+    directory = folder / cell.key
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    (directory / "job.json").write_text(json.dumps(cell.job))
+    (directory / "identity.json").write_text(json.dumps(cell.identity, indent=1))
+    return launch(directory, cell.python, cell.variables, cell.timeout_seconds, on_event)
+
+
+def _sources_of(script: Path) -> list[Path]:
+    extension = WORKER.parent / "extension"
+    return [script, *extension.glob("*.py")] if script.name == "generate.py" else [script]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,28 @@
+"""Execution without torch.compile and without CUDA graphs. V0 on CPU is always eager.
+
+Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
+"""
+
+from rlaudit.experiment.factor import ArmTrace, Factor, Observation, resolved_switch
+from rlaudit.experiment.treatment import Treatment
+from rlaudit.layers import Layer
+
+
+def set_level(treatment: Treatment, level: str) -> Treatment:
+    """`on` runs eagerly, `off` compiles as the release does by default."""
+    return treatment.with_engine_args("enforce-eager", enforce_eager=level == "on")
+
+
+def observe(trace: ArmTrace) -> Observation:
+    """From the loaded model configuration."""
+    return resolved_switch("enforce_eager", trace)
+
+
+FACTOR = Factor(
+    name="enforce-eager",
+    layer=Layer.INFERENCE_PATH,
+    levels=("on", "off"),
+    set_level=set_level,
+    observe=observe,
+    setting="enforce_eager",
+)

@@ -1,0 +1,239 @@
+"""From a recipe to arms: what is run, and which arm each one is compared with.
+
+One-at-a-time from the candidate as it is *and* leave-one-out from the parity arm: a factor whose two effects disagree
+interacts with another. A/A repeats of both ends measure the noise floor. Order is random inside a block, so that drift of
+the machine does not look like a factor.
+"""
+
+import difflib
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from packaging.version import InvalidVersion, Version
+
+from rlaudit.discover import discover
+from rlaudit.errors import UsageError
+from rlaudit.experiment import factors as factor_files
+from rlaudit.experiment.factor import Factor
+from rlaudit.experiment.recipe import Block, ExtraArm, Point, Recipe, Sampling
+from rlaudit.experiment.treatment import TrainerSettings, Treatment
+
+OLDEST = Version("0.8.5")
+
+
+class Role(StrEnum):
+    """What an arm is for."""
+
+    REFERENCE = "reference"
+    CANDIDATE = "candidate"
+    CANDIDATE_AGAIN = "candidate again"
+    FIRST = "one at a time"
+    PARITY = "parity"
+    PARITY_AGAIN = "parity again"
+    LAST = "left out of parity"
+    EXTRA = "extra"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One treatment of one block. `against` names the arm it is contrasted with, within the block."""
+
+    block: str
+    name: str
+    role: Role
+    treatment: Treatment
+    against: str | None = None
+    factor: str | None = None
+    level: str | None = None
+    replicate: int = 0
+    model: str | None = None
+    timeout_minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """A block's settings and its arms, in the order in which they run."""
+
+    settings: Block
+    arms: tuple[Arm, ...]
+
+    @property
+    def name(self) -> str:
+        """The block's name."""
+        return self.settings.name
+
+    def with_role(self, role: Role) -> tuple[Arm, ...]:
+        """The arms that play `role`."""
+        return tuple(arm for arm in self.arms if arm.role is role)
+
+    @property
+    def parity_name(self) -> str | None:
+        """The arm in which all parity factors are set: one of its own, or the only factor's."""
+        for arm in self.with_role(Role.PARITY):
+            return arm.name
+        if len(self.settings.parity) == 1:
+            factor = self.settings.parity[0]
+            level = self.settings.factors[factor][0]
+            return next(arm.name for arm in self.arms if (arm.factor, arm.level) == (factor, level))
+        return None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All blocks of a recipe."""
+
+    recipe: Recipe
+    blocks: tuple[BlockPlan, ...]
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The vLLM releases the plan needs, oldest first."""
+        return tuple(sorted({arm.treatment.version for block in self.blocks for arm in block.arms}, key=Version))
+
+
+def known_factors() -> dict[str, Factor]:
+    """Every factor there is a file for."""
+    return discover(factor_files, "FACTOR", Factor)
+
+
+def make_plan(recipe: Recipe) -> Plan:
+    """The arms of a recipe. Raises UsageError for a factor, level or version that does not exist."""
+    factors = known_factors()
+    names = [block.name for block in recipe.blocks]
+    if len(set(names)) != len(names):
+        raise UsageError(f"two blocks share a name: {', '.join(names)}")
+    shuffle = random.Random(recipe.seed)
+    return Plan(recipe, tuple(_plan_block(block, factors, shuffle) for block in recipe.blocks))
+
+
+def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random) -> BlockPlan:
+    _check_names(block, factors)
+
+    def levels_on(treatment: Treatment, levels: Mapping[str, str]) -> Treatment:
+        for name, level in levels.items():
+            treatment = factors[name].apply(treatment, level)
+        return treatment
+
+    candidate = levels_on(_at_point(block, block.candidate), block.candidate.levels)
+    ends = [Arm(block.name, "candidate", Role.CANDIDATE, candidate, against=_reference_name(block))]
+    if block.reference is not None:
+        reference = levels_on(_at_point(block, block.reference), block.reference.levels)
+        ends.insert(0, Arm(block.name, "reference", Role.REFERENCE, reference))
+    for repeat in range(1, block.repeats + 1):
+        name = f"candidate again {repeat}" if block.repeats > 1 else "candidate again"
+        ends.append(Arm(block.name, name, Role.CANDIDATE_AGAIN, candidate, against="candidate", replicate=repeat))
+
+    middle = [
+        Arm(
+            block.name,
+            f"candidate + {name}={level}",
+            Role.FIRST,
+            factors[name].apply(candidate, level),
+            against="candidate",
+            factor=name,
+            level=level,
+        )
+        for name, levels in block.factors.items()
+        for level in levels
+    ]
+    middle += [
+        Arm(
+            block.name,
+            extra.name,
+            Role.EXTRA,
+            levels_on(_with_own_settings(candidate, extra), extra.levels),
+            against="candidate",
+            model=extra.model,
+            timeout_minutes=extra.timeout_minutes,
+        )
+        for extra in block.arms
+    ]
+
+    parity_levels = {name: block.factors[name][0] for name in block.parity}
+    parity = levels_on(candidate, parity_levels)
+    if len(parity_levels) > 1:
+        ends.append(Arm(block.name, "parity", Role.PARITY, parity, against="candidate"))
+    if parity_levels:
+        only = block.parity[0]
+        parity_name = "parity" if len(parity_levels) > 1 else f"candidate + {only}={parity_levels[only]}"
+        for repeat in range(1, block.repeats + 1):
+            name = f"parity again {repeat}" if block.repeats > 1 else "parity again"
+            ends.append(Arm(block.name, name, Role.PARITY_AGAIN, parity, against=parity_name, replicate=repeat))
+    last = []
+    if block.leave_one_out and len(parity_levels) > 1:
+        for left_out in parity_levels:
+            kept = {name: level for name, level in parity_levels.items() if name != left_out}
+            last.append(
+                Arm(
+                    block.name,
+                    f"parity - {left_out}",
+                    Role.LAST,
+                    levels_on(candidate, kept),
+                    against="parity",
+                    factor=left_out,
+                    level=parity_levels[left_out],
+                )
+            )
+    # Leave-one-out arms come last: a factor that did not engage from the candidate need not be left out of parity.
+    first_part = ends + middle
+    shuffle.shuffle(first_part)
+    shuffle.shuffle(last)
+    return BlockPlan(block, tuple(first_part + last))
+
+
+def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:
+    return replace(
+        candidate,
+        version=check_version(extra.version) if extra.version else candidate.version,
+        engine_args={**candidate.engine_args, **extra.engine_args},
+        variables={**candidate.variables, **extra.environment_variables},
+    )
+
+
+def _reference_name(block: Block) -> str | None:
+    return None if block.reference is None else "reference"
+
+
+def _at_point(block: Block, point: Point) -> Treatment:
+    return Treatment(
+        version=check_version(point.version),
+        engine_args={**block.engine_args, **point.engine_args},
+        variables=dict(block.environment_variables),
+        sampling=sampling_in_force(block.sampling) | {"max_tokens": block.max_tokens},
+        trainer=TrainerSettings(**block.trainer.model_dump()),
+    )
+
+
+def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
+    """Only what differs from doing nothing: a parameter that is not sent cannot switch on a slow path of the engine."""
+    off = Sampling.model_validate({"temperature": sampling.temperature})
+    values = sampling.model_dump()
+    return {
+        name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)
+    }
+
+
+def check_version(version: str) -> str:
+    """The version as it is, when it is one that rlaudit can run. Raises UsageError otherwise."""
+    try:
+        parsed = Version(version)
+    except InvalidVersion as error:
+        raise UsageError(f"{version!r} is not a vLLM version") from error
+    if parsed < OLDEST:
+        raise UsageError(f"vLLM {version} is older than {OLDEST}, the oldest release rlaudit knows how to run")
+    return version
+
+
+def _check_names(block: Block, factors: dict[str, Factor]) -> None:
+    asked = [*block.factors, *block.candidate.levels, *(block.reference.levels if block.reference else ())]
+    asked += [name for arm in block.arms for name in arm.levels]
+    for name in asked:
+        if name not in factors:
+            nearest = difflib.get_close_matches(name, factors, n=1)
+            meant = f"did you mean {nearest[0]}? " if nearest else ""
+            raise UsageError(f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}")
+    for name in block.parity:
+        if name not in block.factors:
+            raise UsageError(f"block {block.name}: {name!r} is in parity but not among its factors")

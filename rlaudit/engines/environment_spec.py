@@ -1,6 +1,6 @@
 """What an engine environment is asked to hold, and what one that exists holds.
 
-vLLM releases cannot share an interpreter: each lives in a directory of its own, named after what was asked for.
+vLLM releases cannot share an interpreter: each has a directory of its own, named after what was asked for.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class EnvironmentSpec:
             ) from None
         if self.package == "vllm" and self.python is None and version < Version(known_good.OLDEST_VLLM):
             raise UsageError(
-                f"vLLM {self.version} is older than {known_good.OLDEST_VLLM}, the oldest release rlaudit can build",
+                f"vLLM {self.version} is too old: rlaudit builds {known_good.OLDEST_VLLM} and later",
                 "For an older release name an interpreter that already holds it: --python PATH.",
             )
 
@@ -74,8 +74,8 @@ def trainer_spec(build: Build) -> EnvironmentSpec:
 class Environment:
     """An environment that is built and was found healthy.
 
-    `python` starts a cell; `variables` must be set for it; `lock` is one `name==version` per installed package;
-    `notes` says what was done to make it run; `versions` holds the packages that decide a logprob.
+    `python` starts a cell; `variables` must be set for it; `lock` is one `name==version` per installed
+    package; `notes` says what was done to make it run; `versions` holds the packages that decide a logprob.
     """
 
     spec: EnvironmentSpec

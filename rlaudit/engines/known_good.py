@@ -8,7 +8,8 @@ from packaging.version import Version
 # The first release with a CPU build on the index, and the last one before V1 became the default engine.
 OLDEST_VLLM = "0.8.5"
 
-# Asked for by the CPU builds without a version, published on PyTorch's own index only, and imported by no text model.
+# Asked for by the CPU builds without a version, published on PyTorch's own index only, and imported by no
+# text model.
 NOT_NEEDED_FOR_TEXT = ("torchaudio", "torchvision", "torchcodec")
 
 # Files of these may come from a find-links directory or from PyTorch's index, which state no upload date:
@@ -16,8 +17,8 @@ NOT_NEEDED_FOR_TEXT = ("torchaudio", "torchvision", "torchcodec")
 UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
 
 TRAINER_TRANSFORMERS = "4.57.6"
-# `gguf` and `accelerate` are for the one conversion of the default model; `sentencepiece` and `protobuf` are what
-# tokenizers of Llama-like models may ask for.
+# `gguf` and `accelerate` are for the one conversion of the default model; `sentencepiece` and `protobuf` are
+# what tokenizers of Llama-like models may ask for.
 TRAINER_REQUIREMENTS = (
     "torch==2.13.0",
     "safetensors",
@@ -30,15 +31,19 @@ TRAINER_REQUIREMENTS = (
 # The day after the latest of the trainer's packages, so that the trainer is the same next year.
 TRAINER_AS_OF = "2026-10-25"
 
-# (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload dates,
-# so that a resolution as of the release date is not possible.
+# (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload
+# dates, so that a resolution as of the release date is not possible.
 _CAPS = (
     (
         "0.9.0",
         ("transformers==4.51.3", "numpy<2.3", "setuptools<80"),
         "transformers 5 removed what vLLM 0.8 imports; numba of the time refuses numpy 2.3",
     ),
-    ("0.11.0", ("transformers<4.56", "numpy<2.3", "setuptools<80"), "vLLM 0.9 and 0.10 predate transformers 4.56"),
+    (
+        "0.11.0",
+        ("transformers<4.56", "numpy<2.3", "setuptools<80"),
+        "vLLM 0.9 and 0.10 predate transformers 4.56",
+    ),
     ("0.19.0", ("transformers<5", "setuptools<81"), "vLLM pinned transformers below 5 until then"),
 )
 

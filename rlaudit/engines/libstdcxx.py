@@ -1,10 +1,12 @@
-"""Makes a library that asks for a newer libstdc++ than the system has run anyway, where that is provably harmless.
+"""Makes a library that asks for a newer libstdc++ than the system has run anyway, where that is provably
+harmless.
 
 The CPU wheels of vLLM 0.8 were compiled with GCC 13. Every object that includes <iostream> then refers to
-`_ZSt21ios_base_library_initv@GLIBCXX_3.4.32`, an empty marker that is never called: it exists to make programs fail
-early on an older libstdc++. Debian 12 and Ubuntu 22.04 have an older one; `import vllm._C` fails there, vLLM only
-warns, and the engine dies later without its operators. Marking that one version requirement weak (VER_FLG_WEAK) in
-`.gnu.version_r` lets the dynamic loader go on. A requirement that any other symbol depends on is left alone.
+`_ZSt21ios_base_library_initv@GLIBCXX_3.4.32`, an empty marker that is never called: it exists to make
+programs fail early on an older libstdc++. Debian 12 and Ubuntu 22.04 have an older one; `import vllm._C`
+fails there, vLLM only warns, and the engine dies later without its operators. Marking that one version
+requirement weak (VER_FLG_WEAK) in `.gnu.version_r` lets the dynamic loader go on. A requirement that any
+other symbol depends on is left alone.
 Source: ELF gABI and the LSB "Symbol Versioning" chapter (Elf64_Verneed, Elf64_Vernaux); GCC 13 <iostream>.
 """
 
@@ -24,13 +26,13 @@ _MISSING = re.compile(r"version [`'](\w+_[\d.]+)' not found \(required by (.+?)\
 
 @dataclass(frozen=True)
 class MissingVersion:
-    """A version a library requires and the system's libstdc++ lacks, from the dynamic loader's own message."""
+    """A version that a library requires and the system's libstdc++ lacks, as the loader says it."""
 
     version: str
     library: Path
 
 
-class NotHarmless(Exception):
+class NotHarmlessError(Exception):
     """The requirement cannot be weakened: symbols that are really used depend on it."""
 
 
@@ -44,8 +46,8 @@ def weaken(missing: MissingVersion) -> None:
     """Mark the version requirement weak, in a copy that replaces the file.
 
     A copy, because the installed file may be a hard link into uv's cache, shared with other environments.
-    Raises NotHarmless when another symbol than the known marker needs the version, ValueError when the file is not a
-    64-bit little-endian ELF library or does not require the version.
+    Raises NotHarmlessError when another symbol than the known marker needs the version, ValueError when the file
+    is not a 64-bit little-endian ELF library or does not require the version.
     """
     content = bytearray(missing.library.read_bytes())
     flags_at = harmless_flags_offset(bytes(content), missing.version.encode())
@@ -72,7 +74,7 @@ def harmless_flags_offset(content: bytes, version: bytes) -> int:
     users = _symbols_of_version(content, sections, index)
     if users - NEVER_CALLED:
         used = b", ".join(sorted(users - NEVER_CALLED)).decode(errors="replace")
-        raise NotHarmless(f"{version.decode()} is needed by {used}")
+        raise NotHarmlessError(f"{version.decode()} is needed by {used}")
     return flags_at
 
 
@@ -110,7 +112,7 @@ def _text(content: bytes, section: _Section, offset: int) -> bytes:
 
 
 def _requirement(content: bytes, requirements: _Section, names: _Section, version: bytes) -> tuple[int, int]:
-    """(offset of the flags, version index) of the requirement: Verneed entries, each with a chain of Vernaux."""
+    """(offset of its flags, version index): Verneed entries, each with a chain of Vernaux."""
     need = requirements.offset
     for _ in range(requirements.count):
         count, _file, first, next_need = struct.unpack_from("<2xHIII", content, need)

@@ -1,7 +1,7 @@
 """What releases of a package an index holds: versions, the Pythons they run on, and when they were uploaded.
 
-Reads the Simple API, as JSON (PEP 691, PEP 700) or HTML (PEP 503), so that any mirror will do. uv answers the same
-questions only by failing, which is why the index is asked directly; downloading is left to uv.
+Reads the Simple API, as JSON (PEP 691, PEP 700) or HTML (PEP 503), so that any mirror will do. uv answers the
+same questions only by failing, which is why the index is asked directly; downloading is left to uv.
 """
 
 import base64
@@ -57,7 +57,8 @@ class Release:
 def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
     """Every release with a wheel for this machine, on the main index and the extra ones.
 
-    Raises NotFinished, naming the package, when no index could be asked. A package no index knows gives an empty dict.
+    Raises NotFinished, naming the package, when no index could be asked. A package no index knows gives an
+    empty dict.
     """
     files: list[Wheel] = []
     failures: list[str] = []
@@ -157,7 +158,9 @@ class _Links(HTMLParser):
         values = dict(attrs)
         if tag == "a" and "data-yanked" not in values:
             filename = unquote(urlsplit(values.get("href") or "").path.rsplit("/", 1)[-1])
-            self.wheels.append(Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time")))
+            self.wheels.append(
+                Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time"))
+            )
 
 
 def _reason(error: OSError) -> str:

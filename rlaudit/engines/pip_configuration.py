@@ -1,8 +1,9 @@
 """The indexes a user has configured for pip, in words uv understands.
 
-uv does not read pip's configuration, but clusters and company machines describe their mirrors there. Read here:
-`index-url`, `extra-index-url`, `find-links`, `no-index` and `cert`, from pip's files and from `PIP_*` variables, in
-pip's own order of precedence. Whatever the user says to uv itself (`UV_*`) passes through and wins.
+uv does not read pip's configuration, but clusters and company machines describe their mirrors there. Read
+here: `index-url`, `extra-index-url`, `find-links`, `no-index` and `cert`, from pip's files and from `PIP_*`
+variables, in pip's own order of precedence. Whatever the user says to uv itself (`UV_*`) passes through and
+wins.
 Source: pip documentation, "Configuration", https://pip.pypa.io/en/stable/topics/configuration/
 """
 
@@ -19,7 +20,7 @@ _KEYS = ("index-url", "extra-index-url", "find-links", "no-index", "cert")
 
 @dataclass(frozen=True)
 class PackageSources:
-    """Where packages come from: one main index, further ones, folders of wheels, and the certificates to trust."""
+    """Where packages come from: a main index, further ones, folders of wheels, certificates to trust."""
 
     index: str = DEFAULT_INDEX
     extra_indexes: tuple[str, ...] = ()
@@ -39,8 +40,8 @@ class PackageSources:
                 for extra in self.extra_indexes:
                     words += ["--index", extra]
                 if self.extra_indexes and "UV_INDEX_STRATEGY" not in environ:
-                    # pip looks at all indexes at once; uv would stop at the first that knows a name, which may be a
-                    # partial mirror.
+                    # pip looks at all indexes at once; uv would stop at the first that knows a name, which
+                    # may be a partial mirror.
                     words += ["--index-strategy", "unsafe-best-match"]
         for place in self.find_links:
             words += ["--find-links", place]
@@ -54,9 +55,11 @@ class PackageSources:
 
 
 def read_package_sources(environ: Mapping[str, str] | None = None) -> PackageSources:
-    """The user's sources, from pip's files (global, user, virtual environment, PIP_CONFIG_FILE), then PIP_* variables.
+    """The user's sources, from pip's files (global, user, virtual environment, PIP_CONFIG_FILE), then PIP_*
+    variables.
 
-    Files that cannot be read are left out, as pip does. A key given in a later place replaces the earlier one.
+    Files that cannot be read are left out, as pip does. A key given in a later place replaces the earlier
+    one.
     """
     environ = os.environ if environ is None else environ
     found: dict[str, str] = {}
@@ -109,7 +112,7 @@ def _read(file: Path) -> dict[str, str]:
 
 
 def _present(value: str) -> tuple[str, ...]:
-    """The places named, in order, without folders that are not there: pip only warns about those, uv stops."""
+    """The places named, in order, without folders that are missing: pip only warns there, uv stops."""
     kept: list[str] = []
     for place in value.split():
         local = place.removeprefix("file://") if place.startswith("file://") else place

@@ -1,9 +1,9 @@
 """The libraries V1's CPU workers want to see in LD_PRELOAD, found or stood in for.
 
 Later vLLM releases refuse to start a CPU worker unless LD_PRELOAD names `libtcmalloc` and, on x86, `libiomp5`
-(vllm/v1/worker/cpu_worker.py, `check_preloaded_libs`). The allocator is a matter of speed, not of results. Where the
-system has none, a link named like it, to a library that is loaded anyway, satisfies the check: the dynamic loader
-recognises the same file and loads nothing twice.
+(vllm/v1/worker/cpu_worker.py, `check_preloaded_libs`). The allocator is a matter of speed, not of results.
+Where the system has none, a link named like it, to a library that is loaded anyway, satisfies the check: the
+dynamic loader recognises the same file and loads nothing twice.
 """
 
 import sys
@@ -36,7 +36,7 @@ def preload_for(
     """What this engine's CPU worker asks for: nothing before the releases that check it.
 
     `prefix` is the environment's root, `folder` where a stand-in may be made.
-    Raises NotFinished when libiomp5 is asked for and the environment has none.
+    Raises NotFinished when tcmalloc is asked for and nothing can stand in for it.
     """
     if not sys.platform.startswith("linux"):
         return Preload()
@@ -52,20 +52,26 @@ def preload_for(
     if "libiomp" in worker and openmp.exists():
         libraries.append(openmp)
     if "libtcmalloc" in worker:
-        allocator = _system_allocator(system)
+        # Some builds bring their own, which they would preload by themselves.
+        allocator = _allocator((str(site_packages / "vllm" / "libs"), *system))
         if allocator is None:
             allocator = _stand_in(folder, libraries[0] if libraries else _any_loaded_library())
             notes.append(
-                "tcmalloc is not installed here: a stand-in of that name satisfies the engine's check (slower, "
-                "same results)"
+                "tcmalloc is not installed here: a stand-in of that name satisfies the engine's check "
+                "(slower, same results)"
             )
         libraries.insert(0, allocator)
     return Preload(tuple(libraries), tuple(notes))
 
 
-def _system_allocator(folders: tuple[str, ...]) -> Path | None:
+def _allocator(folders: tuple[str, ...]) -> Path | None:
     for folder in folders:
-        for pattern in ("libtcmalloc_minimal.so*", "libtcmalloc.so*", "*/libtcmalloc_minimal.so*", "*/libtcmalloc.so*"):
+        for pattern in (
+            "libtcmalloc_minimal.so*",
+            "libtcmalloc.so*",
+            "*/libtcmalloc_minimal.so*",
+            "*/libtcmalloc.so*",
+        ):
             found = sorted(Path(folder).glob(pattern))
             if found:
                 return found[0]
@@ -85,4 +91,6 @@ def _any_loaded_library() -> Path:
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         if line.endswith((".so", ".so.6")) and "/libc" in line:
             return Path(line.split(maxsplit=5)[5])
-    raise NotFinished("tcmalloc is not installed and cannot be stood in for", "Install the package libtcmalloc-minimal4.")
+    raise NotFinished(
+        "tcmalloc is not installed and cannot be stood in for", "Install the package libtcmalloc-minimal4."
+    )

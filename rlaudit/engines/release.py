@@ -13,13 +13,14 @@ from rlaudit.errors import UsageError
 
 # Widest wheel coverage first; the running interpreter's own minor goes before all of them.
 _PYTHONS = ("3.12", "3.11", "3.10", "3.13", "3.14", "3.9")
-# What a release was tested with may have been uploaded a little after it (wheels of slower platforms, hotfixes).
+# What a release was tested with may have been uploaded a little after it (wheels of slower platforms,
+# hotfixes).
 _MARGIN = timedelta(days=2)
 
 
 @dataclass(frozen=True)
 class ChosenRelease:
-    """What to install: `name==version`, on which Python, and as of which day (None: the index gives no dates)."""
+    """What to install, on which Python, and as of which day (None: the index gives no dates)."""
 
     distribution: str
     version: Version
@@ -35,22 +36,28 @@ class ChosenRelease:
 def choose_release(spec: EnvironmentSpec, sources: PackageSources) -> ChosenRelease:
     """The build of `spec.version` to install.
 
-    CPU builds are re-published as post releases of the same vLLM (0.8.5.post2 holds 0.8.5): the last one is taken.
-    Raises UsageError, naming the nearest versions, when the index does not know the release or no Python fits it.
+    CPU builds are re-published as post releases of the same vLLM (0.8.5.post2 holds 0.8.5): the last one is
+    taken.
+    Raises UsageError, naming the nearest versions, when the index does not know the release or no Python fits
+    it.
     """
     available = releases(spec.distribution, sources)
     wanted = Version(spec.version)
-    candidates = [release for version, release in available.items() if _holds(version, wanted, spec.build == "cpu")]
+    candidates = [
+        release for version, release in available.items() if _holds(version, wanted, spec.build == "cpu")
+    ]
     if not candidates:
         raise UsageError(
             f"{spec.distribution} {spec.version} is not on the index for this kind of machine",
-            f"Nearest: {', '.join(nearest(wanted, list(available))) or 'none: the index does not know the package'}.",
+            f"Nearest: {', '.join(nearest(wanted, list(available))) or 'none, the package is not there'}.",
         )
     for release in reversed(candidates):
         python = choose_python(release)
         if python:
             return ChosenRelease(spec.distribution, release.version, python, _as_of(spec, release, sources))
-    raise UsageError(f"no Python of {', '.join(sorted(_PYTHONS))} runs the published wheels of vLLM {spec.version}")
+    raise UsageError(
+        f"no Python of {', '.join(sorted(_PYTHONS))} runs the published wheels of vLLM {spec.version}"
+    )
 
 
 def choose_python(release: Release) -> str | None:
@@ -70,7 +77,12 @@ def nearest(wanted: Version, available: list[Version], count: int = 4) -> list[s
 def _holds(published: Version, wanted: Version, repackaged: bool) -> bool:
     if published == wanted:
         return True
-    return repackaged and wanted.post is None and not published.is_prerelease and _without_post(published) == wanted
+    return (
+        repackaged
+        and wanted.post is None
+        and not published.is_prerelease
+        and _without_post(published) == wanted
+    )
 
 
 def _without_post(version: Version) -> Version:

@@ -1,9 +1,9 @@
 """Resolves an environment to a list of exact versions, by the first of several ways that works.
 
-Two things vary. Where torch comes from: CPU builds pin `torch==X+cpu`, which only PyTorch's own index holds; a
-find-links folder or a mirror may hold it too; else the plain `torch==X` does the same work with more to download.
-And as of when: a release resolved today gets dependencies it was never tried with, so resolution happens as of the
-release's day where the index tells upload dates, else under caps known to be good.
+Two things vary. Where torch comes from: CPU builds pin `torch==X+cpu`, which only PyTorch's own index holds;
+a find-links folder or a mirror may hold it too; else the plain `torch==X` does the same work with more to
+download. And as of when: a release resolved today gets dependencies it was never tried with, so resolution
+happens as of the release's day where the index tells upload dates, else under caps known to be good.
 """
 
 import urllib.error
@@ -42,12 +42,17 @@ class Resolution:
 
 
 def plans(
-    spec: EnvironmentSpec, torch_pin: str | None, as_of: str | None, caps: Sequence[str], torch_index_reachable: bool
+    spec: EnvironmentSpec,
+    torch_pin: str | None,
+    as_of: str | None,
+    caps: Sequence[str],
+    torch_index_reachable: bool,
 ) -> list[Plan]:
     """The ways to try, best first.
 
-    `torch_pin` is the release's own torch requirement without a local part (`torch==2.6.0`), or None where it pins
-    none; `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged later.
+    `torch_pin` is the release's own torch requirement without a local part (`torch==2.6.0`), or None where it
+    pins none; `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
+    later.
     """
     drop = tuple(f"{name} ; sys_platform == 'never'" for name in known_good.NOT_NEEDED_FOR_TEXT)
     dropped = f"left out: {', '.join(known_good.NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
@@ -59,29 +64,34 @@ def plans(
             torch.append(Plan(arguments=("--torch-backend", "cpu")))
         torch.append(Plan(overrides=drop, note=dropped))
         if torch_pin:
-            note = f"PyTorch's CPU index was not reachable: plain {torch_pin} of the configured index; {dropped}"
+            note = (
+                f"PyTorch's CPU index was not reachable: plain {torch_pin} of the configured index; {dropped}"
+            )
             torch.append(Plan(overrides=(*drop, torch_pin), note=note))
     dated: list[Plan] = []
     if as_of:
         for plan in torch:
-            words = ("--exclude-newer", as_of)
+            words: tuple[str, ...] = ("--exclude-newer", as_of)
             for name in (spec.distribution, *known_good.UNDATED):
                 words += ("--exclude-newer-package", f"{name}=false")
             dated.append(Plan((*plan.arguments, *words), plan.overrides, (), plan.note))
     return dated + [Plan(plan.arguments, plan.overrides, tuple(caps), plan.note) for plan in torch]
 
 
-def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
+def resolve(
+    uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path
+) -> Resolution:
     """The first plan that resolves, with every version exact.
 
-    Raises NotFinished with one line: at once when a package cannot be fetched, else with the reason of the last plan.
+    Raises NotFinished with one line: at once when a package cannot be fetched, else with the reason of the
+    last plan.
     """
     last = "nothing was tried"
     wanted = _write(folder / "requirements.txt", requirements)
     for plan in ways:
         overrides = _write(folder / "overrides.txt", plan.overrides)
         constraints = _write(folder / "constraints.txt", plan.constraints)
-        words = [*plan.arguments, "--override", overrides, "--constraint", constraints]
+        words: list[str | Path] = [*plan.arguments, "--override", overrides, "--constraint", constraints]
         try:
             text = uv.pip("compile", python, "--no-header", "--no-annotate", *words, wanted)
         except UvError as error:
@@ -89,20 +99,24 @@ def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Pl
                 raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
             last = error.failure.line
             continue
-        lock = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
+        lock = tuple(
+            line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("#", "-"))
+        )
         return Resolution(lock, plan)
     raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
 
 
 def torch_pin(metadata: str, environment: dict[str, str]) -> str | None:
-    """The plain torch a wheel's METADATA asks for on this interpreter: `torch==2.6.0+cpu` gives `torch==2.6.0`."""
+    """The plain torch that a wheel's METADATA asks for: `torch==2.6.0+cpu` gives `torch==2.6.0`."""
     for line in metadata.splitlines():
         if not line:
             break
         if not line.startswith("Requires-Dist:"):
             continue
         requirement = Requirement(line.partition(":")[2].strip())
-        if requirement.name != "torch" or (requirement.marker and not requirement.marker.evaluate(environment)):
+        if requirement.name != "torch" or (
+            requirement.marker and not requirement.marker.evaluate(environment)
+        ):
             continue
         for specifier in requirement.specifier:
             if specifier.operator == "==":

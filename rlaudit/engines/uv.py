@@ -31,7 +31,9 @@ class Uv:
 
     def run(self, *words: str | Path) -> str:
         """Run one uv command and return what it printed. Raises UvError when it fails."""
-        environ = {key: value for key, value in os.environ.items() if key not in {"VIRTUAL_ENV", "PYTHONHOME"}}
+        environ = {
+            key: value for key, value in os.environ.items() if key not in {"VIRTUAL_ENV", "PYTHONHOME"}
+        }
         environ.update(self.sources.uv_variables(environ), UV_NO_PROGRESS="1", NO_COLOR="1")
         ended = subprocess.run(
             [self.binary, *words],
@@ -57,7 +59,7 @@ class Uv:
 
 
 def find_uv() -> Path:
-    """The uv binary of rlaudit's installation, else the one on PATH. Raises NotFinished when there is none."""
+    """The uv binary of rlaudit's installation, else the one on PATH. Raises NotFinished without one."""
     try:
         import uv
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 Kind = Literal["network", "resolution", "disk", "other"]
 
 _NETWORK = re.compile(
-    r"error sending request|dns error|failed to lookup address|connection refused|connection reset|tunnel error"
-    r"|timed out|timeout|network was disabled|network is unreachable|client error \(connect\)"
+    r"error sending request|dns error|failed to lookup address|connection refused|connection reset"
+    r"|tunnel error|timed out|timeout|network was disabled|network is unreachable|client error \(connect\)"
     r"|request failed after|HTTP status (client|server) error",
     re.IGNORECASE,
 )
@@ -64,6 +64,8 @@ def _package_not_in_cache(text: str) -> str:
 def _innermost_cause(text: str) -> str:
     if "network was disabled" in text:
         return "the network is switched off and the cache does not hold it"
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("hint:")]
+    lines = [
+        line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("hint:")
+    ]
     cause = lines[-1] if lines else "uv failed without a word"
     return re.sub(r"^(?:error|cause|Caused by|╰─▶|×)[:\s]*", "", cause)

@@ -1,16 +1,25 @@
-"""Intervals by resampling prompts, because tokens of one completion are not independent (and neither are
-siblings).
+"""Intervals by resampling prompts: tokens of one completion are not independent, and neither are siblings.
 
-Treating tokens as independent covered the truth 43 to 55 % of the time at a nominal 95 %. Resampling
-prompts covers, in the simulation of tests/mismatch/test_bootstrap.py (4 completions of about 64 tokens per
-prompt, sizes of the differences lognormal between prompts, completions and tokens), at a nominal 95 %:
+Share of 600 simulations in which a nominal 95 % interval held the truth (4 completions of about 64 tokens
+per prompt, sizes of differences lognormal between prompts, completions and tokens: the simulation of
+tests/mismatch/simulated_pairs.py):
 
-@COVERAGE@
+    metric                        interval      16 prompts   64 prompts
+    mean ratio - 1                percentile       .94          .93
+    k1                            studentised      .91          .92
+    k2, k3                        studentised      .89          .92
+    mean |log ratio|, TV, entropy studentised      .94-.95      .94-.96
+    median |log ratio|            percentile       .96          .95
+    p99 |log ratio|               BCa              .88          .92
+    F(1.1), clip fractions        studentised      .95-.96      .94-.96
+    F(2), 1.6 events in 1000      studentised      .89          .92
 
-So averages use studentised replicates, shares BCa, quantiles and the mean ratio percentiles; the latter
-two with Hesterberg's correction for few clusters. Heavy tails of averages (k2, k3) remain the weakest
-point: no interval knows the outlier that did not occur. Fewer than 32 sequences or 16 prompts: the
-interval is given and called unreliable.
+The same with the plain percentile interval: k3 .79 and .88. With tokens taken as independent: k3 .45 and
+.50, mean |log ratio| .31 and .29. So averages and shares use studentised replicates (BCa where too few
+prompts have an event for that); a quantile has no delta-method error to studentise with. Percentiles are
+widened for few clusters after Hesterberg. The heavy tails of k2 and k3 remain the weakest point: no
+interval knows the outlier that did not occur. With fewer than 32 sequences or 16 prompts the interval is
+given and called unreliable. No interval is given for effective sample sizes, where all methods fail.
 
 Source: Davison & Hinkley, "Bootstrap Methods and their Application" (1997); Hesterberg, "What Teachers
 Should Know about the Bootstrap" (The American Statistician 69, 2015).
@@ -207,8 +216,11 @@ def _bca(resampled: _Resampled) -> tuple[float, float]:
     values_B = resampled.values_B
     left_out = resampled.statistic(resampled.sums_PJ.sum(axis=0) - resampled.sums_PJ)
     influence = np.nan_to_num(np.mean(left_out) - left_out)
-    spread = float(np.square(influence).sum())
-    acceleration = float((influence**3).sum()) / (6.0 * spread**1.5) if spread > 0 else 0.0
+    largest = float(np.abs(influence).max())
+    acceleration = 0.0
+    if largest > 0:
+        influence /= largest  # the cube of a capped ratio would overflow
+        acceleration = float((influence**3).sum()) / (6.0 * float(np.square(influence).sum()) ** 1.5)
     below = float((values_B < resampled.value).mean() + 0.5 * (values_B == resampled.value).mean())
     bias = _NORMAL.inv_cdf(min(max(below, 1.0 / len(values_B)), 1.0 - 1.0 / len(values_B)))
     reach = _reach(resampled.clusters, resampled.level)

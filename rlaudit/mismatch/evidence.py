@@ -164,8 +164,8 @@ def measure_tally(
         )
         measurements[metric.name] = Measurement(
             value=value,
-            low=found.low,
-            high=found.high,
+            low=_within(metric, found.low),
+            high=_within(metric, found.high),
             **_sizes(metric, summed),
             interval=found.method,
             level=level,
@@ -174,6 +174,11 @@ def measure_tally(
             notes=_notes(metric, summed),
         )
     return measurements
+
+
+def _within(metric: Metric, end: float | None) -> float | None:
+    lowest, highest = metric.bounds
+    return None if end is None else min(max(end, lowest), highest)
 
 
 def _sizes(metric: Metric, summed: Tally) -> dict[str, Any]:

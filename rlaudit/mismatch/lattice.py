@@ -3,13 +3,14 @@
 Covered: two logprobs at one position share their normaliser, so temperature * (l_best - l_k) is the
 difference of two logits. bfloat16 has 8 significant bits: logits in [2^e, 2^(e+1)) are multiples of
 2^(e-7), that is 2^-6 in [2, 4), 2^-5 in [4, 8), 2^-3 in [16, 32). All of these are multiples of 2^-6, and
-so are their differences; float32 logits hit such a multiple only by chance. Not covered: a head whose
-logits are below 2 (finer steps), penalties and biases (they leave the lattice), and logprobs that were
-themselves rounded when they were stored; each gives `unknown`, not a verdict.
+so are their differences; float32 logits hit such a multiple only by chance.
+Not covered: logits below 2, where the steps are finer, and logprobs that were rounded when they were
+stored: both give `unknown`. Penalties and biases take logits off the lattice, so ask without them.
 
-float16 has 11 significant bits and its logits in [16, 32) are multiples of 2^-6 too. They are told apart
-by the next
-coarser step: only half of such differences are multiples of 2^-5, of bfloat16 logits at and above 4 all are.
+float16 has 11 significant bits and its logits in [16, 32) are multiples of 2^-6 too. The next coarser step
+tells them apart: only half of such differences are multiples of 2^-5, but all of bfloat16 logits from 4
+on. float16 logits that are all 32 or more would pass for bfloat16 (those of SmolLM2-135M's five best tokens
+run from 8.5 to 37.75).
 
 Why not compare sizes of differences: the lattice convicts one side without the other, and a head in
 float32 on one side only can be worse than on none (NeMo-RL PR 3936, Fast-LLM PR 525).
@@ -33,6 +34,8 @@ FLOAT32_EPSILON = 2.0**-23
 LARGEST_LOGIT = 128.0
 FEWEST_DIFFERENCES = 64
 FEWEST_DISTINCT = 16
+# Logits of an untrained model are so small that even bfloat16 steps escape; their differences are small too.
+WIDE_ENOUGH = 2.0
 # Of float32 logits 0.2 to 0.5 % hit by chance, of bfloat16 logits at and above 2 all do.
 ON_THE_LATTICE = 0.98
 OFF_THE_LATTICE = 0.2
@@ -112,10 +115,11 @@ def _judge(best: Floats, other: Floats, temperature: float) -> LatticeEvidence:
     elif hit_rate >= ON_THE_LATTICE:
         verdict = HeadPrecision.UNKNOWN
         because = "a lattice of 2^-6 and nothing coarser: bfloat16 logits below 4, or float16 from 16 on"
-    elif finer >= ON_THE_LATTICE and coarser < 0.5:
-        verdict, because = HeadPrecision.NOT_BF16, "the differences lie on the lattice of float16"
     elif finer >= ON_THE_LATTICE:
-        verdict, because = HeadPrecision.UNKNOWN, "a 16-bit lattice: bfloat16 logits below 2, or float16"
+        verdict, because = HeadPrecision.UNKNOWN, "a 16-bit lattice: float16, or bfloat16 logits below 2"
+    elif differences.max() < WIDE_ENOUGH:
+        verdict = HeadPrecision.UNKNOWN
+        because = f"no two logits differ by {WIDE_ENOUGH:g}: too flat to know that they are not below 2"
     elif hit_rate <= OFF_THE_LATTICE:
         verdict, because = HeadPrecision.NOT_BF16, f"only {hit_rate:.1%} are multiples of 2^-6, as by chance"
     else:

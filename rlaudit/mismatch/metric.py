@@ -8,6 +8,7 @@ Every metric is computed before any truncation, clamping or masking of the ratio
 over says nothing about the engines (NeMo-RL PR 3900: 4.536 raw, 2.14 after it).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -21,6 +22,10 @@ from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
 # exp() of a log ratio beyond this is taken as exp of this, so that its square still fits into a float64.
 # Measurements say how many were. A ratio of e^300 is a broken logprob, not a quantity.
 LOG_RATIO_CAP = 300.0
+
+UNBOUNDED = (-math.inf, math.inf)
+NON_NEGATIVE = (0.0, math.inf)
+SHARE = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,9 @@ class Metric:
     reads: what the figure tells, and what it does not.
     columns: (pairs, settings) -> (T, J) or (S, J) additive columns, or `Bins`.
     combine: sums (..., J) -> value (...); NaN where the sums do not define one.
+    bounds: what the value can be; its interval is cut to them.
+    is_share: the mean of an event, so that an event never seen still has an upper bound.
+    exponentiates: whether LOG_RATIO_CAP can touch it.
     aliases: framework -> the exact name of the curve in its dashboard; alias_notes: framework -> where it
     differs.
     """
@@ -102,6 +110,7 @@ class Metric:
     combine: Combine
     level: Level = Level.TOKEN
     interval: IntervalMethod = IntervalMethod.STUDENTISED
+    bounds: tuple[float, float] = UNBOUNDED
     is_share: bool = False
     exponentiates: bool = False
     clipping: str = "before any truncation or clipping"

@@ -4,12 +4,13 @@ Covered: how sharp the policy is where it went; differences are to be read again
 compares models).
 Not covered: any mismatch by itself. Unknown where the trainer recorded none: it cannot be had from sampled
 logprobs alone, whose negative mean is a cross entropy with the rollout.
+Why beside mismatch metrics: it is one of the four curves that left the reference in PipelineRL's migration.
 Source: the definition. PipelineRL averages sequence means.
 """
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -33,6 +34,7 @@ METRIC = Metric(
     reads="The scale to read differences against.",
     columns=columns,
     combine=mean,
+    bounds=NON_NEGATIVE,
     unavailable=unavailable,
     clipping="no ratio in it",
     aliases=MappingProxyType(

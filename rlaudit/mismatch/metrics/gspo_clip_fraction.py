@@ -9,7 +9,7 @@ Source: Zheng et al., "Group Sequence Policy Optimization" (arXiv 2507.18071).
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import IntervalMethod, Level, Metric, ObjectiveSettings, counted, divided, mean
+from rlaudit.mismatch.metric import SHARE, Level, Metric, ObjectiveSettings, counted, divided, mean
 from rlaudit.mismatch.metrics.ppo_clip_fraction import is_clipped
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
@@ -29,7 +29,7 @@ METRIC = Metric(
     columns=columns,
     combine=mean,
     level=Level.SEQUENCE,
-    interval=IntervalMethod.BCA,
+    bounds=SHARE,
     is_share=True,
     clipping="counts what clipping would change; the ratio itself is unclipped",
     aliases=MappingProxyType({"PipelineRL": "rl/clamp_log_ratio_new_old_indicator"}),

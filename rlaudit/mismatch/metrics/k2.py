@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -33,5 +33,6 @@ METRIC = Metric(
     reads="Additive over independent causes: effects of factors are shares of it.",
     columns=columns,
     combine=mean,
+    bounds=NON_NEGATIVE,
     aliases=MappingProxyType({"Tinker": "optim/kl_sample_train_v2"}),
 )

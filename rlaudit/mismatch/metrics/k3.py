@@ -12,7 +12,14 @@ mismatch_kl is k1; NeMo-RL's gen_kl_error follows its reference_policy_kl_type.
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, importance_ratio_minus_one, mean
+from rlaudit.mismatch.metric import (
+    NON_NEGATIVE,
+    Metric,
+    ObjectiveSettings,
+    counted,
+    importance_ratio_minus_one,
+    mean,
+)
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -34,6 +41,7 @@ METRIC = Metric(
     reads="How far apart the two distributions are, when the logprobs are honest.",
     columns=columns,
     combine=mean,
+    bounds=NON_NEGATIVE,
     exponentiates=True,
     aliases=MappingProxyType(
         {

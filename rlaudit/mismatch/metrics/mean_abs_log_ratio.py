@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -29,6 +29,7 @@ METRIC = Metric(
     reads="The typical difference per token; 0 only for bitwise equal logprobs.",
     columns=columns,
     combine=mean,
+    bounds=NON_NEGATIVE,
     aliases=MappingProxyType(
         {
             "open-instruct": "debug/vllm_vs_local_logprob_diff_mean",

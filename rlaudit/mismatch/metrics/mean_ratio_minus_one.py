@@ -58,7 +58,7 @@ METRIC = Metric(
     alias_notes=MappingProxyType(
         {
             "NeMo-RL": "1 higher",
-            "PipelineRL": "1 higher; mean of sequence means; clamped first under reinforce; includes staleness",
+            "PipelineRL": "1 higher; mean of sequence means; clamped under reinforce; includes staleness",
             "ROLL": "1 higher; mean of sequence means",
             "TRL": "1 higher; after truncation or masking",
             "verl": "1 higher; after truncation",

@@ -19,5 +19,5 @@ METRIC = Metric(
     reads="Divided by the median: 4 to 8 for rounding, far more for sparse faults.",
     columns=abs_log_ratio_bins,
     combine=quantile(0.99),
-    interval=IntervalMethod.PERCENTILE,
+    interval=IntervalMethod.BCA,
 )

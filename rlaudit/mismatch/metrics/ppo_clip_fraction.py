@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.metric import IntervalMethod, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import SHARE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -37,7 +37,7 @@ METRIC = Metric(
     reads="What the objective would clip although nothing was learned yet.",
     columns=columns,
     combine=mean,
-    interval=IntervalMethod.BCA,
+    bounds=SHARE,
     is_share=True,
     clipping="counts what clipping would change; the ratio itself is unclipped",
     aliases=MappingProxyType({"PipelineRL": "rl/clamp_log_ratio_new_old_indicator"}),

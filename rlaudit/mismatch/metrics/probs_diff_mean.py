@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -27,5 +27,6 @@ METRIC = Metric(
     reads="verl's curve; blind to unlikely tokens.",
     columns=columns,
     combine=mean,
+    bounds=NON_NEGATIVE,
     aliases=MappingProxyType({"verl": "training/rollout_probs_diff_mean"}),
 )

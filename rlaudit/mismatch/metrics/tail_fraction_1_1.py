@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rlaudit.mismatch.metric import IntervalMethod, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import SHARE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 THRESHOLD = 1.1
@@ -29,6 +29,6 @@ METRIC = Metric(
     reads="How many tokens differ by more than a tenth.",
     columns=columns,
     combine=mean,
-    interval=IntervalMethod.BCA,
+    bounds=SHARE,
     is_share=True,
 )

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rlaudit.mismatch.metric import IntervalMethod, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import SHARE, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 THRESHOLD = 2.0
@@ -33,7 +33,7 @@ METRIC = Metric(
     reads="High while the median is at the floor: sparse faults, not precision.",
     columns=columns,
     combine=mean,
-    interval=IntervalMethod.BCA,
+    bounds=SHARE,
     is_share=True,
     aliases=MappingProxyType({"verl": "rollout_corr/rollout_is_ratio_fraction_high"}),
     alias_notes=MappingProxyType({"verl": "one side only; add rollout_is_ratio_fraction_low"}),

@@ -6,6 +6,7 @@ instead.
 Source: NeMo-RL, loss_functions.py and docs/guides/grpo.md.
 """
 
+import math
 from types import MappingProxyType
 
 import numpy as np
@@ -32,6 +33,7 @@ METRIC = Metric(
     reads="1 is a perfect match; NeMo-RL gates bf16 runs at 1.05.",
     columns=columns,
     combine=combine,
+    bounds=(1.0, math.inf),
     exponentiates=True,
     aliases=MappingProxyType({"NeMo-RL": "train/token_mult_prob_error"}),
 )

@@ -12,7 +12,14 @@ that of Schulman et al., "Trust Region Policy Optimization" (2015).
 
 import numpy as np
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, importance_ratio_minus_one, mean
+from rlaudit.mismatch.metric import (
+    NON_NEGATIVE,
+    Metric,
+    ObjectiveSettings,
+    counted,
+    importance_ratio_minus_one,
+    mean,
+)
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -29,5 +36,6 @@ METRIC = Metric(
     reads="The share of probability that sits on other tokens.",
     columns=columns,
     combine=mean,
+    bounds=NON_NEGATIVE,
     exponentiates=True,
 )

@@ -135,8 +135,7 @@ def contrast_tallies(
 
 
 def share(difference: float | None, excess: float | None) -> float | None:
-    """The difference in units of the excess to be explained; None unless both are known and the excess is
-    above 0."""
+    """The difference in units of the excess to explain; None unless both are known and the excess above 0."""
     if difference is None or excess is None or not excess > 0:
         return None
     return difference / excess

@@ -54,8 +54,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Sums per prompt of the columns of several metrics, and the sizes they were taken over. Tallies add
-    up."""
+    """Sums per prompt of the columns of several metrics, with the sizes behind them. Tallies add up."""
 
     settings: ObjectiveSettings
     metrics: tuple[Metric, ...]
@@ -67,8 +66,7 @@ class Tally:
     capped_sequences: int
 
     def __add__(self, other: "Tally") -> "Tally":
-        """The tally of both. Raises ValueError unless metrics, settings and numbering of prompts are the
-        same."""
+        """The tally of both. Raises ValueError unless metrics, settings and numbering of prompts agree."""
         if (self.settings, self.metrics) != (other.settings, other.metrics):
             raise ValueError("tallies of different metrics or settings cannot be added")
         if self.tokens_P.shape != other.tokens_P.shape:

@@ -69,8 +69,7 @@ def integrity_faults(pairs: LogprobPairs) -> list[IntegrityFault]:
 def length_faults(
     rollout_lengths_S: Sequence[int] | Integers, trainer_lengths_S: Sequence[int] | Integers
 ) -> list[IntegrityFault]:
-    """Sequences for which the two sides hold different numbers of tokens; ask before the two are made one
-    table."""
+    """Sequences whose two sides differ in length; ask before the two are made one table."""
     rollout, trainer = np.asarray(rollout_lengths_S), np.asarray(trainer_lengths_S)
     if rollout.shape != trainer.shape:
         message = f"the rollouts hold {rollout.size} sequences, the trainer {trainer.size}"

@@ -51,8 +51,7 @@ class ObjectiveSettings:
 
 @dataclass(frozen=True)
 class Bins:
-    """One counted bin per token: `bin_T` (T,) in 0..count-1, standing for `count` columns of zeros and
-    ones."""
+    """One counted bin per token: `bin_T` (T,) in 0..count-1 stands for `count` columns of 0 and 1."""
 
     bin_T: Integers  # noqa: N815 - the suffix is its shape
     count: int
@@ -70,8 +69,7 @@ class Level(StrEnum):
 
 
 class IntervalMethod(StrEnum):
-    """How the bootstrap turns replicates into an interval; `bootstrap.py` has the measured coverage of
-    each."""
+    """How replicates become an interval; `bootstrap.py` has the measured coverage of each."""
 
     STUDENTISED = "studentised"
     BCA = "bca"

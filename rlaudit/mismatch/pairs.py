@@ -98,8 +98,7 @@ class LogprobPairs:
         return np.bincount(self.sequence_T, self.log_ratio_T, minlength=self.sequences).astype(np.float64)
 
     def keep(self, keep_T: ArrayLike) -> "LogprobPairs":
-        """Only the tokens where `keep_T` (T,) is true. Sequences left without a token go; prompts keep
-        their numbers."""
+        """Only the tokens where `keep_T` (T,) is true. Empty sequences go; prompts keep their numbers."""
         mask_T = _flat("keep_T", keep_T, np.bool_)
         if mask_T.size != self.tokens:
             raise ValueError(f"keep_T has {mask_T.size} entries, rollout_logprobs_T has {self.tokens}")

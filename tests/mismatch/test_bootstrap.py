@@ -121,3 +121,9 @@ def test_an_event_in_one_prompt_falls_back_from_studentising() -> None:
 def test_a_statistic_undefined_in_some_resamples_has_no_interval() -> None:
     sums_PJ = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * 3)
     assert interval_of(sums_PJ).reason == "undefined in some resamples"
+
+
+def test_studentising_leans_towards_the_tail_that_was_hardly_seen() -> None:
+    values = np.exp(np.random.default_rng(4).standard_normal(60))
+    found = interval_of(columns_of(values.tolist()))
+    assert found.high - values.mean() > 1.5 * (values.mean() - found.low)

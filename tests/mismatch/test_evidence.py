@@ -102,12 +102,13 @@ def test_measurements_survive_json_without_nan() -> None:
         assert read["low"] == measurement.low
 
 
-def test_intervals_stay_within_what_the_metric_can_be() -> None:
-    pairs = honest_pairs(5, prompts=3, completions=1, length=4, size=0.3)
-    for name, measurement in measure(pairs).items():
-        lowest, highest = all_metrics()[name].bounds
-        if measurement.low is not None and measurement.high is not None:
-            assert lowest <= measurement.low <= measurement.high <= highest, name
+def test_an_interval_is_cut_to_what_the_metric_can_be() -> None:
+    metric = all_metrics()["mean_abs_log_ratio"]
+    pairs = honest_pairs(5, prompts=20)
+    value = metric.value(pairs, ObjectiveSettings())
+    narrow = (value * 0.99, value * 1.01)
+    found = measure(pairs, metrics=[dataclasses.replace(metric, bounds=narrow)])[metric.name]
+    assert (found.low, found.high) == narrow
 
 
 def test_an_effective_sample_size_has_no_interval_and_says_why() -> None:
@@ -122,6 +123,13 @@ def test_capped_log_ratios_are_reported() -> None:
     assert found["k3"].notes == ("log ratios capped at 300 in 1 tokens",)
     assert found["ess_sequence"].notes == ("log ratios capped at 300 in 1 sequences",)
     assert found["mean_abs_log_ratio"].notes == ()
+
+
+def test_a_sequence_can_be_capped_where_none_of_its_tokens_is() -> None:
+    pairs = LogprobPairs(np.full(3, -200.0), np.full(3, -1.0), np.array([0, 0, 1]), np.array([0, 1]))
+    found = measure(pairs, replicates=50)
+    assert found["k3"].notes == ()
+    assert found["ess_sequence"].notes == ("log ratios capped at 300 in 1 sequences",)
 
 
 def test_prompts_without_tokens_do_not_count_as_clusters() -> None:

@@ -102,3 +102,13 @@ def test_unrelated_logprobs_do_not_convince() -> None:
 
 def test_constant_logprobs_have_no_lag() -> None:
     assert lag_of_best_alignment(pairs_of([-1.0] * 6, [-1.0] * 6)).lag is None
+
+
+def test_a_neighbour_that_fits_only_slightly_better_does_not_convince() -> None:
+    rng = np.random.default_rng(0)
+    rollout_T = -rng.exponential(1.0, 2000)
+    trainer_T = 0.47 * rollout_T + 0.53 * np.roll(rollout_T, 1)
+    zeros = np.zeros(2000, dtype=int)
+    alignment = lag_of_best_alignment(LogprobPairs(rollout_T, trainer_T, zeros, np.array([0])))
+    assert alignment.lag == 1
+    assert not alignment.convincing

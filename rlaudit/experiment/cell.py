@@ -20,14 +20,18 @@ SETTLED = ("ok", "unsupported")
 
 @dataclass(frozen=True)
 class Cell:
-    """What to run. `identity` holds what the job does not say but the result depends on: environment lock, model weights,
-    accelerator and driver."""
+    """What to run.
+
+    `identity` holds what the job does not say but the result depends on: environment lock, model weights, accelerator and
+    driver. `sources` are the shipped files that the script loads beside itself.
+    """
 
     job: Mapping[str, Any]
     python: Path
     variables: Mapping[str, str]
     timeout_seconds: float
     identity: Mapping[str, Any]
+    sources: tuple[Path, ...] = ()
 
     @property
     def key(self) -> str:
@@ -37,7 +41,7 @@ class Cell:
             "job": {**self.job, "script": script.name},
             "variables": dict(self.variables),
             "identity": self.identity,
-            "sources": [_digest(WORKER), *(_digest(source) for source in sorted(_sources_of(script)))],
+            "sources": [_digest(source) for source in (WORKER, script, *self.sources)],
         }
         return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
 
@@ -59,11 +63,6 @@ def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Out
     (directory / "job.json").write_text(json.dumps(cell.job))
     (directory / "identity.json").write_text(json.dumps(cell.identity, indent=1))
     return launch(directory, cell.python, cell.variables, cell.timeout_seconds, on_event)
-
-
-def _sources_of(script: Path) -> list[Path]:
-    extension = WORKER.parent / "extension"
-    return [script, *extension.glob("*.py")] if script.name == "generate.py" else [script]
 
 
 def _digest(path: Path) -> str:

@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from rlaudit.discover import discover
+from rlaudit.engines.environment_spec import EnvironmentSpec
 from rlaudit.errors import UsageError
 from rlaudit.experiment import factors as factor_files
 from rlaudit.experiment.factor import Factor
 from rlaudit.experiment.recipe import Block, ExtraArm, Point, Recipe, Sampling
 from rlaudit.experiment.treatment import TrainerSettings, Treatment
-
-OLDEST = Version("0.8.5")
 
 
 class Role(StrEnum):
@@ -210,20 +209,12 @@ def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
     """Only what differs from doing nothing: a parameter that is not sent cannot switch on a slow path of the engine."""
     off = Sampling.model_validate({"temperature": sampling.temperature})
     values = sampling.model_dump()
-    return {
-        name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)
-    }
+    return {name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)}
 
 
 def check_version(version: str) -> str:
-    """The version as it is, when it is one that rlaudit can run. Raises UsageError otherwise."""
-    try:
-        parsed = Version(version)
-    except InvalidVersion as error:
-        raise UsageError(f"{version!r} is not a vLLM version") from error
-    if parsed < OLDEST:
-        raise UsageError(f"vLLM {version} is older than {OLDEST}, the oldest release rlaudit knows how to run")
-    return version
+    """The version as it is, when rlaudit can build it. Raises UsageError otherwise."""
+    return EnvironmentSpec("vllm", version, "cpu").version
 
 
 def _check_names(block: Block, factors: dict[str, Factor]) -> None:
@@ -233,7 +224,9 @@ def _check_names(block: Block, factors: dict[str, Factor]) -> None:
         if name not in factors:
             nearest = difflib.get_close_matches(name, factors, n=1)
             meant = f"did you mean {nearest[0]}? " if nearest else ""
-            raise UsageError(f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}")
+            raise UsageError(
+                f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}"
+            )
     for name in block.parity:
         if name not in block.factors:
             raise UsageError(f"block {block.name}: {name!r} is in parity but not among its factors")

@@ -112,7 +112,8 @@ class _Common(_Strict):
         description="Arguments of vLLM's LLM(...) for every arm: tensor_parallel_size, gpu_memory_utilization, ...",
     )
     environment_variables: dict[str, str] = Field(
-        default_factory=dict, description="Variables of every engine process; stray VLLM_* of the shell are removed."
+        default_factory=dict,
+        description="Variables of every engine process; stray VLLM_* of the shell are removed.",
     )
     prompts_used: int | None = Field(None, ge=1, description="How many prompts of the file; all by default.")
     samples: int = Field(2, ge=1, description="Completions per prompt.")
@@ -125,13 +126,16 @@ class Block(_Common):
     """One controlled comparison."""
 
     name: str = Field(description="What the block is called in the report.")
-    reference: Point | None = Field(None, description="The engine whose behaviour is to be kept; none compares with the trainer only.")
+    reference: Point | None = Field(
+        None, description="The engine whose behaviour is to be kept; none compares with the trainer only."
+    )
     candidate: Point = Field(description="The engine to move to, as it is.")
     factors: dict[str, Levels] = Field(
         default_factory=dict, description="Factor: level, or levels, tried one at a time from the candidate."
     )
     parity: list[str] = Field(
-        default_factory=list, description="Which of the factors, at their first level, make up the parity arm."
+        default_factory=list,
+        description="Which of the factors, at their first level, make up the parity arm.",
     )
     leave_one_out: bool = Field(True, description="Try the parity arm again without each of its factors.")
     repeats: int = Field(1, ge=0, description="A/A repeats of candidate and parity arm, for the noise floor.")
@@ -245,7 +249,14 @@ def _first_complaint(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"])
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if problem["type"] == "extra_forbidden":
-        known = sorted({name for model in (Recipe, Block, Point, Sampling, Trainer, Objective, ExtraArm) for name in model.model_fields} - {"schema_"})
+        known = sorted(
+            {
+                name
+                for model in (Recipe, Block, Point, Sampling, Trainer, Objective, ExtraArm)
+                for name in model.model_fields
+            }
+            - {"schema_"}
+        )
         nearest = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
         return f"unknown key {where}{f'; did you mean {nearest[0]}?' if nearest else ''}{more}"
     return f"{where or 'recipe'}: {problem['msg']}{more}"

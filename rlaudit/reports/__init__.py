@@ -1,1 +1,1 @@
-"""Output formats: one file each."""
+"""Reports: the document of an audit, in the formats people read and machines parse."""

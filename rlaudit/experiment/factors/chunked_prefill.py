@@ -17,14 +17,20 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 def observe(trace: ArmTrace) -> Observation:
     """From the loaded scheduler configuration and the size of the rounds."""
-    enabled, budget = trace.resolved.get("enable_chunked_prefill"), trace.resolved.get("max_num_batched_tokens")
+    enabled, budget = (
+        trace.resolved.get("enable_chunked_prefill"),
+        trace.resolved.get("max_num_batched_tokens"),
+    )
     if enabled is None or budget is None:
         return Observation(None, "this engine's configuration does not say")
     if not enabled:
         return Observation("off", "loaded configuration: enable_chunked_prefill=False")
     submitted = trace.prompt_tokens_per_round
     if submitted <= budget:
-        return Observation(None, f"enabled, but a round's {submitted} prompt tokens fit one step of {budget}: nothing was cut")
+        return Observation(
+            None,
+            f"enabled, but a round's {submitted} prompt tokens fit one step of {budget}: nothing was cut",
+        )
     return Observation("on", f"a round's {submitted} prompt tokens exceed a step's {budget}")
 
 

@@ -14,9 +14,16 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 def observe(trace: ArmTrace) -> Observation:
     """The release whose environment ran, and its engine generation."""
-    return Observation(trace.treatment.version, f"vLLM {trace.treatment.version}, engine {trace.resolved.get('engine')}")
+    return Observation(
+        trace.treatment.version, f"vLLM {trace.treatment.version}, engine {trace.resolved.get('engine')}"
+    )
 
 
 FACTOR = Factor(
-    name="engine-version", layer=Layer.INFERENCE_PATH, levels=(), set_level=set_level, observe=observe, setting="vllm"
+    name="engine-version",
+    layer=Layer.INFERENCE_PATH,
+    levels=(),
+    set_level=set_level,
+    observe=observe,
+    setting="vllm",
 )

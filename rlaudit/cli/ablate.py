@@ -1,0 +1,95 @@
+"""`rlaudit ablate`: run a recipe's arms, diagnose, report."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.diagnosis.diagnose import diagnose
+from rlaudit.diagnosis.document import document_of
+from rlaudit.engines.accelerator import detect
+from rlaudit.errors import UsageError
+from rlaudit.experiment.estimate import estimate
+from rlaudit.experiment.plan import Plan, make_plan
+from rlaudit.experiment.prompts import load_prompts
+from rlaudit.experiment.recipe import Recipe, load_recipe
+from rlaudit.experiment.run import execute, write_plan
+from rlaudit.experiment.surroundings import prepare
+from rlaudit.diagnosis.tokens import write_tokens
+from rlaudit.layers import Verdict
+from rlaudit.progress import Progress
+
+
+class FailOn(StrEnum):
+    """What makes the exit code 1."""
+
+    ERROR = "error"
+    NEVER = "never"
+
+
+def ablate(
+    recipe: Annotated[str, typer.Argument(help="A recipe by name (v0-to-v1, quick, ...) or path.")],
+    model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
+    prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Completions per prompt.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling, arm order and bootstrap.")] = None,
+    run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
+    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
+    python: Annotated[
+        Path | None, typer.Option(help="An interpreter that already holds the vLLM of the recipe.")
+    ] = None,
+    trainer_python: Annotated[Path | None, typer.Option(help="An interpreter with torch and transformers.")] = None,
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> int:
+    """Run controlled arms on the local accelerator and say which layer is to blame."""
+    outputs = parse_outputs(output or [])
+    accelerator = detect({"CUDA_VISIBLE_DEVICES": ""} if cpu else None)
+    loaded = load_recipe(recipe, accelerator.kind)
+    chosen = _overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
+    plan = make_plan(chosen)
+    prompt_set = load_prompts(chosen.prompts)
+    _check_prompts(plan, len(prompt_set.prompts))
+    folder = run_dir or Path("runs") / loaded.path.stem
+    progress = Progress(quiet)
+    if dry_run:
+        print(estimate(plan, accelerator, prompt_set, folder))
+        return 0
+    progress.note(
+        f"{loaded.path.stem}: {len(plan.blocks)} blocks on {accelerator.kind}, {accelerator.name}; run kept in {folder}"
+    )
+    surroundings = prepare(plan, accelerator, prompt_set, progress, python, trainer_python)
+    write_plan(plan, folder, surroundings)
+    run = execute(plan, folder, surroundings, progress)
+    diagnosis = diagnose(run)
+    document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)
+    write_tokens(diagnosis, folder / "tokens.parquet")
+    (folder / "report.json").write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    write_outputs(outputs, document)
+    return int(document["exit_code"])
+
+
+def _overridden(
+    recipe: Recipe, model: str | None, prompts: str | None, seed: int | None, samples: int | None
+) -> Recipe:
+    """The recipe with what the command line says instead."""
+    changed = {"model": model, "prompts": prompts, "seed": seed}
+    update: dict[str, object] = {name: value for name, value in changed.items() if value is not None}
+    if samples is not None:
+        update["blocks"] = [block.model_copy(update={"samples": samples}) for block in recipe.blocks]
+    return recipe.model_copy(update=update)
+
+
+def _check_prompts(plan: Plan, available: int) -> None:
+    for block in plan.blocks:
+        wanted = block.settings.prompts_used
+        if wanted is not None and wanted > available:
+            raise UsageError(f"block {block.name} uses {wanted} prompts, the prompt set has {available}")

@@ -1,0 +1,58 @@
+"""`--output FORMAT[:PATH]`: where a report goes, and in which format. A format never changes the exit code."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlaudit.discover import discover
+from rlaudit.errors import UsageError
+from rlaudit.reports import formats
+from rlaudit.reports.report_format import Document, ReportFormat
+
+HELP = "FORMAT[:PATH], repeatable; without a path it goes to stdout."
+
+
+@dataclass(frozen=True)
+class Output:
+    """One report to write; `path` is None for stdout."""
+
+    report_format: ReportFormat
+    path: Path | None
+
+
+def parse_outputs(wanted: list[str]) -> list[Output]:
+    """Raises UsageError for a format there is no file for, or two reports on one stdout."""
+    known = discover(formats, "FORMAT", ReportFormat)
+    outputs = []
+    for text in wanted or ["text"]:
+        name, _, path = text.partition(":")
+        if name not in known:
+            raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(known)}")
+        outputs.append(Output(known[name], Path(path) if path else None))
+    if sum(output.path is None for output in outputs) > 1:
+        raise UsageError("only one report can go to stdout", "give the others a path: --output json:report.json")
+    return outputs
+
+
+def write_outputs(outputs: list[Output], document: Document) -> None:
+    """Render and write every report."""
+    for output in outputs:
+        if output.path is None:
+            sys.stdout.write(output.report_format.render(document, terminal_width()))
+            sys.stdout.flush()
+        else:
+            output.path.parent.mkdir(parents=True, exist_ok=True)
+            output.path.write_text(output.report_format.render(document, None), encoding="utf-8")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal on stdout; None when piped. NO_COLOR and FORCE_COLOR as everywhere."""
+    if os.environ.get("NO_COLOR"):
+        return None
+    if sys.stdout.isatty() or os.environ.get("FORCE_COLOR"):
+        try:
+            return os.get_terminal_size(sys.stdout.fileno()).columns
+        except OSError:
+            return 100
+    return None

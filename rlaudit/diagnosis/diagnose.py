@@ -1,0 +1,99 @@
+"""The whole diagnosis of a run: every block measured, then the three layers judged in order.
+
+A run may have several blocks (float32 for semantics, bfloat16 for the head). A layer's verdict over the run is that of its
+worst block, and the block is named.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.inference_path import judge_inference_path
+from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.diagnosis.measured import MeasuredArm, measure_block
+from rlaudit.diagnosis.objective import judge_objective
+from rlaudit.diagnosis.parity import parity_yaml
+from rlaudit.diagnosis.semantic import judge_semantics
+from rlaudit.experiment.plan import BlockPlan
+from rlaudit.experiment.run import FinishedRun
+from rlaudit.layers import Layer, Verdict
+
+# Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
+SEVERITY = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
+
+
+@dataclass(frozen=True)
+class BlockDiagnosis:
+    """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings."""
+
+    plan: BlockPlan
+    measured: Mapping[str, MeasuredArm]
+    floor: Floor
+    effects: Sequence[FactorEffect]
+    judgements: tuple[Judgement, Judgement, Judgement]
+    parity: str | None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The run: a judgement per layer, the blocks behind it, and what nobody looked at."""
+
+    run: FinishedRun
+    blocks: tuple[BlockDiagnosis, ...]
+    layers: tuple[Judgement, Judgement, Judgement]
+    not_seen: tuple[str, ...]
+
+
+def diagnose(run: FinishedRun) -> Diagnosis:
+    """Judge a finished run."""
+    blocks = tuple(_diagnose_block(run, block) for block in run.plan.blocks)
+    semantic, path, objective = (
+        _worst([(block.plan.name, block.judgements[position]) for block in blocks]) for position in range(3)
+    )
+    return Diagnosis(run, blocks, (semantic, path, objective), tuple(_not_seen(run, blocks)))
+
+
+def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
+    measured = measure_block(run, block)
+    floor = noise_floor(run, block, measured)
+    effects = effects_of(run, block, measured, floor)
+    semantic = judge_semantics(block, measured, effects)
+    path = judge_inference_path(block, measured, effects, floor, run.plan.recipe.equivalence_margin)
+    objective = judge_objective(measured.get("candidate"), (semantic, path))
+    return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity_yaml(block, effects))
+
+
+def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
+    name, worst = min(judgements, key=lambda entry: SEVERITY.index(entry[1].verdict))
+    if len(judgements) == 1:
+        return worst
+    others = [f"block {other}: {judgement.verdict.value}" for other, judgement in judgements if other != name]
+    return replace(worst, because=f"{worst.because} (block {name})", evidence=(*worst.evidence, *others))
+
+
+def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
+    """What a reader must not take for fine."""
+    lines = []
+    for (block, name), arm in run.arms.items():
+        if arm.failure is not None:
+            lines.append(f"{block}: {name} {arm.status} at {arm.failure.boundary}: {arm.failure.message}")
+    lines += [f"{block}: {name} was not run: {reason}" for (block, name), reason in run.not_run.items()]
+    unengaged = {
+        f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
+        for block in blocks
+        for effect in block.effects
+        if effect.first is None and effect.verdict.value == "not engaged here"
+    }
+    lines += sorted(unengaged)
+    lines.append("weight updates: every arm loads its weights once")
+    if run.surroundings.accelerator.kind == "cpu":
+        lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
+    for block in blocks:
+        for tests in (arm.semantics.not_told for arm in block.measured.values() if arm.name == "candidate"):
+            lines += [f"{block.plan.name}: {line}" for line in tests]
+    return lines
+
+
+def open_layers(diagnosis: Diagnosis, verdict: Verdict) -> tuple[Layer, ...]:
+    """The layers with this verdict."""
+    return tuple(judgement.layer for judgement in diagnosis.layers if judgement.verdict is verdict)

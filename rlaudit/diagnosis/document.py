@@ -1,0 +1,192 @@
+"""A diagnosis as the document `rlaudit-report/1`, from which every output format is rendered."""
+
+from typing import Any
+
+import rlaudit
+from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
+from rlaudit.diagnosis.effects import FactorEffect
+from rlaudit.diagnosis.measured import MeasuredArm
+from rlaudit.experiment.plan import Arm
+from rlaudit.layers import Verdict
+
+SCHEMA = "rlaudit-report/1"
+
+
+def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]:
+    """JSON-able; `exit_code` is what the command ends with under `fail_on` (None: a mismatch does not fail)."""
+    run = diagnosis.run
+    first = run.plan.recipe.blocks[0]
+    return {
+        "schema": SCHEMA,
+        "rlaudit": rlaudit.__version__,
+        "command": "ablate",
+        "exit_code": exit_code(diagnosis, fail_on),
+        "description": run.plan.recipe.description,
+        "versions": {
+            "from": first.reference.version if first.reference else None,
+            "to": first.candidate.version,
+        },
+        "findings": [],
+        "settings": [],
+        "arms": [
+            _arm(run.arms[block.plan.name, arm.name], block)
+            for block in diagnosis.blocks
+            for arm in block.plan.arms
+            if (block.plan.name, arm.name) in run.arms
+        ],
+        "effects": [_effect(effect) for block in diagnosis.blocks for effect in block.effects],
+        "layers": [
+            {
+                "layer": judgement.layer.value,
+                "verdict": judgement.verdict.value,
+                "cause": judgement.cause,
+                "because": judgement.because,
+                "evidence": list(judgement.evidence),
+                "falsifier": judgement.falsifier,
+                "next": judgement.next,
+            }
+            for judgement in diagnosis.layers
+        ],
+        "blocks": [
+            {
+                "name": block.plan.name,
+                "layers": {judgement.layer.value: judgement.verdict.value for judgement in block.judgements},
+                "noise_floor": {
+                    metric: {"value": value, "because": block.floor.because[metric]}
+                    for metric, value in block.floor.value.items()
+                },
+                "parity": block.parity,
+            }
+            for block in diagnosis.blocks
+        ],
+        "not_seen": list(diagnosis.not_seen),
+        "run": _run(diagnosis),
+    }
+
+
+def exit_code(diagnosis: Diagnosis, fail_on: Verdict | None) -> int:
+    """3 while an arm failed or a layer that had to be judged was not; 1 for a mismatch; else 0.
+
+    Layers are judged in order, so the first that does not match decides: those after it are not required. An arm that the
+    engine does not support is an answer, not a failure.
+    """
+    if any(arm.status == "failed" for arm in diagnosis.run.arms.values()):
+        return 3
+    decisive = next((layer.verdict for layer in diagnosis.layers if layer.verdict is not Verdict.MATCH), None)
+    if decisive is None:
+        return 0
+    if decisive is Verdict.MISMATCH:
+        return 1 if fail_on is Verdict.MISMATCH else 0
+    return 3
+
+
+def _arm(finished: Any, block: BlockDiagnosis) -> dict[str, Any]:
+    arm: Arm = finished.arm
+    measured = block.measured.get(arm.name)
+    document: dict[str, Any] = {
+        "name": arm.name,
+        "block": arm.block,
+        "role": arm.role.value,
+        "environment": f"vllm {arm.treatment.version}",
+        "levels": {arm.factor: arm.level} if arm.factor and arm.role.value == "one at a time" else {},
+        "engine_args": dict(arm.treatment.engine_args),
+        "variables": dict(arm.treatment.variables),
+        "sampling": dict(arm.treatment.sampling),
+        "trainer": {
+            "dtype": arm.treatment.trainer.dtype,
+            "head_dtype": arm.treatment.trainer.resolved_head_dtype,
+            "attention": arm.treatment.trainer.attention,
+            "temperature": arm.treatment.trainer.temperature,
+        },
+        "engaged": _engaged(finished, block),
+        "status": finished.status,
+        "error": None
+        if finished.failure is None
+        else {"boundary": finished.failure.boundary, "message": finished.failure.message},
+        "cell": finished.cell_key,
+        "seconds": finished.usage.get("seconds"),
+        "peak_memory_mib": finished.usage.get("peak_memory_mib"),
+        "resolved": dict(finished.result.get("resolved", {})),
+        "measurements": {},
+    }
+    if measured is not None:
+        document |= _measured(measured)
+    return document
+
+
+def _measured(measured: MeasuredArm) -> dict[str, Any]:
+    return {
+        "measurements": {name: found.as_dict() for name, found in measured.measurements.items()},
+        "cached_tokens": measured.cached_tokens,
+        "observed": {
+            name: {"level": seen.level, "because": seen.because} for name, seen in measured.observations.items()
+        },
+        "semantics": {
+            "verdict": measured.semantics.verdict.value,
+            "cause": measured.semantics.cause,
+            "because": measured.semantics.because,
+        },
+        "heads": {
+            side: {
+                "lattice": evidence.verdict.value,
+                "hit_rate": evidence.hit_rate,
+                "because": evidence.because,
+            }
+            for side, evidence in (("rollout", measured.rollout_head), ("trainer", measured.trainer_head))
+        },
+    }
+
+
+def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
+    """Whether the arm's own factor was in force, compared with the arm it is contrasted with; None where unsupported."""
+    arm: Arm = finished.arm
+    if arm.factor is None or arm.against is None:
+        return {}
+    if finished.status != "ok":
+        return {arm.factor: None}
+    if arm.name not in block.measured or arm.against not in block.measured:
+        return {arm.factor: None}
+    own = block.measured[arm.name].observations[arm.factor].level
+    other = block.measured[arm.against].observations[arm.factor].level
+    return {arm.factor: own is not None and other is not None and own != other}
+
+
+def _effect(effect: FactorEffect) -> dict[str, Any]:
+    return {
+        "block": effect.block,
+        "factor": effect.factor,
+        "level": effect.level,
+        "layer": effect.layer.value,
+        "metric": effect.metric,
+        "first": None if effect.first is None else effect.first.as_dict(),
+        "last": None if effect.last is None else effect.last.as_dict(),
+        "share": effect.share,
+        "floor": effect.floor,
+        "interacts": effect.interacts,
+        "verdict": effect.verdict.value,
+        "because": effect.because,
+    }
+
+
+def _run(diagnosis: Diagnosis) -> dict[str, Any]:
+    run, books = diagnosis.run, diagnosis.run.bookkeeping
+    floors = [
+        {
+            "trainer": f"{scores.batch.request.trainer.dtype} body, {scores.batch.request.trainer.resolved_head_dtype} head",
+            **scores.result["micro_batch_floor"],
+            "tokens_per_second": scores.result["tokens_per_second"],
+        }
+        for scores in run.scores.values()
+    ]
+    return {
+        "seconds": books.seconds,
+        "set_up_seconds": books.set_up_seconds,
+        "cell_seconds": books.cell_seconds,
+        "cells_run": books.cells_run,
+        "cells_kept": books.cells_kept,
+        "sequences_sampled": books.sequences_asked,
+        "sequences_scored": books.sequences_scored,
+        "peak_memory_mib": books.peak_memory_mib,
+        "micro_batch_floors": floors,
+        "provenance": run.surroundings.provenance(),
+    }

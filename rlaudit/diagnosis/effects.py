@@ -1,0 +1,198 @@
+"""What each factor does: its effect when it is the first fix, and when it is the last one.
+
+first   candidate with the factor set, minus the candidate as it is;
+last    parity, minus parity without the factor.
+Both are paired by prompt and have the same sign when the factor acts alone; where their intervals do not overlap it
+interacts with another factor. An effect counts only when the factor was seen to engage, when it is larger than the noise
+floor, and when it takes away at least 30 % of what there was to explain.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from rlaudit.diagnosis.measured import MeasuredArm, floor_of
+from rlaudit.experiment.plan import Arm, BlockPlan, Role, known_factors
+from rlaudit.experiment.run import FinishedRun, scoring_request
+from rlaudit.layers import Layer
+from rlaudit.mismatch.contrast import Contrast, contrast
+from rlaudit.mismatch.evidence import all_metrics
+
+# Share of the excess that a factor must take away before it may be named as a cause (metrics notes, 3.5).
+CONVICTING_SHARE = 0.3
+REMOVING_SHARE = 0.9
+SEMANTIC_METRIC = "mean_ratio_minus_one"
+PATH_METRIC = "k2"
+
+
+# Effects below this share of the equivalence margin are not worth a reader's time, however sure.
+NEGLIGIBLE_SHARE = 0.01
+# A mean ratio further than this from 1 is semantic almost surely (metrics notes, 2): the margin of that metric.
+RATIO_MARGIN = 1e-2
+
+
+class Effect(StrEnum):
+    """What can be said of a factor in one block."""
+
+    REMOVES = "removes the mismatch"
+    REDUCES = "reduces the mismatch"
+    SMALL = "moves it by less than 30 %"
+    ADDS = "adds to the mismatch"
+    FLOOR = "inside the noise floor"
+    NEGLIGIBLE = "below 1 % of the equivalence margin"
+    NOT_ENGAGED = "not engaged here"
+    UNSUPPORTED = "unsupported here"
+    FAILED = "arm failed"
+
+
+@dataclass(frozen=True)
+class FactorEffect:
+    """One factor at one level, on one metric. `share` is the part of the excess that the first effect takes away."""
+
+    block: str
+    factor: str
+    level: str
+    layer: Layer
+    metric: str
+    verdict: Effect
+    because: str
+    floor: float
+    first: Contrast | None = None
+    last: Contrast | None = None
+    share: float | None = None
+    interacts: bool = False
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The largest difference that counts as none, per metric, and where it comes from."""
+
+    value: Mapping[str, float]
+    because: Mapping[str, str]
+
+
+def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> Floor:
+    """The largest of: A/A repeats of either end, the dummy factor, and the trainer against itself in other micro-batches."""
+    values, reasons = {}, {}
+    repeats = [
+        arm
+        for arm in block.arms
+        if arm.role in (Role.CANDIDATE_AGAIN, Role.PARITY_AGAIN) or (arm.role is Role.FIRST and arm.factor == "dummy")
+    ]
+    for metric in (SEMANTIC_METRIC, PATH_METRIC):
+        scores = [run.scores[scoring_request(arm.finished.arm).key] for arm in measured.values()]
+        # |exp(d) - 1| is |d| to first order; k2 and k3 agree there too.
+        figure = "mean_abs" if metric == SEMANTIC_METRIC else "k3"
+        largest, reason = (
+            max((floor_of(scored, figure) for scored in scores), default=0.0),
+            "the trainer's micro-batches",
+        )
+        for arm in repeats:
+            found = _contrast(measured, arm.name, arm.against, metric)
+            if found is None or found.low is None or found.high is None:
+                continue
+            reach = max(abs(found.low), abs(found.high))
+            if reach > largest:
+                largest, reason = reach, arm.name
+        values[metric], reasons[metric] = largest, reason
+    return Floor(values, reasons)
+
+
+def effects_of(
+    run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], floor: Floor
+) -> list[FactorEffect]:
+    """Every factor of the block at every level that was tried, on the semantic metric and, for factors of the inference
+    path, on the residual as well."""
+    found = []
+    for arm in block.with_role(Role.FIRST):
+        layer = known_factors()[arm.factor or ""].layer
+        for metric in (SEMANTIC_METRIC,) if layer is Layer.SEMANTIC else (SEMANTIC_METRIC, PATH_METRIC):
+            blank = FactorEffect(
+                block.name,
+                arm.factor or "",
+                arm.level or "",
+                layer,
+                metric,
+                Effect.FAILED,
+                "",
+                floor.value[metric],
+            )
+            found.append(_without_engagement(run, measured, arm, blank) or _with_size(run, block, measured, arm, blank))
+    return found
+
+
+def _without_engagement(
+    run: FinishedRun, measured: Mapping[str, MeasuredArm], arm: Arm, blank: FactorEffect
+) -> FactorEffect | None:
+    """The effect of a factor that was never in force: that is no effect of zero."""
+    finished = run.arms.get((arm.block, arm.name))
+    why = finished.failure.message if finished and finished.failure else "the arm was not run"
+    if finished is None or finished.status == "failed":
+        return replace(blank, because=why)
+    if finished.status == "unsupported":
+        return replace(blank, verdict=Effect.UNSUPPORTED, because=why)
+    if arm.name not in measured or "candidate" not in measured:
+        return replace(blank, because="the arm it is compared with has no figures")
+    before = measured["candidate"].observations[blank.factor]
+    after = measured[arm.name].observations[blank.factor]
+    if before.level is None or after.level is None:
+        unseen = after if after.level is None else before
+        return replace(blank, verdict=Effect.NOT_ENGAGED, because=unseen.because)
+    if before.level == after.level:
+        return replace(blank, verdict=Effect.NOT_ENGAGED, because=f"{after.level} in both arms; {after.because}")
+    return None
+
+
+def _with_size(
+    run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], arm: Arm, blank: FactorEffect
+) -> FactorEffect:
+    first = _contrast(measured, arm.name, "candidate", blank.metric)
+    left_out = next((other.name for other in block.with_role(Role.LAST) if other.factor == arm.factor), None)
+    last = _contrast(measured, "parity", left_out, blank.metric)
+    if first is None or first.difference is None or first.first is None or first.second is None:
+        return replace(blank, first=first, last=last, because=first.reason or "" if first else "no figures")
+    target = 0.0 if blank.metric == SEMANTIC_METRIC else blank.floor
+    excess = abs(first.second) - target
+    share = (abs(first.second) - abs(first.first)) / excess if excess > 0 else None
+    verdict = _verdict(first, share, blank, run.plan.recipe.equivalence_margin)
+    because = f"{first.second:.3g} -> {first.first:.3g}"
+    if share is not None and verdict in (Effect.REMOVES, Effect.REDUCES, Effect.SMALL):
+        because += f", {share:.0%} of the excess"
+    return replace(
+        blank,
+        verdict=verdict,
+        because=because,
+        first=first,
+        last=last,
+        share=share,
+        interacts=last is not None and _apart(first, last, blank.floor),
+    )
+
+
+def _verdict(first: Contrast, share: float | None, blank: FactorEffect, margin: float) -> Effect:
+    difference, low, high = first.difference, first.low, first.high
+    if difference is None or low is None or high is None or low <= 0.0 <= high or abs(difference) <= blank.floor:
+        return Effect.FLOOR
+    scale = RATIO_MARGIN if blank.metric == SEMANTIC_METRIC else margin
+    if abs(difference) < NEGLIGIBLE_SHARE * scale:
+        return Effect.NEGLIGIBLE
+    if share is None or share < 0:
+        return Effect.ADDS
+    if share < CONVICTING_SHARE:
+        return Effect.SMALL
+    return Effect.REMOVES if share >= REMOVING_SHARE else Effect.REDUCES
+
+
+def _contrast(measured: Mapping[str, MeasuredArm], name: str, against: str | None, metric: str) -> Contrast | None:
+    if against is None or name not in measured or against not in measured:
+        return None
+    after, before = measured[name], measured[against]
+    if metric == SEMANTIC_METRIC:
+        return contrast(after.pairs, before.pairs, all_metrics()[metric])
+    return contrast(after.residual, before.residual, all_metrics()[metric])
+
+
+def _apart(first: Contrast, last: Contrast, floor: float) -> bool:
+    if first.low is None or first.high is None or last.low is None or last.high is None:
+        return False
+    return first.low > last.high + floor or last.low > first.high + floor

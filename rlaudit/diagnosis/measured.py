@@ -1,0 +1,174 @@
+"""Each arm in figures: metrics with intervals, what its logprobs mean, the precision of both heads, the levels in force."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlaudit.experiment.factor import ArmTrace, Observation
+from rlaudit.experiment.plan import BlockPlan, known_factors
+from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
+from rlaudit.experiment.scoring import GRIDS, Scores
+from rlaudit.layers import Verdict
+from rlaudit.mismatch.evidence import Measurement, measure
+from rlaudit.mismatch.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
+from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.mismatch.semantics import SemanticEvidence, identify
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredArm:
+    """An arm that has tokens, and everything that can be said of it alone.
+
+    `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's logprobs
+    under the meaning that explains them best: what is left there is the inference path's.
+    """
+
+    finished: FinishedArm
+    pairs: LogprobPairs
+    residual: LogprobPairs
+    measurements: Mapping[str, Measurement]
+    semantics: SemanticEvidence
+    rollout_head: LatticeEvidence
+    trainer_head: LatticeEvidence
+    observations: Mapping[str, Observation]
+    cached_tokens: int
+
+    @property
+    def name(self) -> str:
+        """The arm's name within its block."""
+        return self.finished.arm.name
+
+    @property
+    def semantically_clean(self) -> bool:
+        """Whether the reported logprobs mean what the trainer assumes."""
+        return self.semantics.verdict is Verdict.MATCH
+
+
+def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
+    """The block's finished arms by name; arms without tokens are left out, their failures are reported elsewhere."""
+    objective = run.plan.recipe.objective
+    settings = ObjectiveSettings(*objective.ppo_epsilon, *objective.gspo_epsilon)
+    return {
+        name: _measure(run, arm, settings)
+        for name, arm in run.of_block(block).items()
+        if arm.ok and scoring_request(arm.arm).key in run.scores and arm.arm.model is None
+    }
+
+
+def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSettings) -> MeasuredArm:
+    scores = run.scores[scoring_request(finished.arm).key]
+    scored = scored_tokens(finished, scores, run)
+    semantics = identify(
+        scored,
+        theta_sample=scores.batch.request.theta_sample,
+        theta_train=scores.batch.request.theta_train,
+        floor_k2=floor_of(scores, "k3"),
+        seed=run.plan.recipe.seed,
+    )
+    pairs = LogprobPairs(
+        rollout_logprobs_T=scored.rollout_logprobs_T,
+        trainer_logprobs_T=scored.trainer_logprobs_T,
+        sequence_T=scored.sequence_T,
+        prompt_S=scored.prompt_S,
+        entropy_T=scored.entropy_T,
+        prompts=len(run.prompt_token_ids),
+    )
+    residual = LogprobPairs(
+        rollout_logprobs_T=pairs.rollout_logprobs_T,
+        trainer_logprobs_T=_explained_by(semantics, scored),
+        sequence_T=pairs.sequence_T,
+        prompt_S=pairs.prompt_S,
+        prompts=pairs.prompts,
+    )
+    rollout_head, trainer_head = _heads(finished, scores)
+    trace = ArmTrace(
+        treatment=finished.arm.treatment,
+        resolved=finished.result["resolved"],
+        cached_tokens=sum(sequence.cached_tokens for sequence in finished.sequences),
+        prompt_tokens_per_round=_largest_round(finished, run),
+        rollout_head=_dtype_seen(rollout_head),
+        trainer_head=_dtype_seen(trainer_head),
+        head_because=f"rollout: {rollout_head.because}; trainer: {trainer_head.because}",
+        report_fit=_fit_name(semantics, scores.batch.request.theta_sample),
+    )
+    return MeasuredArm(
+        finished=finished,
+        pairs=pairs,
+        residual=residual,
+        measurements=measure(pairs, settings, seed=run.plan.recipe.seed),
+        semantics=semantics,
+        rollout_head=rollout_head,
+        trainer_head=trainer_head,
+        observations={name: factor.observe(trace) for name, factor in known_factors().items()},
+        cached_tokens=trace.cached_tokens,
+    )
+
+
+def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> ScoredTokens:
+    """An arm's tokens in the order of its sequences, with what the trainer said of each."""
+    keys = [(tuple(run.prompt_token_ids[sequence.prompt]), sequence.token_ids) for sequence in finished.sequences]
+    rows_T = scores.rows_of(keys)
+    lengths = [len(sequence.token_ids) for sequence in finished.sequences]
+    own = {name: values[rows_T] for name, values in scores.arrays.items() if name != "offsets"}
+    own["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
+    return ScoredTokens.from_scores(
+        own,
+        rollout_logprobs=np.concatenate([sequence.logprobs for sequence in finished.sequences]),
+        prompt_S=np.array([sequence.prompt for sequence in finished.sequences]),
+        candidates=scores.batch.request.candidates,
+        grids=GRIDS,
+    )
+
+
+def floor_of(scores: Scores, figure: str) -> float:
+    """How far the trainer is from itself when only its micro-batches change: mean_abs, median_abs, max_abs or k3, nats."""
+    return float(scores.result["micro_batch_floor"][figure])
+
+
+def _explained_by(semantics: SemanticEvidence, scored: ScoredTokens) -> Floats:
+    """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own where a token is outside it."""
+    explained_T = scored.logprobs_under(semantics.theta_report)
+    if explained_T is None:
+        return scored.trainer_logprobs_T
+    return np.where(np.isfinite(explained_T), explained_T, scored.trainer_logprobs_T)
+
+
+def _fit_name(semantics: SemanticEvidence, requested: Semantics) -> str | None:
+    """How the meaning that fits is called: raw, as requested, by its parameters, or None where raw and requested are one."""
+    if requested == Semantics():
+        return None
+    if not semantics.theta_report.differences(requested):
+        return "as requested"
+    if not semantics.theta_report.differences(Semantics()):
+        return "raw"
+    return semantics.theta_report.name
+
+
+def _heads(finished: FinishedArm, scores: Scores) -> tuple[LatticeEvidence, LatticeEvidence]:
+    temperature = float(finished.arm.treatment.sampling["temperature"])
+    rollout_top = [step for sequence in finished.sequences for step in sequence.top_logprobs]
+    width = max(len(step) for step in rollout_top)
+    padded = np.full((len(rollout_top), width), -np.inf)
+    for row, step in enumerate(rollout_top):
+        padded[row, : len(step)] = step
+    return (
+        lattice_hit_rate(padded, temperature),
+        lattice_hit_rate(scores.arrays["top_logprobs"], scores.batch.request.theta_train.temperature),
+    )
+
+
+def _dtype_seen(evidence: LatticeEvidence) -> str | None:
+    return {HeadPrecision.BF16: "bfloat16", HeadPrecision.NOT_BF16: "float32"}.get(evidence.verdict)
+
+
+def _largest_round(finished: FinishedArm, run: FinishedRun) -> int:
+    if finished.arm.treatment.concurrency == "alone":
+        return max(len(prompt) for prompt in run.prompt_token_ids)
+    rounds: dict[int, int] = {}
+    for sequence in finished.sequences:
+        rounds[sequence.round] = rounds.get(sequence.round, 0) + len(run.prompt_token_ids[sequence.prompt])
+    return max(rounds.values())

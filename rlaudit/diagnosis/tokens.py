@@ -1,0 +1,42 @@
+"""The token table of a run: one row per sampled token, sorted by arm, sequence and position (Parquet)."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from rlaudit.diagnosis.diagnose import Diagnosis
+from rlaudit.diagnosis.measured import MeasuredArm
+
+
+def write_tokens(diagnosis: Diagnosis, path: Path) -> None:
+    """Write every measured arm's tokens; columns as in the design's token table, with `block` and `arm` in front."""
+    frames = [_frame(block.plan.name, arm) for block in diagnosis.blocks for arm in block.measured.values()]
+    if frames:
+        pd.concat(frames, ignore_index=True).to_parquet(path, index=False)
+
+
+def _frame(block: str, arm: MeasuredArm) -> pd.DataFrame:
+    rows = [
+        (
+            sequence.prompt,
+            sequence.sample,
+            position,
+            token,
+            sequence.cached_tokens,
+            sequence.round,
+            ids,
+            values,
+        )
+        for sequence in arm.finished.sequences
+        for position, (token, ids, values) in enumerate(
+            zip(sequence.token_ids, sequence.top_ids, sequence.top_logprobs, strict=True)
+        )
+    ]
+    names = ("prompt_id", "sample_id", "position", "token_id", "cached_tokens", "batch_id")
+    frame = pd.DataFrame(rows, columns=[*names, "rollout_top_ids", "rollout_top_logprobs"])
+    frame.insert(0, "block", block)
+    frame.insert(1, "arm", arm.name)
+    frame.insert(6, "rollout_logprob", arm.pairs.rollout_logprobs_T)
+    frame.insert(7, "trainer_logprob", arm.pairs.trainer_logprobs_T)
+    frame.insert(8, "trainer_entropy", arm.pairs.entropy_T)
+    return frame

@@ -1,0 +1,154 @@
+"""The rollout side of an arm: its cell, and the sequences that the cell left."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlaudit.engines import launch
+from rlaudit.engines.environment_spec import Environment
+from rlaudit.engines.launch import Failure, Outcome
+from rlaudit.experiment.cell import Cell
+from rlaudit.experiment.plan import Arm, known_factors
+from rlaudit.experiment.recipe import Block, Recipe
+from rlaudit.mismatch.integrity import integrity_faults
+from rlaudit.mismatch.pairs import LogprobPairs
+
+GENERATE = Path(launch.__file__).parent / "scripts" / "generate.py"
+EXTENSION = Path(launch.__file__).parent / "extension"
+
+
+@dataclass(frozen=True)
+class SampledSequence:
+    """One completion as the engine returned it: token ids, the logprob of each, and the top logprobs beside it."""
+
+    prompt: int
+    sample: int
+    round: int
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    top_ids: tuple[tuple[int, ...], ...]
+    top_logprobs: tuple[tuple[float, ...], ...]
+    cached_tokens: int
+    finish_reason: str
+
+
+@dataclass(frozen=True)
+class RolloutContext:
+    """What all rollout cells of a run share."""
+
+    recipe: Recipe
+    model: str
+    model_identity: Mapping[str, Any]
+    accelerator_identity: Mapping[str, Any]
+    device: str
+    prompt_token_ids: Sequence[Sequence[int]]
+
+
+def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
+    """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
+    treatment = arm.treatment
+    on_cuda = context.device == "cuda"
+    prompts = list(context.prompt_token_ids[: block.prompts_used])
+    variables = {**environment.variables, **treatment.variables}
+    if on_cuda:
+        variables = {**treatment.cuda_variables, **variables}
+    if treatment.fp32_head:
+        variables["PYTHONPATH"] = str(EXTENSION)
+    job = {
+        "script": str(GENERATE),
+        "model": arm.model or context.model,
+        "revision": context.recipe.revision if arm.model is None else None,
+        "trust_remote_code": context.recipe.trust_remote_code,
+        "engine_args": dict(treatment.engine_args),
+        "optional_engine_args": dict(treatment.cuda_engine_args) if on_cuda else {},
+        "requires": [
+            {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
+            for need in treatment.requires
+        ],
+        "fp32_head": treatment.fp32_head,
+        "sampling": dict(treatment.sampling),
+        "top_logprobs": block.top_logprobs,
+        "prompt_token_ids": prompts,
+        "requests": requests(len(prompts), block.samples, block.rounds, context.recipe.seed),
+        "concurrency": treatment.concurrency,
+        "replicate": arm.replicate,
+    }
+    return Cell(
+        job=job,
+        python=environment.python,
+        variables=variables,
+        timeout_seconds=60.0 * (arm.timeout_minutes or context.recipe.timeout_minutes),
+        identity={
+            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
+            "model": dict(context.model_identity) if arm.model is None else {"path": arm.model},
+            "accelerator": dict(context.accelerator_identity),
+        },
+        sources=tuple(sorted(EXTENSION.glob("*.py"))),
+    )
+
+
+def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:
+    """Every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample the same
+    tokens, and a contrast between them is paired token by token."""
+    rounds = min(rounds, samples)
+    return [
+        {
+            "prompt": prompt,
+            "sample": sample,
+            "round": sample * rounds // samples,
+            "seed": (seed * 1_000_003 + prompt * samples + sample) % 2**31,
+        }
+        for sample in range(samples)
+        for prompt in range(prompts)
+    ]
+
+
+def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:
+    """The sequences of a finished rollout cell, ordered by prompt and sample."""
+    with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    sequences = [
+        SampledSequence(
+            prompt=row["prompt"],
+            sample=row["sample"],
+            round=row["round"],
+            token_ids=tuple(row["token_ids"]),
+            logprobs=tuple(row["logprobs"]),
+            top_ids=tuple(tuple(ids) for ids in row["top_ids"]),
+            top_logprobs=tuple(tuple(values) for values in row["top_logprobs"]),
+            cached_tokens=row["cached_tokens"] or 0,
+            finish_reason=row["finish_reason"],
+        )
+        for row in rows
+    ]
+    return tuple(sorted(sequences, key=lambda sequence: (sequence.prompt, sequence.sample)))
+
+
+def broken_logprobs(sequences: Sequence[SampledSequence]) -> Failure | None:
+    """Why an engine's logprobs cannot be compared with anything: NaN, infinite or positive values, or nothing sampled."""
+    logprobs_T = np.array([value for sequence in sequences for value in sequence.logprobs], dtype=np.float64)
+    lengths_S = [len(sequence.token_ids) for sequence in sequences]
+    pairs = LogprobPairs(
+        rollout_logprobs_T=logprobs_T,
+        trainer_logprobs_T=np.where(np.isfinite(logprobs_T), np.minimum(logprobs_T, 0.0), -1.0),
+        sequence_T=np.repeat(np.arange(len(sequences)), lengths_S),
+        prompt_S=np.array([sequence.prompt for sequence in sequences], dtype=np.int64),
+    )
+    faults = integrity_faults(pairs)
+    return Failure("integrity", faults[0].message) if faults else None
+
+
+def refused(arm: Arm, failure: Failure, log: Sequence[str]) -> Outcome | None:
+    """The arm as *unsupported*, when an engine refuses its factor: in the words of its failure, or by failing in the
+    factor's own code. Anything else that goes wrong in such an arm stays a failure."""
+    factor = known_factors().get(arm.factor or "")
+    if factor is None or factor.refusal is None or failure.boundary not in ("launch", "load"):
+        return None
+    frames = [line for line in log if 'File "' in line]
+    if not any(factor.refusal.search(words) for words in (failure.message, *frames)):
+        return None
+    return Outcome("unsupported", {}, Failure("unsupported", failure.message), {})

@@ -1,0 +1,298 @@
+"""Carries a plan out: environments, model, prompts, rollout cells, scoring cells, and what they left.
+
+The run directory is the only state and readable by hand:
+    plan.json, cells/KEY/{job.json, identity.json, events.jsonl, log.txt, samples.jsonl, result.json, usage.json},
+    tokens.parquet, report.json
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from rlaudit.engines.environment import Environment
+from rlaudit.engines.launch import Event, Failure, Outcome
+from rlaudit.engines.log import read_log
+from rlaudit.errors import NotFinished
+from rlaudit.experiment.cell import Cell, finished, run_cell
+from rlaudit.experiment.plan import Arm, BlockPlan, Plan, Role
+from rlaudit.experiment.rollout import (
+    RolloutContext,
+    SampledSequence,
+    broken_logprobs,
+    read_sequences,
+    refused,
+    rollout_cell,
+)
+from rlaudit.experiment.scoring import (
+    Scores,
+    ScoringBatch,
+    ScoringRequest,
+    read_scores,
+    scoring_cell,
+)
+from rlaudit.experiment.surroundings import Surroundings
+from rlaudit.experiment.treatment import Treatment
+from rlaudit.progress import Progress, seconds_since
+
+ArmId = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class FinishedArm:
+    """An arm after its engine ended: what it resolved and sampled, or why it has nothing."""
+
+    arm: Arm
+    status: str
+    failure: Failure | None
+    result: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    cell_key: str = ""
+    sequences: tuple[SampledSequence, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is something to measure."""
+        return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Bookkeeping:
+    """What a run cost: seconds in all and inside cells, starts, and sequences asked for against scored."""
+
+    seconds: float
+    cell_seconds: float
+    cells_run: int
+    cells_kept: int
+    sequences_asked: int
+    sequences_scored: int
+    peak_memory_mib: float
+    set_up_seconds: float
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """Everything a diagnosis needs."""
+
+    plan: Plan
+    arms: Mapping[ArmId, FinishedArm]
+    scores: Mapping[str, Scores]
+    prompt_token_ids: Sequence[Sequence[int]]
+    surroundings: Surroundings
+    bookkeeping: Bookkeeping
+    not_run: Mapping[ArmId, str]
+
+    def of_block(self, block: BlockPlan) -> dict[str, FinishedArm]:
+        """The block's arms by name."""
+        return {arm.name: self.arms[block.name, arm.name] for arm in block.arms if (block.name, arm.name) in self.arms}
+
+
+def scoring_request(arm: Arm) -> ScoringRequest:
+    """How the trainer scores an arm's sequences."""
+    sampling = {name: value for name, value in arm.treatment.sampling.items() if name != "max_tokens"}
+    return ScoringRequest(arm.treatment.trainer, sampling)
+
+
+class Runner:
+    """Runs cells in one run directory, keeping what is already there."""
+
+    def __init__(self, folder: Path, surroundings: Surroundings, progress: Progress) -> None:
+        self._folder = folder
+        self._cells = folder / "cells"
+        self._surroundings = surroundings
+        self._progress = progress
+        self._settled: dict[str, Outcome] = {}
+        self.cells_run = 0
+        self.cells_kept = 0
+        self.cell_seconds = 0.0
+        self.peak_memory_mib = 0.0
+
+    def directory(self, cell: Cell) -> Path:
+        """Where a cell's files are."""
+        return self._cells / cell.key
+
+    def outcome(self, cell: Cell, title: str) -> Outcome:
+        """The cell's outcome: kept from before, or run now."""
+        if cell.key in self._settled:
+            return self._settled[cell.key]
+        kept = finished(self._cells, cell)
+        if kept is None:
+            outcome = self._run(cell, title)
+        else:
+            outcome = kept
+            self.cells_kept += 1
+            self._progress.note(f"  kept      {title}")
+        self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
+        self._settled[cell.key] = outcome
+        return outcome
+
+    def _run(self, cell: Cell, title: str) -> Outcome:
+        started = time.monotonic()
+
+        def on_event(event: Event) -> None:
+            match event:
+                case {"event": "phase", "name": name}:
+                    self._progress.update(f"{title}: {name}")
+                case {"event": "progress", "done": done, "total": total}:
+                    self._progress.update(f"{title}: {done}/{total}")
+
+        with self._progress.step(title):
+            self._surroundings.wait_for_accelerator(self._progress)
+            outcome = run_cell(self._cells, cell, on_event)
+        self.cells_run += 1
+        self.cell_seconds += outcome.usage.get("seconds", 0.0)
+        said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
+        self._progress.note(f"  {outcome.status:<11} {title}, {seconds_since(started)}{said}")
+        return outcome
+
+
+def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:
+    """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
+
+    Raises NotFinished when another process is using the run directory, when the model's tokenizer cannot be read, or when
+    the trainer cannot score.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
+    try:
+        return _execute(plan, folder, surroundings, progress)
+    finally:
+        lock.release()
+
+
+def _execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:
+    started = time.monotonic()
+    set_up_seconds = surroundings.set_up_seconds
+    runner = Runner(folder, surroundings, progress)
+    context = surroundings.rollout_context(plan.recipe, runner.outcome)
+    arms: dict[ArmId, FinishedArm] = {}
+    not_run: dict[ArmId, str] = {}
+    total = sum(len(block.arms) for block in plan.blocks)
+    for block in plan.blocks:
+        for arm in block.arms:
+            reason = _needless(block, arm, arms)
+            if reason is not None:
+                not_run[block.name, arm.name] = reason
+                progress.note(f"  not run     {block.name}: {arm.name} ({reason})")
+                continue
+            title = f"{len(arms) + len(not_run) + 1}/{total} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
+            arms[block.name, arm.name] = _roll(runner, context, block, arm, surroundings.engines, title)
+    batches = _batches(plan, arms, context)
+    scores = {
+        key: _score(runner, context, batch, surroundings.trainer, number, len(batches))
+        for number, (key, batch) in enumerate(batches.items(), start=1)
+    }
+    bookkeeping = Bookkeeping(
+        seconds=time.monotonic() - started,
+        cell_seconds=runner.cell_seconds,
+        cells_run=runner.cells_run,
+        cells_kept=runner.cells_kept,
+        sequences_asked=sum(batch.asked for batch in batches.values()),
+        sequences_scored=sum(len(batch.sequences) for batch in batches.values()),
+        peak_memory_mib=runner.peak_memory_mib,
+        set_up_seconds=set_up_seconds,
+    )
+    return FinishedRun(plan, arms, scores, context.prompt_token_ids, surroundings, bookkeeping, not_run)
+
+
+def _roll(
+    runner: Runner,
+    context: RolloutContext,
+    block: BlockPlan,
+    arm: Arm,
+    engines: Mapping[str, Environment | Failure],
+    title: str,
+) -> FinishedArm:
+    engine = engines[arm.treatment.version]
+    if isinstance(engine, Failure):
+        return FinishedArm(arm, "failed", engine)
+    cell = rollout_cell(context, block.settings, arm, engine)
+    outcome = runner.outcome(cell, title)
+    directory = runner.directory(cell)
+    if outcome.status == "failed" and outcome.failure is not None:
+        outcome = refused(arm, outcome.failure, read_log(directory / "log.txt")) or outcome
+    finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, cell.key)
+    if outcome.status != "ok":
+        return finished_arm
+    sequences = read_sequences(directory)
+    fault = broken_logprobs(sequences)
+    if fault is not None:
+        return replace(finished_arm, status="failed", failure=fault)
+    return replace(finished_arm, sequences=sequences)
+
+
+def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> str | None:
+    """Why an arm need not run: leaving a fix out of parity says nothing when the engine is the same with it and without."""
+    if arm.role is not Role.LAST:
+        return None
+    candidate = arms.get((block.name, "candidate"))
+    tried = [arms[block.name, first.name] for first in block.with_role(Role.FIRST) if first.factor == arm.factor]
+    if candidate is None or not candidate.ok or not tried or not all(first.ok for first in tried):
+        return None
+    if any(_in_force(first) != _in_force(candidate) for first in tried):
+        return None
+    return f"{arm.factor} changed nothing in the loaded engine"
+
+
+def _in_force(finished_arm: FinishedArm) -> tuple[Any, Treatment]:
+    """What the engine loaded, and what a treatment holds besides engine arguments."""
+    besides = replace(finished_arm.arm.treatment, engine_args={}, requires=())
+    return finished_arm.result["resolved"], besides
+
+
+def _batches(plan: Plan, arms: Mapping[ArmId, FinishedArm], context: RolloutContext) -> dict[str, ScoringBatch]:
+    batches: dict[str, ScoringBatch] = {}
+    for finished_arm in arms.values():
+        if not finished_arm.ok or finished_arm.arm.model is not None:
+            continue
+        request = scoring_request(finished_arm.arm)
+        batch = batches.setdefault(request.key, ScoringBatch(request))
+        for sequence in finished_arm.sequences:
+            batch.add(context.prompt_token_ids[sequence.prompt], sequence)
+    return batches
+
+
+def _score(
+    runner: Runner,
+    context: RolloutContext,
+    batch: ScoringBatch,
+    trainer: Environment,
+    number: int,
+    total: int,
+) -> Scores:
+    settings = batch.request.trainer
+    cell = scoring_cell(context, batch, trainer)
+    title = (
+        f"trainer {number}/{total}: {len(batch.sequences)} distinct of {batch.asked} sequences, "
+        f"{settings.dtype} body, {settings.resolved_head_dtype} head"
+    )
+    outcome = runner.outcome(cell, title)
+    if outcome.status != "ok":
+        why = outcome.failure.message if outcome.failure else "no reason given"
+        raise NotFinished(
+            f"the trainer could not score the sequences: {why}", f"its log: {runner.directory(cell)}/log.txt"
+        )
+    return read_scores(runner.directory(cell), batch, outcome.result)
+
+
+def write_plan(plan: Plan, folder: Path, surroundings: Surroundings) -> None:
+    """plan.json: the recipe as it was understood, and everything needed to repeat the run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {
+        "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
+        "arms": [
+            {"block": arm.block, "name": arm.name, "role": arm.role.value, "version": arm.treatment.version}
+            for block in plan.blocks
+            for arm in block.arms
+        ],
+        "provenance": surroundings.provenance(),
+    }
+    (folder / "plan.json").write_text(json.dumps(document, indent=1))

@@ -1,0 +1,58 @@
+"""How figures of the document are written: value, interval, sample size, always the same way."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Arm = Mapping[str, Any]
+TITLES = {"mean_ratio_minus_one": "mean ratio - 1", "k2": "k2 of the residual"}
+# What everybody looks at first; the JSON has all metrics.
+HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
+
+
+def interval(found: Mapping[str, Any] | None, value: str = "value") -> str:
+    """`1.93e-01 [1.8e-01, 2.1e-01]`, with a mark where the interval is not reliable."""
+    if found is None or found.get(value) is None:
+        return "-"
+    text = number(found[value])
+    if found.get("low") is None or found.get("high") is None:
+        return text
+    doubt = "" if found.get("reliable", True) else " ?"
+    return f"{text} [{number(found['low'])}, {number(found['high'])}]{doubt}"
+
+
+def number(value: float) -> str:
+    """Three digits, and an exact zero as 0."""
+    return "0" if value == 0 else f"{value:.3g}"
+
+
+def arm_title(arm: Arm, several_blocks: bool) -> str:
+    """The arm's name, with its block where there are several."""
+    return f"{arm['block']}: {arm['name']}" if several_blocks else str(arm["name"])
+
+
+def arm_state(arm: Arm) -> str:
+    """ok, or where and why not."""
+    if arm["error"] is None:
+        return str(arm["status"])
+    return f"{arm['status']} at {arm['error']['boundary']}: {arm['error']['message']}"
+
+
+def several_blocks(document: Mapping[str, Any]) -> bool:
+    """Whether names of arms need their block beside them."""
+    return len({arm["block"] for arm in document["arms"]}) > 1
+
+
+def cost(document: Mapping[str, Any]) -> list[str]:
+    """What the run took, in sentences."""
+    run = document["run"]
+    lines = [
+        f"{run['seconds'] / 60:.1f} min, {run['cells_run']} cells run and {run['cells_kept']} kept, peak memory of a cell "
+        f"{run['peak_memory_mib'] / 1024:.1f} GiB",
+        f"{run['sequences_sampled']} sequences, {run['sequences_scored']} distinct ones scored by the trainer",
+    ]
+    lines += [
+        f"trainer against itself ({floor['trainer']}; {floor['sequences']} sequences alone and in their batch): mean |d| "
+        f"{number(floor['mean_abs'])}, max {number(floor['max_abs'])}, k3 {number(floor['k3'])}"
+        for floor in run["micro_batch_floors"]
+    ]
+    return lines

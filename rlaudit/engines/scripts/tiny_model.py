@@ -1,0 +1,82 @@
+"""Writes a random two-layer Llama that every vLLM release reads. A worker script.
+
+job
+  output    folder for config.json and model.safetensors
+  seed      of the weights
+
+Written by hand, because each transformers writes a configuration its predecessors misread: `torch_dtype`
+beside `dtype`, `rope_theta` beside `rope_parameters`. No tokenizer: engines are started with
+`skip_tokenizer_init`.
+"""
+
+import json
+import os
+
+HIDDEN, HEADS, KV_HEADS, HEAD_SIZE, INNER, LAYERS, VOCABULARY = 128, 2, 1, 64, 256, 2, 512
+
+
+def run(job, channel):
+    """Save the model; the same seed gives the same weights on one torch release."""
+    import torch
+    from safetensors.torch import save_file
+
+    channel.phase("save")
+    os.makedirs(job["output"], exist_ok=True)
+    generator = torch.Generator().manual_seed(job["seed"])
+    weights = {}
+    for name, shape in shapes().items():
+        if len(shape) == 1:
+            weights[name] = torch.ones(shape)
+        else:
+            weights[name] = torch.randn(shape, generator=generator) * shape[1] ** -0.5
+    save_file(weights, os.path.join(job["output"], "model.safetensors"), metadata={"format": "pt"})
+    with open(os.path.join(job["output"], "config.json"), "w", encoding="utf-8") as document:
+        json.dump(configuration(), document, indent=1)
+    return {"parameters": sum(weight.numel() for weight in weights.values())}
+
+
+def shapes():
+    """Names and shapes of the weights, as Llama checkpoints have them."""
+    found = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
+    for layer in range(LAYERS):
+        prefix = "model.layers.%d." % layer
+        found[prefix + "self_attn.q_proj.weight"] = (HEADS * HEAD_SIZE, HIDDEN)
+        found[prefix + "self_attn.k_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
+        found[prefix + "self_attn.v_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
+        found[prefix + "self_attn.o_proj.weight"] = (HIDDEN, HEADS * HEAD_SIZE)
+        found[prefix + "mlp.gate_proj.weight"] = (INNER, HIDDEN)
+        found[prefix + "mlp.up_proj.weight"] = (INNER, HIDDEN)
+        found[prefix + "mlp.down_proj.weight"] = (HIDDEN, INNER)
+        found[prefix + "input_layernorm.weight"] = (HIDDEN,)
+        found[prefix + "post_attention_layernorm.weight"] = (HIDDEN,)
+    found["model.norm.weight"] = (HIDDEN,)
+    found["lm_head.weight"] = (VOCABULARY, HIDDEN)
+    return found
+
+
+def configuration():
+    """A configuration for old and new readers at once."""
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": VOCABULARY,
+        "hidden_size": HIDDEN,
+        "intermediate_size": INNER,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": KV_HEADS,
+        "head_dim": HEAD_SIZE,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 1024,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "tie_word_embeddings": False,
+        "rope_theta": 10000.0,
+        "rope_scaling": None,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "torch_dtype": "float32",
+        "dtype": "float32",
+    }

@@ -91,7 +91,7 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
     symptoms += [
         _logprobs_mode(default, parity, features),
         _async_scheduling(parity, features),
-        _fp32_head(parity, features),
+        _fp32_head(parity),
     ]
     if features["batch_invariance"]:
         report(f"{name}: starting it with VLLM_BATCH_INVARIANT=1")
@@ -114,6 +114,7 @@ def _start(
     job = {
         "model": str(cell.parent / "model"),
         "engine_args": {**_ENGINE_ARGS, **engine_args},
+        "optional_engine_args": {},
         "sampling": {"temperature": 0.7, "top_p": 0.9, "max_tokens": 16, "ignore_eos": True},
         "top_logprobs": 2,
         "prompt_token_ids": [_PROMPT],
@@ -192,8 +193,9 @@ def _async_scheduling(parity: Outcome, features: Mapping[str, Any]) -> Symptom:
     return Symptom(name, bool(resolved), "stays on when asked for" if resolved else "turned off by the engine")
 
 
-def _fp32_head(parity: Outcome, features: Mapping[str, Any]) -> Symptom:
+def _fp32_head(parity: Outcome) -> Symptom:
     name = "fp32 head"
     if parity.failure:
         return _outcome(name, parity, "")
-    return Symptom(name, True, "native" if features["fp32_head"] else "through rlaudit's worker extension")
+    native = parity.result["fp32_head"]["by"] == "native"
+    return Symptom(name, True, "native" if native else "through rlaudit's worker extension")

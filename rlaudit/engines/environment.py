@@ -98,7 +98,7 @@ def all_names() -> list[str]:
 def remove(name: str) -> None:
     """Delete an environment and what killed builds of it left. Raises UsageError when there is none."""
     home = root() / name
-    if home.parent != root() or not home.is_dir():
+    if name not in all_names():
         known = ", ".join(environment.spec.name for environment in list_environments()) or "none"
         raise UsageError(f"there is no engine environment {name!r}", f"Present: {known}.")
     with _lock(home):

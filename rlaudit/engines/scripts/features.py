@@ -1,7 +1,7 @@
 """What a vLLM release offers, by looking at its code, without starting an engine. A worker script.
 
 job       nothing
-result    features: {"logprobs_modes": [...], "async_scheduling", "batch_invariance", "fp32_head"}
+result    features: {"logprobs_modes": [...], "async_scheduling", "batch_invariance"}
 """
 
 import dataclasses
@@ -13,7 +13,6 @@ def run(job, channel):
     channel.phase("launch")
     from vllm import envs
     from vllm.engine.arg_utils import EngineArgs
-    from vllm.model_executor.layers.logits_processor import LogitsProcessor
 
     arguments = {field.name for field in dataclasses.fields(EngineArgs)}
     return {
@@ -21,7 +20,6 @@ def run(job, channel):
             "logprobs_modes": logprobs_modes(EngineArgs) if "logprobs_mode" in arguments else [],
             "async_scheduling": "async_scheduling" in arguments,
             "batch_invariance": has_batch_invariance(envs),
-            "fp32_head": hasattr(LogitsProcessor, "_apply_head"),
         }
     }
 

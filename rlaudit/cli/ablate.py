@@ -11,6 +11,7 @@ from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.diagnosis.diagnose import diagnose
 from rlaudit.diagnosis.document import document_of
+from rlaudit.diagnosis.tokens import write_tokens
 from rlaudit.engines.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.experiment.estimate import estimate
@@ -19,7 +20,6 @@ from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.recipe import Recipe, load_recipe
 from rlaudit.experiment.run import execute, write_plan
 from rlaudit.experiment.surroundings import prepare
-from rlaudit.diagnosis.tokens import write_tokens
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 

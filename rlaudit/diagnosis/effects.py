@@ -17,12 +17,15 @@ from rlaudit.experiment.run import FinishedRun, scoring_request
 from rlaudit.layers import Layer
 from rlaudit.mismatch.contrast import Contrast, contrast
 from rlaudit.mismatch.evidence import all_metrics
+from rlaudit.mismatch.metric import FLOAT32_RESOLUTION
 
+SEMANTIC_METRIC = "mean_ratio_minus_one"
+PATH_METRIC = "k2"
+# Both sides are one step of a float32 logsumexp off at most, all tokens the same way.
+LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * FLOAT32_RESOLUTION) ** 2}
 # Share of the excess that a factor must take away before it may be named as a cause (metrics notes, 3.5).
 CONVICTING_SHARE = 0.3
 REMOVING_SHARE = 0.9
-SEMANTIC_METRIC = "mean_ratio_minus_one"
-PATH_METRIC = "k2"
 
 
 # Effects below this share of the equivalence margin are not worth a reader's time, however sure.
@@ -83,10 +86,10 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
         scores = [run.scores[scoring_request(arm.finished.arm).key] for arm in measured.values()]
         # |exp(d) - 1| is |d| to first order; k2 and k3 agree there too.
         figure = "mean_abs" if metric == SEMANTIC_METRIC else "k3"
-        largest, reason = (
-            max((floor_of(scored, figure) for scored in scores), default=0.0),
-            "the trainer's micro-batches",
-        )
+        largest, reason = LEAST_FLOOR[metric], "what float32 logprobs resolve"
+        micro_batches = max((floor_of(scored, figure) for scored in scores), default=0.0)
+        if micro_batches > largest:
+            largest, reason = micro_batches, "the trainer's micro-batches"
         for arm in repeats:
             found = _contrast(measured, arm.name, arm.against, metric)
             if found is None or found.low is None or found.high is None:

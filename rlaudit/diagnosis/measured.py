@@ -10,11 +10,11 @@ from rlaudit.experiment.plan import BlockPlan, known_factors
 from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.experiment.scoring import GRIDS, Scores
 from rlaudit.layers import Verdict
+from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.evidence import Measurement, measure
 from rlaudit.mismatch.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.mismatch.metric import ObjectiveSettings
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
-from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 from rlaudit.mismatch.semantics import SemanticEvidence, identify
 

@@ -14,7 +14,6 @@ def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None
     """A YAML snippet of the engine settings that differ between candidate and parity arm; None without a parity arm."""
     if block.parity_name is None:
         return None
-    arms = {arm.name: arm for arm in block.arms}
     candidate = next(iter(block.with_role(Role.CANDIDATE)))
     version = candidate.treatment.version
     lines = [f"# vLLM {version}: parity settings of block {block.name}"]
@@ -23,7 +22,6 @@ def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None
         alone = known_factors()[factor].apply(Treatment(version=version), level)
         for name, value in settings_of(alone).items():
             lines.append(f"{_yaml_line(name, value)}  # {_comment(factor, level, effects)}")
-    assert arms[block.parity_name]
     return "\n".join(lines) + "\n"
 
 
@@ -44,4 +42,6 @@ def _comment(factor: str, level: str, effects: Sequence[FactorEffect]) -> str:
 
 
 def _yaml_line(name: str, value: Any) -> str:
-    return yaml.safe_dump({name: value}, default_flow_style=None, width=200).strip()
+    # A bare scalar is a document of its own to YAML, which ends it with a line of dots.
+    text = yaml.safe_dump(value, default_flow_style=True, width=200).removesuffix("...\n")
+    return f"{name}: {text.strip()}"

@@ -109,7 +109,10 @@ def judge(cell: Path, phase: str, timed_out_after: float | None) -> Outcome:
         return Outcome("unsupported", result, Failure("unsupported", told["message"]), usage)
     if timed_out_after is not None:
         return Outcome(
-            "failed", result, Failure("timeout", f"no result after {timed_out_after:.0f} s, in phase {phase}"), usage
+            "failed",
+            result,
+            Failure("timeout", f"no result after {timed_out_after:.0f} s, in phase {phase}"),
+            usage,
         )
     raised = f"{told['type']}: {told['message']}" if told else None
     cause = root_cause(lines) or raised

@@ -19,6 +19,8 @@ from rlaudit.mismatch.pairs import LogprobPairs
 
 GENERATE = Path(launch.__file__).parent / "scripts" / "generate.py"
 EXTENSION = Path(launch.__file__).parent / "extension"
+# V1 on CPU takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
+CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "2"}
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,8 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     treatment = arm.treatment
     on_cuda = context.device == "cuda"
     prompts = list(context.prompt_token_ids[: block.prompts_used])
-    variables = {**environment.variables, **treatment.variables}
-    if on_cuda:
-        variables = {**treatment.cuda_variables, **variables}
+    companions = treatment.cuda_variables if on_cuda else CPU_VARIABLES
+    variables = {**companions, **environment.variables, **treatment.variables}
     if treatment.fp32_head:
         variables["PYTHONPATH"] = str(EXTENSION)
     job = {

@@ -162,8 +162,8 @@ def measure_tally(
         )
         measurements[metric.name] = Measurement(
             value=value,
-            low=_within(metric, found.low),
-            high=_within(metric, found.high),
+            low=_within(metric, None if found.low is None else found.low - metric.resolution),
+            high=_within(metric, None if found.high is None else found.high + metric.resolution),
             **_sizes(metric, summed),
             interval=found.method,
             level=level,
@@ -203,7 +203,10 @@ def _unmeasured(metric: Metric, summed: Tally, reason: str, level: float) -> Mea
 
 
 def _notes(metric: Metric, summed: Tally) -> tuple[str, ...]:
+    notes = []
+    if metric.resolution:
+        notes.append(f"interval widened by {metric.resolution:.1e}, what float32 logprobs resolve")
     capped = summed.capped_tokens if metric.level is Level.TOKEN else summed.capped_sequences
-    if not metric.exponentiates or not capped:
-        return ()
-    return (f"log ratios capped at {LOG_RATIO_CAP:g} in {capped} {metric.level.value}s",)
+    if metric.exponentiates and capped:
+        notes.append(f"log ratios capped at {LOG_RATIO_CAP:g} in {capped} {metric.level.value}s")
+    return tuple(notes)

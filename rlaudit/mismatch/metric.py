@@ -23,6 +23,10 @@ from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
 # Measurements say how many were. A ratio of e^300 is a broken logprob, not a quantity.
 LOG_RATIO_CAP = 300.0
 
+# One step of a float32 between 16 and 32, where logsumexps of language models lie. Rounding there moves all logprobs of an
+# engine one way (log_softmax in float32 was measured 1e-6 off float64), so averaging over tokens does not remove it.
+FLOAT32_RESOLUTION = 2.0**-19
+
 UNBOUNDED = (-math.inf, math.inf)
 NON_NEGATIVE = (0.0, math.inf)
 SHARE = (0.0, 1.0)
@@ -95,6 +99,7 @@ class Metric:
     bounds: what the value can be; its interval is cut to them.
     is_share: the mean of an event, so that an event never seen still has an upper bound.
     exponentiates: whether LOG_RATIO_CAP can touch it.
+    resolution: what the value cannot resolve however many tokens there are; its interval is widened by that.
     aliases: framework -> the exact name of the curve in its dashboard; alias_notes: framework -> where it
     differs.
     """
@@ -111,6 +116,7 @@ class Metric:
     bounds: tuple[float, float] = UNBOUNDED
     is_share: bool = False
     exponentiates: bool = False
+    resolution: float = 0.0
     clipping: str = "before any truncation or clipping"
     unavailable: Callable[[LogprobPairs], str | None] = always_available
     aliases: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

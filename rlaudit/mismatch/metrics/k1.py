@@ -12,7 +12,7 @@ mismatch_kl is k3.
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import FLOAT32_RESOLUTION, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -34,6 +34,7 @@ METRIC = Metric(
     reads="Far from k2, or negative beyond its interval: a bias, so the semantic layer.",
     columns=columns,
     combine=mean,
+    resolution=FLOAT32_RESOLUTION,
     aliases=MappingProxyType(
         {
             "ms-swift": "rollout_correction/kl",

@@ -16,6 +16,7 @@ clamps first when policy_loss is reinforce; TRL and verl log it after truncation
 from types import MappingProxyType
 
 from rlaudit.mismatch.metric import (
+    FLOAT32_RESOLUTION,
     IntervalMethod,
     Metric,
     ObjectiveSettings,
@@ -42,6 +43,7 @@ METRIC = Metric(
     reads="Not 0: the rollout logprobs are not those of the sampler. 0: nothing is acquitted.",
     columns=columns,
     combine=mean,
+    resolution=FLOAT32_RESOLUTION,
     # A sum of martingale differences under honesty: symmetric enough that skewness corrections only add
     # noise.
     interval=IntervalMethod.PERCENTILE,

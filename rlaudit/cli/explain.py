@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from importlib.resources import files
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 import yaml
 
 from rlaudit.errors import UsageError
+from rlaudit.experiment.factor import Factor
 from rlaudit.experiment.plan import known_factors
 from rlaudit.experiment.recipe import (
     Block,
@@ -25,6 +27,7 @@ from rlaudit.experiment.recipe import (
     recipe_folders,
 )
 from rlaudit.mismatch.evidence import all_metrics
+from rlaudit.mismatch.metric import Metric
 
 
 class Listed(StrEnum):
@@ -57,34 +60,31 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
-    factors = {
-        name: (
-            lambda factor=factor: (
-                f"{_module_doc(factor.observe)}\n\nLevels: {', '.join(factor.levels) or 'any version'}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
-            )
-        )
-        for name, factor in known_factors().items()
-    }
-    metrics = {
-        name: (
-            lambda metric=metric: "\n".join(
-                [
-                    _module_doc(metric.columns),
-                    "",
-                    f"Formula: {metric.formula}",
-                    f"Unit:    {metric.unit}",
-                    f"Reads:   {metric.reads}",
-                    *(
-                        f"In {framework}: {alias}"
-                        + (f" ({metric.alias_notes[framework]})" if framework in metric.alias_notes else "")
-                        for framework, alias in metric.aliases.items()
-                    ),
-                ]
-            )
-        )
-        for name, metric in all_metrics().items()
-    }
+    factors = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
+    metrics = {name: partial(_about_metric, metric) for name, metric in all_metrics().items()}
     return {**factors, **metrics}
+
+
+def _about_factor(factor: Factor) -> str:
+    levels = ", ".join(factor.levels) or "any version"
+    return f"{_module_doc(factor.observe)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
+
+
+def _about_metric(metric: Metric) -> str:
+    lines = [
+        _module_doc(metric.columns),
+        "",
+        f"Formula: {metric.formula}",
+        f"Unit:    {metric.unit}",
+        f"Reads:   {metric.reads}",
+    ]
+    return "\n".join(lines + _aliases(metric, indent=""))
+
+
+def _aliases(metric: Metric, indent: str) -> list[str]:
+    """What other frameworks call it, and where theirs differs."""
+    notes = {name: f" ({note})" for name, note in metric.alias_notes.items()}
+    return [f"{indent}{framework}: {alias}{notes.get(framework, '')}" for framework, alias in metric.aliases.items()]
 
 
 def _module_doc(function: Callable[..., object]) -> str:
@@ -102,7 +102,7 @@ def _metrics() -> str:
     lines = []
     for name, metric in all_metrics().items():
         lines.append(f"{name}: {metric.formula} [{metric.unit}]")
-        lines += [f"    {framework}: {alias}" for framework, alias in metric.aliases.items()]
+        lines += _aliases(metric, indent="    ")
     return "\n".join(lines)
 
 

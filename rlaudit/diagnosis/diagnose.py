@@ -1,7 +1,7 @@
 """The whole diagnosis of a run: every block measured, then the three layers judged in order.
 
-A run may have several blocks (float32 for semantics, bfloat16 for the head). A layer's verdict over the run is that of its
-worst block, and the block is named.
+A run may have several blocks (float32 for semantics, bfloat16 for the head). A layer's verdict over the run is that of
+its worst block, and the block is named.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic import judge_semantics
 from rlaudit.experiment.plan import BlockPlan
 from rlaudit.experiment.run import FinishedRun
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Verdict
 
 # Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
 SEVERITY = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
@@ -74,10 +74,10 @@ def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
 def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     """What a reader must not take for fine."""
     lines = []
-    for (block, name), arm in run.arms.items():
+    for (where, name), arm in run.arms.items():
         if arm.failure is not None:
-            lines.append(f"{block}: {name} {arm.status} at {arm.failure.boundary}: {arm.failure.message}")
-    lines += [f"{block}: {name} was not run: {reason}" for (block, name), reason in run.not_run.items()]
+            lines.append(f"{where}: {name} {arm.status} at {arm.failure.boundary}: {arm.failure.message}")
+    lines += [f"{where}: {name} was not run: {reason}" for (where, name), reason in run.not_run.items()]
     unengaged = {
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
@@ -92,8 +92,3 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         for tests in (arm.semantics.not_told for arm in block.measured.values() if arm.name == "candidate"):
             lines += [f"{block.plan.name}: {line}" for line in tests]
     return lines
-
-
-def open_layers(diagnosis: Diagnosis, verdict: Verdict) -> tuple[Layer, ...]:
-    """The layers with this verdict."""
-    return tuple(judgement.layer for judgement in diagnosis.layers if judgement.verdict is verdict)

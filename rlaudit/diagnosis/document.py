@@ -67,8 +67,8 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]
 def exit_code(diagnosis: Diagnosis, fail_on: Verdict | None) -> int:
     """3 while an arm failed or a layer that had to be judged was not; 1 for a mismatch; else 0.
 
-    Layers are judged in order, so the first that does not match decides: those after it are not required. An arm that the
-    engine does not support is an answer, not a failure.
+    Layers are judged in order, so the first that does not match decides: those after it are not required. An arm that
+    the engine does not support is an answer, not a failure.
     """
     if any(arm.status == "failed" for arm in diagnosis.run.arms.values()):
         return 3
@@ -138,7 +138,8 @@ def _measured(measured: MeasuredArm) -> dict[str, Any]:
 
 
 def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
-    """Whether the arm's own factor was in force, compared with the arm it is contrasted with; None where unsupported."""
+    """Whether the arm's own factor was in force, compared with the arm it is contrasted with; None where
+    unsupported."""
     arm: Arm = finished.arm
     if arm.factor is None or arm.against is None:
         return {}
@@ -172,11 +173,12 @@ def _run(diagnosis: Diagnosis) -> dict[str, Any]:
     run, books = diagnosis.run, diagnosis.run.bookkeeping
     floors = [
         {
-            "trainer": f"{scores.batch.request.trainer.dtype} body, {scores.batch.request.trainer.resolved_head_dtype} head",
+            "trainer": f"{trainer.dtype} body, {trainer.resolved_head_dtype} head",
             **scores.result["micro_batch_floor"],
             "tokens_per_second": scores.result["tokens_per_second"],
         }
         for scores in run.scores.values()
+        for trainer in (scores.batch.request.trainer,)
     ]
     return {
         "seconds": books.seconds,

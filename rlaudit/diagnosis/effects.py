@@ -3,8 +3,8 @@
 first   candidate with the factor set, minus the candidate as it is;
 last    parity, minus parity without the factor.
 Both are paired by prompt and have the same sign when the factor acts alone; where their intervals do not overlap it
-interacts with another factor. An effect counts only when the factor was seen to engage, when it is larger than the noise
-floor, and when it takes away at least 30 % of what there was to explain.
+interacts with another factor. An effect counts only when the factor was seen to engage, when it is larger than the
+noise floor, and when it takes away at least 30 % of what there was to explain.
 """
 
 from collections.abc import Mapping
@@ -75,7 +75,8 @@ class Floor:
 
 
 def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> Floor:
-    """The largest of: A/A repeats of either end, the dummy factor, and the trainer against itself in other micro-batches."""
+    """The largest of: A/A repeats of either end, the dummy factor, and the trainer against itself in other micro-
+    batches."""
     values, reasons = {}, {}
     repeats = [
         arm

@@ -1,8 +1,9 @@
 """Layer 2: the logprobs mean the same; do they come from the same numbers?
 
-Judged on an arm whose semantics are clean: the candidate, or else the parity arm. Figures are of the residual, against the
-equivalence margin of the recipe. A factor is named as a cause only when taking it away was seen to engage, to exceed the
-noise floor and to remove at least 30 % of the excess k2; whatever is left is "unexplained", never "precision".
+Judged on an arm whose semantics are clean: the candidate, or else the parity arm. Figures are of the residual, against
+the equivalence margin of the recipe. A factor is named as a cause only when taking it away was seen to engage, to
+exceed the noise floor and to remove at least 30 % of the excess k2; whatever is left is "unexplained", never
+"precision".
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +28,7 @@ def judge_inference_path(
 ) -> Judgement:
     """The inference path of one block, on the first of candidate and parity arm whose semantics are clean."""
     arm = next(
-        (
-            measured[name]
-            for name in ("candidate", block.parity_name)
-            if name in measured and measured[name].semantically_clean
-        ),
+        (measured[name] for name in block.judged if name in measured and measured[name].semantically_clean),
         None,
     )
     if arm is None:

@@ -1,4 +1,5 @@
-"""Each arm in figures: metrics with intervals, what its logprobs mean, the precision of both heads, the levels in force."""
+"""Each arm in figures: metrics with intervals, what its logprobs mean, the precision of both heads, the levels in
+force."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ from rlaudit.mismatch.semantics import SemanticEvidence, identify
 class MeasuredArm:
     """An arm that has tokens, and everything that can be said of it alone.
 
-    `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's logprobs
-    under the meaning that explains them best: what is left there is the inference path's.
+    `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's
+    logprobs under the meaning that explains them best: what is left there is the inference path's.
     """
 
     finished: FinishedArm
@@ -125,12 +126,14 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
 
 
 def floor_of(scores: Scores, figure: str) -> float:
-    """How far the trainer is from itself when only its micro-batches change: mean_abs, median_abs, max_abs or k3, nats."""
+    """How far the trainer is from itself when only its micro-batches change: mean_abs, median_abs, max_abs or k3,
+    nats."""
     return float(scores.result["micro_batch_floor"][figure])
 
 
 def _explained_by(semantics: SemanticEvidence, scored: ScoredTokens) -> Floats:
-    """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own where a token is outside it."""
+    """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own where a token is outside
+    it."""
     explained_T = scored.logprobs_under(semantics.theta_report)
     if explained_T is None:
         return scored.trainer_logprobs_T
@@ -138,7 +141,8 @@ def _explained_by(semantics: SemanticEvidence, scored: ScoredTokens) -> Floats:
 
 
 def _fit_name(semantics: SemanticEvidence, requested: Semantics) -> str | None:
-    """How the meaning that fits is called: raw, as requested, by its parameters, or None where raw and requested are one."""
+    """How the meaning that fits is called: raw, as requested, by its parameters, or None where raw and requested are
+    one."""
     if requested == Semantics():
         return None
     if not semantics.theta_report.differences(requested):

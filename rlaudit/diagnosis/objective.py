@@ -1,7 +1,8 @@
 """Layer 3: what is left for the RL objective to correct.
 
-Judged only when the two layers before it match: an importance-sampling correction that is switched on over a broken backend
-hides it. An ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend mismatch alone.
+Judged only when the two layers before it match: an importance-sampling correction that is switched on over a broken
+backend hides it. An ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend
+mismatch alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.layers import Layer, Verdict
+from rlaudit.mismatch.evidence import Measurement
 
 # Share of tokens (PPO) or sequences (GSPO) clipped by the backend alone above which the objective feels it.
 NOTICEABLE_CLIPPING = 0.01
@@ -43,7 +45,7 @@ def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement]) -> Ju
             Layer.OBJECTIVE,
             Verdict.MATCH,
             None,
-            "at lag 0 the backend clips less than 1 % of tokens and sequences: the objective needs no correction for it",
+            "at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
             evidence,
             falsifier="clip fractions above 1 % at lag 0 in training",
         )
@@ -71,7 +73,7 @@ def _fitting_correction(arm: MeasuredArm) -> str:
     tokens, sequences = (arm.measurements[name].value or 0.0 for name in CLIP_METRICS)
     if sequences > NOTICEABLE_CLIPPING >= tokens:
         return (
-            "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise, so "
+            "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise; "
             "widen gspo_epsilon above it or weight sequences by a truncated importance ratio (TIS)"
         )
     if (arm.measurements["tail_fraction_2"].value or 0.0) > 0.0:
@@ -79,5 +81,5 @@ def _fitting_correction(arm: MeasuredArm) -> str:
     return "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
 
 
-def _shown(arm: MeasuredArm) -> Mapping[str, "object"]:
+def _shown(arm: MeasuredArm) -> Mapping[str, Measurement]:
     return {name: arm.measurements[name] for name in SHOWN}

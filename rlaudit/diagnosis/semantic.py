@@ -1,8 +1,8 @@
 """Layer 1: do the reported logprobs mean what the trainer assumes?
 
-Three distributions are kept apart: what tokens were sampled from, what the logprobs report, and what the trainer computes
-(`mismatch/semantics.py`). The candidate is judged; reference and parity arm say whether it was so before, and whether the
-fixes mend it. A factor is named as the cure only when setting it alone makes the meaning match.
+Three distributions are kept apart: what tokens were sampled from, what the logprobs report, and what the trainer
+computes (`mismatch/semantics.py`). The candidate is judged; reference and parity arm say whether it was so before, and
+whether the fixes mend it. A factor is named as the cure only when setting it alone makes the meaning match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def judge_semantics(
     if candidate is None:
         return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, None, "the candidate has no figures")
     semantics = candidate.semantics
-    evidence = [_line(measured[name]) for name in ("reference", "candidate", block.parity_name) if name in measured]
+    evidence = [_line(measured[name]) for name in ("reference", *block.judged) if name in measured]
     cures = curing_factors(block, measured)
     if semantics.verdict is Verdict.MISMATCH:
         evidence += [

@@ -49,7 +49,8 @@ def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bui
 def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
     if spec.package == "vllm":
         release = choose_release(spec, uv.sources)
-        minor, requirements, as_of = release.python, [release.requirement], release.as_of
+        minor, as_of = release.python, release.as_of
+        requirements = [release.requirement, *known_good.ALSO_NEEDED]
     else:
         import platform
 
@@ -64,7 +65,7 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     pin = None
     if spec.package == "vllm" and spec.build == "cpu":
         # Its own metadata says which torch it pins; installed files are the surest place to read it.
-        uv.pip("install", python, "--no-deps", *requirements)
+        uv.pip("install", python, "--no-deps", requirements[0])
         pin = _torch_pin(describe(python), spec.distribution, minor)
     caps = known_good.caps(spec.version) if spec.package == "vllm" else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
@@ -82,13 +83,9 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     report(f"{spec.name}: checking that it imports")
     notes = [resolution.plan.note] if resolution.plan.note else []
     if as_of and not dated:
-        notes.append(
-            f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}"
-        )
+        notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}")
     notes += check(spec, python, inside=directory)
-    environment = environment_at(
-        spec, directory, python, tuple(notes), tuple(uv.pip("freeze", python).split("\n"))
-    )
+    environment = environment_at(spec, directory, python, tuple(notes), tuple(uv.pip("freeze", python).split("\n")))
     record = {
         "as_of": as_of if dated else None,
         "overrides": list(resolution.plan.overrides),

@@ -1,8 +1,8 @@
 """Starts an engine on a tiny random model and says what works in it.
 
-Three engine starts at most: as the release is by default, with everything a parity recipe asks for, and with
-batch invariance where the release has it. What counts is what the loaded engine resolved, not what was asked
-for.
+Four engine starts at most: as the release is by default, with prefix caching where that is off by default,
+with everything a parity recipe asks for, and with batch invariance where the release has it. What counts is
+what the loaded engine resolved, not what was asked for.
 """
 
 import json
@@ -76,11 +76,15 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
     symptoms = [Symptom("imports", True, _packages(environment))]
 
     report(f"{name}: starting the engine as it is by default")
-    default = _start(environment, folder / "default", {"enable_prefix_caching": True})
+    default = _start(environment, folder / "default", {})
     symptoms += _start_and_generation(default)
     if default.failure:
         return symptoms
-    symptoms.append(_prefix_caching(default, folder / "default" / "samples.jsonl"))
+    cached = default
+    if not default.result["resolved"]["enable_prefix_caching"]:
+        report(f"{name}: starting it with prefix caching")
+        cached = _start(environment, folder / "cached", {"enable_prefix_caching": True})
+    symptoms.append(_prefix_caching(default, cached, folder))
     asked: dict[str, Any] = {}
     if features["logprobs_modes"]:
         asked["logprobs_mode"] = "processed_logprobs"
@@ -96,7 +100,13 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
     if features["batch_invariance"]:
         report(f"{name}: starting it with VLLM_BATCH_INVARIANT=1")
         variables = {"VLLM_BATCH_INVARIANT": "1"}
-        invariant = _start(environment, folder / "invariant", {}, variables)
+        backend: dict[str, Any] = {}
+        if environment.spec.build == "cuda" and features["attention_backend"]:
+            # Batch invariance refuses a backend that the engine would choose by itself.
+            backend = {"attention_backend": "FLASH_ATTN"}
+        elif environment.spec.build == "cuda":
+            variables["VLLM_ATTENTION_BACKEND"] = "FLASH_ATTN"
+        invariant = _start(environment, folder / "invariant", backend, variables)
         symptoms.append(_outcome("batch invariance", invariant, "starts"))
     else:
         symptoms.append(Symptom("batch invariance", None, "not in this release"))
@@ -164,14 +174,18 @@ def _outcome(name: str, outcome: Outcome, says: str) -> Symptom:
     return Symptom(name, False, f"{outcome.failure.boundary}: {outcome.failure.message}")
 
 
-def _prefix_caching(outcome: Outcome, samples: Path) -> Symptom:
+def _prefix_caching(default: Outcome, outcome: Outcome, folder: Path) -> Symptom:
     """The second round repeats the first round's prompt: what it reused is what the engine says it reused."""
+    if outcome.failure:
+        return _outcome("prefix caching", outcome, "")
+    samples = folder / ("default" if outcome is default else "cached") / "samples.jsonl"
+    usual = "on by default" if outcome is default else "off by default"
     rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
     cached = rows[-1]["cached_tokens"]
     if cached is None:
         on = bool(outcome.result["resolved"]["enable_prefix_caching"])
-        return Symptom("prefix caching", on, f"resolved as {'on' if on else 'off'}; this release counts nothing")
-    return Symptom("prefix caching", cached > 0, f"{cached} of {len(_PROMPT)} prompt tokens reused")
+        return Symptom("prefix caching", on, f"{usual}; resolved as {'on' if on else 'off'}, nothing counted")
+    return Symptom("prefix caching", cached > 0, f"{usual}; {cached} of {len(_PROMPT)} prompt tokens reused")
 
 
 def _logprobs_mode(default: Outcome, parity: Outcome, features: Mapping[str, Any]) -> Symptom:

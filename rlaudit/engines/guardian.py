@@ -2,10 +2,11 @@
 
 Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON COMMAND...
 
-rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal: the
-end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease does,
-everything it started is ended too (SIGTERM, 10 s, SIGKILL), whatever process group it has moved to: an orphaned EngineCore
-keeps the GPU's memory. USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
+rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal:
+the end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease
+does, everything it started is ended too (SIGTERM, 10 s, SIGKILL), whatever process group it has moved to: an orphaned
+EngineCore keeps the GPU's memory. USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux;
+standard library.
 """
 
 import ctypes
@@ -102,7 +103,11 @@ def main(lease: int, usage_path: str, command: list[str]) -> int:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     started = time.monotonic()
     process = subprocess.Popen(
-        command, start_new_session=True, close_fds=True, stdin=subprocess.DEVNULL, preexec_fn=prepare_command
+        command,
+        start_new_session=True,
+        close_fds=True,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=prepare_command,  # noqa: PLW1509 - this process has one thread
     )
     exit_descriptor = os.pidfd_open(process.pid)
     peak, ended_by = 0.0, "itself"

@@ -52,9 +52,7 @@ def describe(python: Path) -> Interpreter:
         ended = _run(python, _DESCRIBE)
         told = json.loads(ended.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise NotFinished(
-            f"{python} does not run: {error}", "Name a Python interpreter: --python PATH."
-        ) from None
+        raise NotFinished(f"{python} does not run: {error}", "Name a Python interpreter: --python PATH.") from None
     return Interpreter(told["versions"], Path(told["site_packages"]), Path(told["prefix"]))
 
 
@@ -81,9 +79,7 @@ def check(spec: EnvironmentSpec, python: Path, inside: Path | None) -> tuple[str
             weaken(missing)
         except (NotHarmlessError, ValueError, OSError) as error:
             raise NotFinished(f"{spec.name} needs a newer libstdc++ ({missing.version}): {error}") from None
-        notes.append(
-            f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)"
-        )
+        notes.append(f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)")
     raise NotFinished(f"{spec.name} does not import after {_MOST_REPAIRS} repairs: {notes[-1]}")
 
 

@@ -12,6 +12,10 @@ OLDEST_VLLM = "0.8.5"
 # text model.
 NOT_NEEDED_FOR_TEXT = ("torchaudio", "torchvision", "torchcodec")
 
+# Imported when an engine starts, but required by the releases' metadata on Python 3.12 and later only: on 3.11 it
+# used to come along with other packages (0.8.5: "No module named 'setuptools'" while loading the model).
+ALSO_NEEDED = ("setuptools",)
+
 # Files of these may come from a find-links directory or from PyTorch's index, which state no upload date:
 # uv would leave undated files out as soon as a date is given.
 UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")

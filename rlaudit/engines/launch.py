@@ -1,12 +1,13 @@
 """Starts one cell in its own interpreter and waits for it, whatever becomes of either.
 
 The cell runs under a guardian (guardian.py) that ends everything below it when the lease is dropped: on a timeout, on
-Ctrl-C, and when rlaudit itself is killed. Nothing is read from a pipe: what the cell prints goes to its log, what it has
-to say to its events file.
+Ctrl-C, and when rlaudit itself is killed. Nothing is read from a pipe: what the cell prints goes to its log, what it
+has to say to its events file.
 """
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ WORKER = Path(__file__).with_name("worker.py")
 POLL_SECONDS = 0.05
 # What the parent's shell may carry and a controlled arm must not: the recipe declares these or they are absent.
 STRAY_PREFIXES = ("VLLM_", "PYTHON", "NCCL_", "TORCHINDUCTOR_", "TORCH_LOGS")
+STARTING = ("launch", "load")
 STRAY_NAMES = ("LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
 
 Event = dict[str, Any]
@@ -64,6 +66,7 @@ def launch(
     variables: Mapping[str, str],
     timeout_seconds: float,
     on_event: Callable[[Event], None] = lambda event: None,
+    refusal: re.Pattern[str] | None = None,
 ) -> Outcome:
     """Run the job in `cell` with `python`; always returns, except on KeyboardInterrupt, which is re-raised when the
     cell's processes are gone."""
@@ -94,11 +97,17 @@ def launch(
             drop()
             _wait_undisturbed(guardian)
         events.read()
-    return judge(cell, events.phase, timeout_seconds if timed_out else None)
+    return judge(cell, events.phase, timeout_seconds if timed_out else None, refusal)
 
 
-def judge(cell: Path, phase: str, timed_out_after: float | None) -> Outcome:
-    """What the files of an ended cell say: its result, or the boundary and root cause of its failure."""
+def judge(  # noqa: PLR0911 - one return for each way to end
+    cell: Path, phase: str, timed_out_after: float | None = None, refusal: re.Pattern[str] | None = None
+) -> Outcome:
+    """What the files of an ended cell say: its result, or the boundary and root cause of its failure.
+
+    A cell that fails while it starts, in the words that `refusal` matches or in the code whose file it matches, was
+    refused by the engine: it is unsupported. Anything else that goes wrong in it stays a failure.
+    """
     usage = _read_json(cell / "usage.json")
     result = _read_json(cell / "result.json")
     if result.get("status") == "ok":
@@ -122,7 +131,12 @@ def judge(cell: Path, phase: str, timed_out_after: float | None) -> Outcome:
         return Outcome("failed", result, Failure("out-of-memory", _one_line(cause)), usage)
     if not result:
         return Outcome("failed", result, Failure("died", _death(usage, cause)), usage)
-    return Outcome("failed", result, Failure(told.get("boundary", phase), _one_line(cause or "no message")), usage)
+    failure = Failure(told.get("boundary", phase), _one_line(cause or "no message"))
+    if refusal is not None and failure.boundary in STARTING:
+        frames = [line for line in lines if 'File "' in line]
+        if any(refusal.search(words) for words in (failure.message, *frames)):
+            return Outcome("unsupported", result, Failure("unsupported", failure.message), usage)
+    return Outcome("failed", result, failure, usage)
 
 
 def _death(usage: Mapping[str, Any], cause: str | None) -> str:

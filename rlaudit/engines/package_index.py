@@ -158,9 +158,7 @@ class _Links(HTMLParser):
         values = dict(attrs)
         if tag == "a" and "data-yanked" not in values:
             filename = unquote(urlsplit(values.get("href") or "").path.rsplit("/", 1)[-1])
-            self.wheels.append(
-                Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time"))
-            )
+            self.wheels.append(Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time")))
 
 
 def _reason(error: OSError) -> str:

@@ -43,9 +43,7 @@ def choose_release(spec: EnvironmentSpec, sources: PackageSources) -> ChosenRele
     """
     available = releases(spec.distribution, sources)
     wanted = Version(spec.version)
-    candidates = [
-        release for version, release in available.items() if _holds(version, wanted, spec.build == "cpu")
-    ]
+    candidates = [release for version, release in available.items() if _holds(version, wanted, spec.build == "cpu")]
     if not candidates:
         raise UsageError(
             f"{spec.distribution} {spec.version} is not on the index for this kind of machine",
@@ -55,9 +53,7 @@ def choose_release(spec: EnvironmentSpec, sources: PackageSources) -> ChosenRele
         python = choose_python(release)
         if python:
             return ChosenRelease(spec.distribution, release.version, python, _as_of(spec, release, sources))
-    raise UsageError(
-        f"no Python of {', '.join(sorted(_PYTHONS))} runs the published wheels of vLLM {spec.version}"
-    )
+    raise UsageError(f"no Python of {', '.join(sorted(_PYTHONS))} runs the published wheels of vLLM {spec.version}")
 
 
 def choose_python(release: Release) -> str | None:
@@ -77,12 +73,7 @@ def nearest(wanted: Version, available: list[Version], count: int = 4) -> list[s
 def _holds(published: Version, wanted: Version, repackaged: bool) -> bool:
     if published == wanted:
         return True
-    return (
-        repackaged
-        and wanted.post is None
-        and not published.is_prerelease
-        and _without_post(published) == wanted
-    )
+    return repackaged and wanted.post is None and not published.is_prerelease and _without_post(published) == wanted
 
 
 def _without_post(version: Version) -> Version:

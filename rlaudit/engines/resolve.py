@@ -64,9 +64,7 @@ def plans(
             torch.append(Plan(arguments=("--torch-backend", "cpu")))
         torch.append(Plan(overrides=drop, note=dropped))
         if torch_pin:
-            note = (
-                f"PyTorch's CPU index was not reachable: plain {torch_pin} of the configured index; {dropped}"
-            )
+            note = f"PyTorch's CPU index was not reachable: plain {torch_pin} of the configured index; {dropped}"
             torch.append(Plan(overrides=(*drop, torch_pin), note=note))
     dated: list[Plan] = []
     if as_of:
@@ -78,9 +76,7 @@ def plans(
     return dated + [Plan(plan.arguments, plan.overrides, tuple(caps), plan.note) for plan in torch]
 
 
-def resolve(
-    uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path
-) -> Resolution:
+def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
     """The first plan that resolves, with every version exact.
 
     Raises NotFinished with one line: at once when a package cannot be fetched, else with the reason of the
@@ -99,9 +95,7 @@ def resolve(
                 raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
             last = error.failure.line
             continue
-        lock = tuple(
-            line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("#", "-"))
-        )
+        lock = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
         return Resolution(lock, plan)
     raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
 
@@ -114,9 +108,7 @@ def torch_pin(metadata: str, environment: dict[str, str]) -> str | None:
         if not line.startswith("Requires-Dist:"):
             continue
         requirement = Requirement(line.partition(":")[2].strip())
-        if requirement.name != "torch" or (
-            requirement.marker and not requirement.marker.evaluate(environment)
-        ):
+        if requirement.name != "torch" or (requirement.marker and not requirement.marker.evaluate(environment)):
             continue
         for specifier in requirement.specifier:
             if specifier.operator == "==":

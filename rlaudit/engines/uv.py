@@ -31,9 +31,7 @@ class Uv:
 
     def run(self, *words: str | Path) -> str:
         """Run one uv command and return what it printed. Raises UvError when it fails."""
-        environ = {
-            key: value for key, value in os.environ.items() if key not in {"VIRTUAL_ENV", "PYTHONHOME"}
-        }
+        environ = {key: value for key, value in os.environ.items() if key not in {"VIRTUAL_ENV", "PYTHONHOME"}}
         environ.update(self.sources.uv_variables(environ), UV_NO_PROGRESS="1", NO_COLOR="1")
         ended = subprocess.run(
             [self.binary, *words],

@@ -64,8 +64,6 @@ def _package_not_in_cache(text: str) -> str:
 def _innermost_cause(text: str) -> str:
     if "network was disabled" in text:
         return "the network is switched off and the cache does not hold it"
-    lines = [
-        line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("hint:")
-    ]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("hint:")]
     cause = lines[-1] if lines else "uv failed without a word"
     return re.sub(r"^(?:error|cause|Caused by|╰─▶|×)[:\s]*", "", cause)

@@ -6,6 +6,7 @@ refused, is not run again; one that failed is, from scratch.
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ SETTLED = ("ok", "unsupported")
 class Cell:
     """What to run.
 
-    `identity` holds what the job does not say but the result depends on: environment lock, model weights, accelerator and
-    driver. `sources` are the shipped files that the script loads beside itself.
+    `identity` holds what the job does not say but the result depends on: environment lock, model weights, accelerator
+    and driver. `refusal` matches the words with which an engine says that it cannot do this. `sources` are the shipped
+    files that the script loads beside itself.
     """
 
     job: Mapping[str, Any]
@@ -32,6 +34,7 @@ class Cell:
     timeout_seconds: float
     identity: Mapping[str, Any]
     sources: tuple[Path, ...] = ()
+    refusal: re.Pattern[str] | None = None
 
     @property
     def key(self) -> str:
@@ -51,7 +54,7 @@ def finished(folder: Path, cell: Cell) -> Outcome | None:
     directory = folder / cell.key
     if not (directory / "result.json").exists():
         return None
-    outcome = judge(directory, phase="", timed_out_after=None)
+    outcome = judge(directory, phase="", refusal=cell.refusal)
     return outcome if outcome.status in SETTLED else None
 
 
@@ -62,7 +65,7 @@ def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Out
     directory.mkdir(parents=True)
     (directory / "job.json").write_text(json.dumps(cell.job))
     (directory / "identity.json").write_text(json.dumps(cell.identity, indent=1))
-    return launch(directory, cell.python, cell.variables, cell.timeout_seconds, on_event)
+    return launch(directory, cell.python, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
 
 
 def _digest(path: Path) -> str:

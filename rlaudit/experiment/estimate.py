@@ -1,7 +1,7 @@
 """What a plan will cost, before anything is started.
 
-Minutes are an order of magnitude: start-up and decode rates were measured with a 135 M model on 2 cores, and on a GPU the
-start-up of the engine dominates whatever the rate.
+Minutes are an order of magnitude: start-up and decode rates were measured with a 135 M model on 2 cores, and on a GPU
+the start-up of the engine dominates whatever the rate.
 """
 
 from pathlib import Path

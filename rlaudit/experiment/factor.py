@@ -1,9 +1,9 @@
 """A factor: one thing that may differ between two engines, how to set it, and how to see that it took effect.
 
-A level that was asked for is not a level that is in force: platforms turn settings off, releases ignore them, caches are
-never hit. So every factor also *observes* its level on what the engine did, and a contrast between two arms counts only
-when the observed levels differ. To add a factor, add a file to `factors/` that binds FACTOR; its module docstring is its
-documentation.
+A level that was asked for is not a level that is in force: platforms turn settings off, releases ignore them, caches
+are never hit. So every factor also *observes* its level on what the engine did, and a contrast between two arms counts
+only when the observed levels differ. To add a factor, add a file to `factors/` that binds FACTOR; its module docstring
+is its documentation.
 """
 
 import re
@@ -20,10 +20,10 @@ from rlaudit.layers import Layer
 class ArmTrace:
     """What a finished arm left for its factors to look at.
 
-    `resolved`: the engine's loaded configuration. `cached_tokens`: prompt tokens served from the prefix cache, all requests
-    together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision seen in the
-    logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `report_fit`: name of the semantics that
-    explains the reported logprobs, None where several do.
+    `resolved`: the engine's loaded configuration. `cached_tokens`: prompt tokens served from the prefix cache, all
+    requests together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision
+    seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `report_fit`: name of
+    the semantics that explains the reported logprobs, None where several do.
     """
 
     treatment: Treatment

@@ -1,8 +1,8 @@
 """From a recipe to arms: what is run, and which arm each one is compared with.
 
 One-at-a-time from the candidate as it is *and* leave-one-out from the parity arm: a factor whose two effects disagree
-interacts with another. A/A repeats of both ends measure the noise floor. Order is random inside a block, so that drift of
-the machine does not look like a factor.
+interacts with another. A/A repeats of both ends measure the noise floor. Order is random inside a block, so that drift
+of the machine does not look like a factor.
 """
 
 import difflib
@@ -66,6 +66,11 @@ class BlockPlan:
     def with_role(self, role: Role) -> tuple[Arm, ...]:
         """The arms that play `role`."""
         return tuple(arm for arm in self.arms if arm.role is role)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The arms that a layer may be judged on: the candidate as it is, then the parity arm."""
+        return ("candidate",) if self.parity_name is None else ("candidate", self.parity_name)
 
     @property
     def parity_name(self) -> str | None:
@@ -162,7 +167,7 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
             ends.append(Arm(block.name, name, Role.PARITY_AGAIN, parity, against=parity_name, replicate=repeat))
     last = []
     if block.leave_one_out and len(parity_levels) > 1:
-        for left_out in parity_levels:
+        for left_out, its_level in parity_levels.items():
             kept = {name: level for name, level in parity_levels.items() if name != left_out}
             last.append(
                 Arm(
@@ -172,7 +177,7 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
                     levels_on(candidate, kept),
                     against="parity",
                     factor=left_out,
-                    level=parity_levels[left_out],
+                    level=its_level,
                 )
             )
     # Leave-one-out arms come last: a factor that did not engage from the candidate need not be left out of parity.

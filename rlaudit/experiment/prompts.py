@@ -26,8 +26,8 @@ class PromptSet:
 def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
     """Read prompts by name or path.
 
-    A `.txt` file holds one prompt a line. A `.jsonl` file holds one object a line with `prompt` (text), `messages` (chat) or
-    `prompt_token_ids`. Raises UsageError for a file that is missing, empty, not UTF-8, or not of that form.
+    A `.txt` file holds one prompt a line. A `.jsonl` file holds one object a line with `prompt` (text), `messages`
+    (chat) or `prompt_token_ids`. Raises UsageError for a file that is missing, empty, not UTF-8, or not of that form.
     """
     path = _find(name_or_path)
     try:

@@ -1,8 +1,10 @@
-"""A recipe: what to ablate, in one YAML file. Every key is documented where it is declared, and unknown keys are errors.
+"""A recipe: what to ablate, in one YAML file. Every key is documented where it is declared, and unknown keys are
+errors.
 
-A recipe names a model, prompts and how to sample, and one or more blocks. A block is one controlled comparison: a reference,
-a candidate as it is, factors tried one at a time from the candidate, a parity arm that has the fixes together, and each fix
-left out of it again. `cpu:`, in the recipe or in a block, is laid over what stands beside it on machines without a GPU.
+A recipe names a model, prompts and how to sample, and one or more blocks. A block is one controlled comparison: a
+reference, a candidate as it is, factors tried one at a time from the candidate, a parity arm that has the fixes
+together, and each fix left out of it again. `cpu:`, in the recipe or in a block, is laid over what stands beside it on
+machines without a GPU.
 """
 
 import difflib
@@ -16,8 +18,6 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
-
-SCHEMA = "rlaudit-recipe/1"
 
 
 def _text_of_version(value: Any) -> Any:
@@ -145,7 +145,9 @@ class Block(_Common):
 class Recipe(_Common):
     """What to ablate."""
 
-    schema_: Literal["rlaudit-recipe/1"] = Field(SCHEMA, alias="schema", description="Version of this format.")
+    schema_: Literal["rlaudit-recipe/1"] = Field(
+        "rlaudit-recipe/1", alias="schema", description="Version of this format."
+    )
     description: str = Field("", description="The question this recipe answers.")
     model: str = Field("smollm2-135m-instruct", description="The default model by name, a path, or a hub id.")
     revision: str | None = Field(None, description="Revision of a hub model.")
@@ -203,7 +205,8 @@ def _known_names() -> dict[str, Path]:
 
 
 def load_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> LoadedRecipe:
-    """Read, overlay the profile, and validate. Raises UsageError naming the key, what was expected and what was found."""
+    """Read, overlay the profile, and validate. Raises UsageError naming the key, what was expected and what was
+    found."""
     path = find_recipe(name_or_path)
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlaudit.engines import launch
 from rlaudit.engines.environment_spec import Environment
-from rlaudit.engines.launch import Failure, Outcome
+from rlaudit.engines.launch import Failure
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.plan import Arm, known_factors
 from rlaudit.experiment.recipe import Block, Recipe
@@ -89,12 +89,13 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
             "accelerator": dict(context.accelerator_identity),
         },
         sources=tuple(sorted(EXTENSION.glob("*.py"))),
+        refusal=known_factors()[arm.factor].refusal if arm.factor else None,
     )
 
 
 def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:
-    """Every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample the same
-    tokens, and a contrast between them is paired token by token."""
+    """Every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample the
+    same tokens, and a contrast between them is paired token by token."""
     rounds = min(rounds, samples)
     return [
         {
@@ -130,7 +131,8 @@ def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:
 
 
 def broken_logprobs(sequences: Sequence[SampledSequence]) -> Failure | None:
-    """Why an engine's logprobs cannot be compared with anything: NaN, infinite or positive values, or nothing sampled."""
+    """Why an engine's logprobs cannot be compared with anything: NaN, infinite or positive values, or nothing
+    sampled."""
     logprobs_T = np.array([value for sequence in sequences for value in sequence.logprobs], dtype=np.float64)
     lengths_S = [len(sequence.token_ids) for sequence in sequences]
     pairs = LogprobPairs(
@@ -141,15 +143,3 @@ def broken_logprobs(sequences: Sequence[SampledSequence]) -> Failure | None:
     )
     faults = integrity_faults(pairs)
     return Failure("integrity", faults[0].message) if faults else None
-
-
-def refused(arm: Arm, failure: Failure, log: Sequence[str]) -> Outcome | None:
-    """The arm as *unsupported*, when an engine refuses its factor: in the words of its failure, or by failing in the
-    factor's own code. Anything else that goes wrong in such an arm stays a failure."""
-    factor = known_factors().get(arm.factor or "")
-    if factor is None or factor.refusal is None or failure.boundary not in ("launch", "load"):
-        return None
-    frames = [line for line in log if 'File "' in line]
-    if not any(factor.refusal.search(words) for words in (failure.message, *frames)):
-        return None
-    return Outcome("unsupported", {}, Failure("unsupported", failure.message), {})

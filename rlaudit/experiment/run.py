@@ -16,7 +16,6 @@ from filelock import FileLock, Timeout
 
 from rlaudit.engines.environment import Environment
 from rlaudit.engines.launch import Event, Failure, Outcome
-from rlaudit.engines.log import read_log
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.cell import Cell, finished, run_cell
 from rlaudit.experiment.plan import Arm, BlockPlan, Plan, Role
@@ -25,7 +24,6 @@ from rlaudit.experiment.rollout import (
     SampledSequence,
     broken_logprobs,
     read_sequences,
-    refused,
     rollout_cell,
 )
 from rlaudit.experiment.scoring import (
@@ -153,8 +151,8 @@ class Runner:
 def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
-    Raises NotFinished when another process is using the run directory, when the model's tokenizer cannot be read, or when
-    the trainer cannot score.
+    Raises NotFinished when another process is using the run directory, when the model's tokenizer cannot be read, or
+    when the trainer cannot score.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
@@ -217,8 +215,6 @@ def _roll(
     cell = rollout_cell(context, block.settings, arm, engine)
     outcome = runner.outcome(cell, title)
     directory = runner.directory(cell)
-    if outcome.status == "failed" and outcome.failure is not None:
-        outcome = refused(arm, outcome.failure, read_log(directory / "log.txt")) or outcome
     finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, cell.key)
     if outcome.status != "ok":
         return finished_arm
@@ -230,7 +226,8 @@ def _roll(
 
 
 def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> str | None:
-    """Why an arm need not run: leaving a fix out of parity says nothing when the engine is the same with it and without."""
+    """Why an arm need not run: leaving a fix out of parity says nothing when the engine is the same with it and
+    without."""
     if arm.role is not Role.LAST:
         return None
     candidate = arms.get((block.name, "candidate"))

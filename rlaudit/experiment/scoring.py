@@ -1,6 +1,7 @@
 """The trainer side of the arms: every sequence scored once for each way of scoring, whichever arms sampled it.
 
-Arms use the same sampling seeds, so engines that agree sample the same tokens; the trainer then has nothing new to compute.
+Arms use the same sampling seeds, so engines that agree sample the same tokens; the trainer then has nothing new to
+compute.
 """
 
 from collections.abc import Mapping, Sequence

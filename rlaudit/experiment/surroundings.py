@@ -69,7 +69,7 @@ class Surroundings:
         wait = wait_until_memory_is_free(self.accelerator, self.memory_in_use_mib, MEMORY_TIMEOUT_SECONDS)
         if not wait:
             progress.note(
-                f"  {max(wait.still_held_mib)} MiB more of the GPU are in use than before the run; starting all the same"
+                f"  {max(wait.still_held_mib)} MiB more of the GPU are in use than before the run; starting anyway"
             )
 
     def provenance(self) -> dict[str, Any]:

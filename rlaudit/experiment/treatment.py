@@ -43,8 +43,8 @@ class Requirement:
 class Treatment:
     """Everything of an arm that a factor may change. `engine_args` and `sampling` are in vLLM's own names.
 
-    `cuda_engine_args` and `cuda_variables` are companions that only a CUDA engine asks for, the arguments only where the
-    release knows them: a CPU engine given another platform's attention backend would not run what it was asked to.
+    `cuda_engine_args` and `cuda_variables` are companions that only a CUDA engine asks for, the arguments only where
+    the release knows them: a CPU engine given another platform's attention backend would not run what it was asked to.
     """
 
     version: str

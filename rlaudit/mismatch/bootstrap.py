@@ -25,7 +25,7 @@ Source: Davison & Hinkley, "Bootstrap Methods and their Application" (1997); Hes
 Should Know about the Bootstrap" (The American Statistician 69, 2015).
 """
 
-# ruff: noqa: N815 - fields carry the shape suffixes of the arrays they hold
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -23,8 +23,8 @@ from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
 # Measurements say how many were. A ratio of e^300 is a broken logprob, not a quantity.
 LOG_RATIO_CAP = 300.0
 
-# One step of a float32 between 16 and 32, where logsumexps of language models lie. Rounding there moves all logprobs of an
-# engine one way (log_softmax in float32 was measured 1e-6 off float64), so averaging over tokens does not remove it.
+# One step of a float32 between 16 and 32, where logsumexps of language models lie. Rounding there moves all logprobs of
+# an engine one way (log_softmax in float32 was measured 1e-6 off float64), so averaging over tokens does not remove it.
 FLOAT32_RESOLUTION = 2.0**-19
 
 UNBOUNDED = (-math.inf, math.inf)
@@ -57,7 +57,7 @@ class ObjectiveSettings:
 class Bins:
     """One counted bin per token: `bin_T` (T,) in 0..count-1 stands for `count` columns of 0 and 1."""
 
-    bin_T: Integers  # noqa: N815 - the suffix is its shape
+    bin_T: Integers
     count: int
 
 

@@ -4,7 +4,7 @@ Everything is flat over tokens (`_T`), with the sequence of each token and the p
 beside it, because completions are ragged and prompts are the units that are independent of each other.
 """
 
-# ruff: noqa: N802, N815 - fields carry the shape suffixes of the arrays they hold
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar

@@ -1,13 +1,13 @@
 """What were the tokens sampled from? Asked of the tokens alone, with the trainer's distribution as the reference.
 
-No reported logprob is needed, so this sees what every difference of logprobs is blind to: raw logprobs with a top-p sampler
-give a log ratio of exactly 0 on data that are off-policy all the same.
+No reported logprob is needed, so this sees what every difference of logprobs is blind to: raw logprobs with a top-p
+sampler give a log ratio of exactly 0 on data that are off-policy all the same.
 
 Covered: another temperature, top-k, top-p, min-p, a leak of greedy choices. Noise of an engine of 1e-3 is harmless.
 Not covered: penalties and biases by themselves; they show in the report fit.
 
-The support tests are exact for any sharpness of the distribution: the probability that not one of the tokens would be more
-extreme than the most extreme one seen is the product over positions of the mass that was reachable. The shortcut
+The support tests are exact for any sharpness of the distribution: the probability that not one of the tokens would be
+more extreme than the most extreme one seen is the product over positions of the mass that was reachable. The shortcut
 (largest mass above) ** tokens is not: on peaked distributions it rejects a true null 15 % of the time at 5 %.
 """
 
@@ -42,7 +42,8 @@ class HonestyTest:
 
 @dataclass(frozen=True)
 class SampleFit:
-    """What the tokens follow. `truncated` and `tempered` say in which way that differs from the trainer's distribution."""
+    """What the tokens follow. `truncated` and `tempered` say in which way that differs from the trainer's
+    distribution."""
 
     theta: Semantics
     differs: bool
@@ -79,8 +80,8 @@ def mean_ratio_test(scored: ScoredTokens) -> HonestyTest:
 
 
 def score_test(scored: ScoredTokens) -> HonestyTest:
-    """Sharper or flatter than the trainer's distribution? The derivative of the likelihood in 1/T, over prompts: positive
-    for a lower temperature or a truncation, negative for a higher temperature."""
+    """Sharper or flatter than the trainer's distribution? The derivative of the likelihood in 1/T, over prompts:
+    positive for a lower temperature or a truncation, negative for a higher temperature."""
     score_P = scored.per_cluster(scored.trainer_logprobs_T + scored.entropy_T)
     spread = math.sqrt(float(np.square(score_P).sum()))
     z = float(score_P.sum()) / spread if spread > 0 else 0.0
@@ -92,7 +93,8 @@ def score_test(scored: ScoredTokens) -> HonestyTest:
 
 
 def pit_test(scored: ScoredTokens, seed: int = 0) -> HonestyTest:
-    """Randomised probability integral transform, uniform under the null; Kolmogorov-Smirnov. Weak for light truncation."""
+    """Randomised probability integral transform, uniform under the null; Kolmogorov-Smirnov. Weak for light
+    truncation."""
     position_T = np.random.default_rng(seed).random(scored.tokens)
     uniform_T = np.clip(scored.mass_above_T + position_T * np.exp(scored.trainer_logprobs_T), 0.0, 1.0)
     found = stats.kstest(uniform_T, "uniform")

@@ -1,6 +1,6 @@
 """What is known of the same sampled tokens after the trainer scored them: the input of the semantic layer."""
 
-# ruff: noqa: N802, N815 - fields carry the shape suffixes of the arrays they hold
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

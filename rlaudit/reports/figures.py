@@ -46,13 +46,13 @@ def cost(document: Mapping[str, Any]) -> list[str]:
     """What the run took, in sentences."""
     run = document["run"]
     lines = [
-        f"{run['seconds'] / 60:.1f} min, {run['cells_run']} cells run and {run['cells_kept']} kept, peak memory of a cell "
-        f"{run['peak_memory_mib'] / 1024:.1f} GiB",
+        f"{run['seconds'] / 60:.1f} min, {run['cells_run']} cells run and {run['cells_kept']} kept, "
+        f"peak memory of a cell {run['peak_memory_mib'] / 1024:.1f} GiB",
         f"{run['sequences_sampled']} sequences, {run['sequences_scored']} distinct ones scored by the trainer",
     ]
     lines += [
-        f"trainer against itself ({floor['trainer']}; {floor['sequences']} sequences alone and in their batch): mean |d| "
-        f"{number(floor['mean_abs'])}, max {number(floor['max_abs'])}, k3 {number(floor['k3'])}"
+        f"trainer against itself ({floor['trainer']}; {floor['sequences']} sequences alone and in their batch): "
+        f"mean |d| {number(floor['mean_abs'])}, max {number(floor['max_abs'])}, k3 {number(floor['k3'])}"
         for floor in run["micro_batch_floors"]
     ]
     return lines

@@ -1,7 +1,7 @@
 """What a vLLM release offers, by looking at its code, without starting an engine. A worker script.
 
 job       nothing
-result    features: {"logprobs_modes": [...], "async_scheduling", "batch_invariance"}
+result    features: {"logprobs_modes": [...], "async_scheduling", "attention_backend", "batch_invariance"}
 """
 
 import dataclasses
@@ -19,6 +19,7 @@ def run(job, channel):
         "features": {
             "logprobs_modes": logprobs_modes(EngineArgs) if "logprobs_mode" in arguments else [],
             "async_scheduling": "async_scheduling" in arguments,
+            "attention_backend": "attention_backend" in arguments,
             "batch_invariance": has_batch_invariance(envs),
         }
     }

@@ -91,8 +91,8 @@ def _exists(find_spec, module):
 
 
 def plan_fp32_head(job, engine_args):
-    """'native', 'extension' or None. Native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM #48390);
-    the `head_dtype` override exists before that too, but generation ignores it."""
+    """'native', 'extension' or None. Native from 0.26.0 on, where LogitsProcessor applies the head itself (vLLM
+    #48390); the `head_dtype` override exists before that too, but generation ignores it."""
     if not job.get("fp32_head"):
         return None
     from vllm.model_executor.layers.logits_processor import LogitsProcessor
@@ -131,7 +131,8 @@ def generate(job, llm, sampling_params_class, channel):
 
 
 def row(request, output, top_logprobs):
-    """What the engine returned for one request. A logprob of -inf or NaN is written as such: judging is not done here."""
+    """What the engine returned for one request. A logprob of -inf or NaN is written as such: judging is not done
+    here."""
     completion = output.outputs[0]
     ids = list(completion.token_ids)
     top_ids, top_values = [], []

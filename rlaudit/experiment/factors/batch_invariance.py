@@ -1,7 +1,7 @@
 """Kernels whose result does not depend on what else is in the batch (`VLLM_BATCH_INVARIANT=1`). CUDA only.
 
-Releases 0.12 to 0.19 also want the attention backend named, by environment variable up to 0.12 and by engine argument from
-0.13 on; naming it is harmless later. CPUs cannot run it, and releases before 0.11.2 have never heard of it.
+Releases 0.12 to 0.19 also want the attention backend named, by environment variable up to 0.12 and by engine argument
+from 0.13 on; naming it is harmless later. CPUs cannot run it, and releases before 0.11.2 have never heard of it.
 Source: vllm/model_executor/layers/batch_invariant.py (0.11.2 to 0.31), vllm/model_executor/determinism (0.32).
 """
 

@@ -1,8 +1,9 @@
-"""Attention over a prefix that all requests of a batch share, computed once. Off by default since 0.18.0, gone in 0.32.0.
+"""Attention over a prefix that all requests of a batch share, computed once. Off by default since 0.18.0, gone in
+0.32.0.
 
-The engine decides per step whether it pays (long common prefix, many requests): the level observed is permission, which is
-what a configuration can give. CPUs do not have it.
-Source: vllm/config/model.py (0.17.1:219, 0.18.0:220, 0.32.0:312), vllm/platforms/cpu.py.
+The engine decides per step whether it pays (long common prefix, many requests): the level observed is permission, which
+is what a configuration can give. CPUs do not have it. Source: vllm/config/model.py (0.17.1:219, 0.18.0:220,
+0.32.0:312), vllm/platforms/cpu.py.
 """
 
 from rlaudit.experiment.factor import ArmTrace, Factor, Observation

@@ -1,4 +1,5 @@
-"""Nothing: an environment variable that no engine reads. What this factor seems to do is the error bar of all others."""
+"""Nothing: an environment variable that no engine reads. What this factor seems to do is the error bar of all
+others."""
 
 from rlaudit.experiment.factor import ArmTrace, Factor, Observation
 from rlaudit.experiment.treatment import Treatment

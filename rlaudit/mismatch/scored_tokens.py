@@ -1,6 +1,5 @@
 """What is known of the same sampled tokens after the trainer scored them: the input of the semantic layer."""
 
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from rlaudit.mismatch.candidates import Semantics, SupportGrids
 from rlaudit.mismatch.pairs import Floats, Integers
 
 _PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")
+FEWEST_PROMPTS = 8
 _TABLES = ("candidate_logprobs_TC", "nucleus_mass_TG", "top_k_mass_TG", "min_p_mass_TG")
 
 
@@ -91,15 +91,21 @@ class ScoredTokens:
         return len(self.prompt_S)
 
     @cached_property
-    def cluster_T(self) -> Integers:
-        """The prompt of each token, numbered 0..P-1 without gaps."""
+    def _cluster_S(self) -> Integers:
+        """Prompts, numbered without gaps; sequences where prompts are too few to resample."""
         _, compact_S = np.unique(self.prompt_S, return_inverse=True)
-        return compact_S.astype(np.int64)[self.sequence_T]
+        few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
+        return np.arange(self.sequences) if few else compact_S.astype(np.int64)
+
+    @cached_property
+    def cluster_T(self) -> Integers:
+        """The cluster of each token, 0..clusters-1."""
+        return self._cluster_S[self.sequence_T]
 
     @cached_property
     def clusters(self) -> int:
-        """P, counting prompts that have a sequence."""
-        return len(np.unique(self.prompt_S))
+        """How many clusters there are."""
+        return int(self._cluster_S.max(initial=-1)) + 1
 
     @cached_property
     def log_ratio_T(self) -> Floats:

@@ -1,31 +1,37 @@
-"""Three distributions kept apart: what tokens were sampled from, what the logprobs report, what the trainer computes.
+"""Do the returned logprobs mean what the trainer assumes? The semantic layer's verdict on one set of scored tokens.
 
-    report = sample = train     the semantic layer is clean
-    report != sample            dishonest logprobs, such as V1's raw mode at a temperature other than 1
-    report = sample != train    the trainer recomputes wrongly: another temperature, or a filter it does not repeat
-    sample != train = report    hidden truncation or temperature: no difference of logprobs shows it
+Three meanings are kept apart: what the trainer computes (theta_train, known), what the reported numbers follow
+(theta_report, a regression), what the tokens follow (theta_sample, a likelihood and tests that need no reported
+number). Which of them agree names the fault:
 
-A mean importance ratio other than 1 convicts this layer; a mean ratio of 1 never acquits it, because a trainer that
-recomputes at the wrong temperature is honest about it. Convicted only with a p-value below 1e-4 (about eight tests are
-asked) and an effect: a meaning that halves the loss, a support p below 1e-6, or a mean ratio more than 1e-2 from 1.
+    report = sample = train    match
+    report != sample           dishonest logprobs; the raw mode at T != 1 is the usual case
+    report = sample != train   the trainer recomputes something else: temperature, or the mask of a filter
+    report = train != sample   hidden truncation or temperature: no difference of logprobs can show it
+
+The mean ratio convicts (honest logprobs over the same support give 1 exactly) and never acquits. A match says that
+the numbers mean the same, not that they are close: what remains is the inference path's to explain.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.honesty import SemanticTest, token_tests
 from rlaudit.mismatch.report_fit import ReportFit, fit_report
-from rlaudit.mismatch.sample_fit import SAME_TEMPERATURE, HonestyTest, SampleFit, fit_sample
+from rlaudit.mismatch.sample_fit import SampleFit, fit_sample, prefers
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 
-RATIO_EFFECT = 1e-2
-CONVICTING_P = 1e-4
 FEWEST_SEQUENCES = 32
+FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
+ON_TOKENS = ("temperature-score", "greedy-leak", "support-top-p", "support-top-k", "support-min-p")
+RAW = Semantics()
 
 
 @dataclass(frozen=True)
 class SemanticEvidence:
-    """What the semantic layer shows. The thetas are the meanings found; `not_told` is what these data cannot tell."""
+    """The verdict, what it rests on, what would refute it, and what this data cannot tell."""
 
     verdict: Verdict
     cause: str | None
@@ -33,15 +39,11 @@ class SemanticEvidence:
     theta_train: Semantics
     theta_report: Semantics
     theta_sample: Semantics
-    report: ReportFit
-    sample: SampleFit
+    tests: tuple[SemanticTest, ...]
     falsifier: str
     not_told: tuple[str, ...]
-
-    @property
-    def tests(self) -> tuple[HonestyTest, ...]:
-        """The tests of the tokens."""
-        return self.sample.tests
+    report: ReportFit
+    sample: SampleFit
 
 
 def identify(
@@ -51,10 +53,19 @@ def identify(
     floor_k2: float | None = None,
     seed: int = 0,
 ) -> SemanticEvidence:
-    """Judge the semantic layer. `theta_sample` is what was asked for, `theta_train` what the trainer does."""
+    """Judge the semantic layer.
+
+    theta_sample: what the engine was asked to sample from; the tokens are tested, it is not taken on trust.
+    theta_train: what the trainer computes. floor_k2: k2 (or k3) of the noise floor, nats^2, where it was measured.
+    """
+    if not scored.tokens:
+        return _nothing(scored, theta_sample, theta_train)
+    tests = token_tests(scored, theta_train, seed)
+    on_tokens = [test for test in tests if test.name in ON_TOKENS and test.convicts]
     report = fit_report(scored, theta_train, floor_k2, seed)
-    sample = fit_sample(scored, theta_train, theta_sample, seed)
-    verdict, cause, because = _verdict(scored, report, sample, theta_train)
+    sample = fit_sample(scored, theta_train, (theta_sample, report.theta), bool(on_tokens), floor_k2, seed)
+    case = _Case(scored, theta_sample, theta_train, tests, tuple(on_tokens), report, sample, seed)
+    verdict, cause, because, falsifier = case.judge()
     return SemanticEvidence(
         verdict=verdict,
         cause=cause,
@@ -62,96 +73,209 @@ def identify(
         theta_train=theta_train,
         theta_report=report.theta,
         theta_sample=sample.theta,
+        tests=tests,
+        falsifier=falsifier,
+        not_told=case.not_told(),
         report=report,
         sample=sample,
-        falsifier=_falsifier(verdict, report),
-        not_told=_not_told(theta_sample, theta_train),
     )
 
 
-def _verdict(
-    scored: ScoredTokens, report: ReportFit, sample: SampleFit, train: Semantics
-) -> tuple[Verdict, str | None, str]:
-    ratio = sample.tests[0]
-    if report.differs or sample.differs:
-        return Verdict.MISMATCH, _cause(report, sample, train), _because(report, sample, ratio)
-    if ratio.p_value < CONVICTING_P and abs((ratio.estimate or 1.0) - 1.0) > RATIO_EFFECT:
-        cause = "the reported logprobs are not those of the sampler, and no known meaning explains them"
-        return Verdict.MISMATCH, cause, _because(report, sample, ratio)
-    if scored.sequences < FEWEST_SEQUENCES:
-        return (
-            Verdict.INCONCLUSIVE,
-            None,
-            f"{scored.sequences} sequences, at least {FEWEST_SEQUENCES} are needed to acquit",
-        )
-    if report.suspicious:
-        return (
-            Verdict.INCONCLUSIVE,
-            None,
-            f"{report.best.describe()} fits better, but not for sure: {_because(report, sample, ratio)}",
-        )
-    return (
-        Verdict.MATCH,
-        None,
-        f"reported, sampled and trained distribution are {train.describe()}: {_because(report, sample, ratio)}",
-    )
+Judged = tuple[Verdict, str | None, str, str]
 
 
-def _cause(report: ReportFit, sample: SampleFit, train: Semantics) -> str:
-    if report.differs and sample.differs and _same(report.theta, sample):
-        return (
-            f"the trainer recomputes wrongly: tokens are sampled and reported at {sample.theta.describe()}, "
-            f"the trainer uses {train.describe()}"
-        )
-    parts = []
-    if report.differs:
-        if report.theta == Semantics():
-            parts.append(
-                f"raw logprobs: reported at T=1 before any processing, sampled and trained at {train.describe()}"
+@dataclass(frozen=True, eq=False)
+class _Case:
+    scored: ScoredTokens
+    requested: Semantics
+    train: Semantics
+    tests: tuple[SemanticTest, ...]
+    on_tokens: tuple[SemanticTest, ...]
+    report: ReportFit
+    sample: SampleFit
+    seed: int
+
+    @property
+    def sample_differs(self) -> bool:
+        return self.sample.differs or bool(self.on_tokens)
+
+    @property
+    def dishonest(self) -> bool:
+        """Whether the tokens refute the meaning that the report follows, in favour of the trainer's.
+
+        Where they do not tell, only a report that leaves processing out can be dishonest: a sampler reports no filter,
+        penalty or temperature that it does not apply.
+        """
+        theta = self.report.theta
+        if self.sample.differs and not theta.differences(self.sample.theta):
+            return False
+        in_favour = prefers(self.scored, theta, self.train, self.train, self.seed)
+        return in_favour < 0 or (in_favour == 0 and not theta.differences(RAW))
+
+    def judge(self) -> Judged:
+        """Verdict, cause, because, falsifier."""
+        if self.report.differs and self.dishonest:
+            return self._dishonest()
+        if self.report.differs:
+            return self._trainer_recompute()
+        if self.sample_differs:
+            return self._hidden()
+        ratio = self.tests[0]
+        if ratio.convicts:
+            return (
+                Verdict.MISMATCH,
+                "unexplained bias",
+                f"{_ratio_line(ratio)}: the reported logprobs are not those of the sampler, and none of the "
+                f"{len(self.scored.candidates)} meanings tried explains how",
+                "a mean ratio of 1 on a new batch, or a meaning outside the list that halves the loss",
             )
+        return self._none_found()
+
+    def _dishonest(self) -> Judged:
+        theta = self.report.theta
+        drawn = self.sample.theta if self.sample_differs else self.train
+        if theta.differences(RAW):
+            cause = f"dishonest logprobs: reported at {theta.describe()}, sampled at {drawn.describe()}"
         else:
-            parts.append(f"logprobs reported at {report.theta.describe()}, trained at {train.describe()}")
-    if sample.differs:
-        way = "truncation" if sample.truncated else "temperature"
-        parts.append(
-            f"hidden {way}: tokens are sampled at {sample.theta.describe()}, the trainer uses {train.describe()}"
+            cause = f"raw logprobs: reported at T=1 before any processing, sampled at {drawn.describe()}"
+        return (
+            Verdict.MISMATCH,
+            cause,
+            f"the reported logprobs are not those that the tokens were sampled with ({self._figures()})",
+            f"a loss under {theta.name} that is not below half of the loss under {self.train.name} on new tokens",
         )
-    return "; ".join(parts)
+
+    def _trainer_recompute(self) -> Judged:
+        theta = self.report.theta
+        apart = theta.differences(self.train, tolerance=0.0)
+        filters = [name for name in apart if name in {"top_k", "top_p", "min_p"}]
+        what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
+        tokens = "tokens are sampled and reported" if self.sample_differs else "tokens are reported"
+        unsure = "" if self.sample_differs else "; the tokens alone cannot tell which of the two they follow"
+        return (
+            Verdict.MISMATCH,
+            f"the trainer recomputes wrongly: {tokens} at {theta.describe()}, the trainer uses {self.train.describe()}",
+            f"the trainer's recomputation differs in {what}{unsure} ({self._figures()})",
+            f"a loss above half of today's once the trainer applies {theta.name} to its logits",
+        )
+
+    def _hidden(self) -> Judged:
+        drawn = self.sample.best if self.sample.differs else None
+        strongest = min(self.on_tokens, key=lambda test: test.ln_p, default=None)
+        words = []
+        if strongest is not None:
+            estimate = f", estimated {strongest.estimate_of} {strongest.estimate:.3g}"
+            words.append(f"{strongest.name}: {_p(strongest.ln_p)}{estimate}")
+        if drawn is not None:
+            words.append(f"{drawn.name} is likelier by {self.sample.gain:.3g} nats per token, {_p(self.sample.ln_p)}")
+        words.append(f"{self.scored.tokens} tokens in {self.scored.sequences} sequences")
+        cut = (drawn is not None and drawn.filtered) or (
+            drawn is None and strongest is not None and strongest.name.startswith("support")
+        )
+        asked = drawn is not None and not drawn.differences(self.requested)
+        source = "as requested, but in neither the reported nor the trainer's logprobs" if asked else "nobody asked for"
+        kind = "truncation" if cut else "sampling parameters"
+        at = f": tokens are sampled at {drawn.describe()}, the trainer uses {self.train.describe()}" if drawn else ""
+        return (
+            Verdict.MISMATCH,
+            f"hidden {kind}{at}",
+            f"reported and trainer logprobs agree, yet the tokens were not drawn from them: {kind} {source} "
+            f"({'; '.join(words)})",
+            "the same tests on tokens sampled with every sampling parameter written out (generation_config=vllm)",
+        )
+
+    def _none_found(self) -> Judged:
+        few = self.scored.sequences < FEWEST_SEQUENCES or self.scored.tokens < FEWEST_TOKENS
+        size = f"{self.scored.tokens} tokens in {self.scored.sequences} sequences"
+        if self.report.suspicious:
+            return (
+                Verdict.INCONCLUSIVE,
+                None,
+                f"{self.report.best.describe()} explains the reported logprobs better ({self._fit_line()}), but an "
+                f"interval over prompts of the difference includes 0 ({size})",
+                "the same ratio of losses with an interval that excludes 0, on more prompts",
+            )
+        unseen = self.requested.differences(self.train)
+        if unseen:
+            return (
+                Verdict.INCONCLUSIVE,
+                None,
+                f"{self.requested.describe()} was asked for, reported logprobs and trainer follow "
+                f"{self.train.describe()}, and the tokens do not tell which of the two they follow ({size})",
+                f"tokens that tell: more of them, or a larger difference in {' and '.join(unseen)}",
+            )
+        if few:
+            return (
+                Verdict.INCONCLUSIVE,
+                None,
+                f"nothing convicts, and {size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})",
+                "the same result on more tokens",
+            )
+        because = (
+            f"reported logprobs, tokens and trainer agree on {self.train.describe()} "
+            f"({_ratio_line(self.tests[0])}; no test of {len(self.tests)} convicts; {size})"
+        )
+        if self.requested == RAW == self.train:
+            because += "; at T=1 without filters or penalties raw and processed are the same numbers"
+        return (
+            Verdict.MATCH,
+            None,
+            because,
+            "on new tokens: a meaning that halves the loss, a support test below 1e-6, or a mean ratio off 1 by over 1 %",
+        )
+
+    def _fit_line(self) -> str:
+        fit = self.report
+        return (
+            f"mean Huber loss {fit.loss:.2g} against {fit.trainer_loss:.2g} under the trainer's {self.train.name}, "
+            f"gain {fit.gain_low:.2g} to {fit.gain_high:.2g} at 99.9 %"
+        )
+
+    def _figures(self) -> str:
+        size = f"{self.scored.tokens} tokens in {self.scored.sequences} sequences"
+        return f"{self._fit_line()}; {_ratio_line(self.tests[0])}; {size}"
+
+    def not_told(self) -> tuple[str, ...]:
+        """What the data cannot separate, in sentences."""
+        found = []
+        if self.requested == RAW:
+            found.append(
+                "raw and processed logprobs are the same numbers at T=1 without filters or penalties: "
+                "they cannot be told apart here and need not be"
+            )
+        silent = [test.name for test in self.tests if test.name.startswith("support") and test.ln_p == 0.0]
+        if silent and not self.sample_differs:
+            found.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
+        found.append("logit bias, bad words and grammars are not among the meanings tried")
+        if self.sample.best.penalised or self.report.best.penalised:
+            found.append("penalties are tried at 1.05, 1.1 and as requested only")
+        return tuple(found)
 
 
-def _same(reported: Semantics, sample: SampleFit) -> bool:
-    if sample.truncated:
-        return reported.filtered
-    return not reported.differences(sample.theta, SAME_TEMPERATURE)
+def _ratio_line(test: SemanticTest) -> str:
+    return f"mean ratio - 1 = {test.estimate:+.3g}, {_p(test.ln_p)}"
 
 
-def _because(report: ReportFit, sample: SampleFit, ratio: HonestyTest) -> str:
-    convicted = [test for test in sample.tests if test.name.startswith("support") and test.p_value < CONVICTING_P]
-    parts = [
-        f"loss of reported logprobs {report.trainer_loss:.3g} nats^2 under the trainer's meaning",
-        f"mean ratio {ratio.estimate:.4f} (z {ratio.statistic:+.1f}, p {ratio.p_value:.2g})",
-    ]
-    if report.differs:
-        parts[0] += f", {report.loss:.3g} under {report.theta.describe()}"
-    parts += [f"{test.name}: p {test.p_value:.2g}, estimate {test.estimate:.3g}" for test in convicted]
-    if sample.tempered:
-        score = sample.tests[1]
-        parts.append(f"{score.name}: z {score.statistic:+.1f}, p {score.p_value:.2g}")
-    return f"{'; '.join(parts)}; {report.tokens} tokens in {report.sequences} sequences"
+def _p(ln_p: float) -> str:
+    if ln_p > math.log(1e-3):
+        return f"p = {math.exp(ln_p):.2g}"
+    return f"p = 1e{ln_p / math.log(10):.0f}"
 
 
-def _falsifier(verdict: Verdict, report: ReportFit) -> str:
-    if verdict is not Verdict.MISMATCH:
-        return "a known meaning that halves the loss, or a mean ratio off 1 by more than 0.01, with more tokens"
-    if report.differs:
-        return f"reported logprobs that stop fitting {report.theta.describe()} when the engine's setting is left alone"
-    return "the same tests passing on tokens sampled with every filter written out as off"
-
-
-def _not_told(requested: Semantics, train: Semantics) -> tuple[str, ...]:
-    notes = []
-    if requested == Semantics():
-        notes.append("at T=1 without filters or penalties raw and processed logprobs are the same thing")
-    if requested.plain and train.plain:
-        notes.append("logit bias, bad words and grammars were not part of this run")
-    return tuple(notes)
+def _nothing(scored: ScoredTokens, requested: Semantics, train: Semantics) -> SemanticEvidence:
+    nan = float("nan")
+    report = ReportFit(train, train, False, nan, nan, nan, nan, nan, 0, scored.sequences)
+    sample = SampleFit(train, train, False, nan, nan, nan, 0.0)
+    return SemanticEvidence(
+        verdict=Verdict.NOT_TESTED,
+        cause=None,
+        because="there are no tokens",
+        theta_train=train,
+        theta_report=train,
+        theta_sample=replace(requested),
+        tests=(),
+        falsifier="",
+        not_told=("everything: no token was scored",),
+        report=report,
+        sample=sample,
+    )

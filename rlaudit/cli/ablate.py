@@ -18,7 +18,7 @@ from rlaudit.experiment.estimate import estimate
 from rlaudit.experiment.plan import Plan, make_plan
 from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.recipe import Recipe, load_recipe
-from rlaudit.experiment.run import execute, write_plan
+from rlaudit.experiment.run import execute
 from rlaudit.experiment.surroundings import prepare
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
@@ -67,7 +67,6 @@ def ablate(
         f"{loaded.path.stem}: {len(plan.blocks)} blocks on {accelerator.kind}, {accelerator.name}; run kept in {folder}"
     )
     surroundings = prepare(plan, accelerator, prompt_set, progress, python, trainer_python)
-    write_plan(plan, folder, surroundings)
     run = execute(plan, folder, surroundings, progress)
     diagnosis = diagnose(run)
     document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)

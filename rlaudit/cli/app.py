@@ -49,7 +49,7 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each code of the contract
     """The exit code of one command line."""
     try:
         outcome = app(arguments, standalone_mode=False)
@@ -57,11 +57,7 @@ def run(arguments: list[str]) -> int:
         print(f"rlaudit: {error}", file=sys.stderr)
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        print(
-            "rlaudit: interrupted; finished cells are kept, the same command goes on from there",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: nothing is wrong with the audit.
         sys.stderr.close()
@@ -76,4 +72,12 @@ def run(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return BUG
+    # Typer answers Ctrl-C itself, with this code and without a word.
+    if outcome == INTERRUPTED:
+        return _interrupted()
     return outcome if isinstance(outcome, int) else 0
+
+
+def _interrupted() -> int:
+    print("rlaudit: interrupted; finished cells are kept, the same command goes on from there", file=sys.stderr)
+    return INTERRUPTED

@@ -76,7 +76,8 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     lines = []
     for (where, name), arm in run.arms.items():
         if arm.failure is not None:
-            lines.append(f"{where}: {name} {arm.status} at {arm.failure.boundary}: {arm.failure.message}")
+            state = arm.status if arm.status == arm.failure.boundary else f"{arm.status} at {arm.failure.boundary}"
+            lines.append(f"{where}: {name}: {state}: {arm.failure.message}")
     lines += [f"{where}: {name} was not run: {reason}" for (where, name), reason in run.not_run.items()]
     unengaged = {
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
@@ -88,7 +89,6 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     lines.append("weight updates: every arm loads its weights once")
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
-    for block in blocks:
-        for tests in (arm.semantics.not_told for arm in block.measured.values() if arm.name == "candidate"):
-            lines += [f"{block.plan.name}: {line}" for line in tests]
+    candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
+    lines += dict.fromkeys(note for candidate in candidates for note in candidate.semantics.not_told)
     return lines

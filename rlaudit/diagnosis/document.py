@@ -6,7 +6,7 @@ import rlaudit
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.experiment.plan import Arm
+from rlaudit.experiment.plan import Arm, Role
 from rlaudit.layers import Verdict
 
 SCHEMA = "rlaudit-report/1"
@@ -31,7 +31,7 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]
         "arms": [
             _arm(run.arms[block.plan.name, arm.name], block)
             for block in diagnosis.blocks
-            for arm in block.plan.arms
+            for arm in sorted(block.plan.arms, key=_reading_order)
             if (block.plan.name, arm.name) in run.arms
         ],
         "effects": [_effect(effect) for block in diagnosis.blocks for effect in block.effects],
@@ -78,6 +78,11 @@ def exit_code(diagnosis: Diagnosis, fail_on: Verdict | None) -> int:
     if decisive is Verdict.MISMATCH:
         return 1 if fail_on is Verdict.MISMATCH else 0
     return 3
+
+
+def _reading_order(arm: Arm) -> int:
+    """Arms run in random order and are read by what they are for."""
+    return tuple(Role).index(arm.role)
 
 
 def _arm(finished: Any, block: BlockDiagnosis) -> dict[str, Any]:

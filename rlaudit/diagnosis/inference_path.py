@@ -62,7 +62,7 @@ def judge_inference_path(
         )
     named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict.value} ({effect.because})" for effect in causes)
     left = (
-        f"{1 - explained:.0%} of k2 stays unexplained"
+        f"{max(0.0, 1 - explained):.0%} of k2 stays unexplained"
         if causes
         else "no factor that engaged moves it: unexplained residual"
     )

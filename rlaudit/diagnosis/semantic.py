@@ -33,7 +33,7 @@ def judge_semantics(
     next_step = ""
     if semantics.verdict is Verdict.MISMATCH:
         next_step = (
-            f"set {' or '.join(cures)}, then audit again"
+            f"set {' or '.join(cures)} (see the parity settings), then audit again"
             if cures
             else "no factor of this recipe mends it alone: compare sampling parameters and the trainer's temperature"
         )

@@ -49,14 +49,18 @@ class Outcome:
     usage: Mapping[str, Any]
 
 
-def cell_environment(declared: Mapping[str, str]) -> dict[str, str]:
-    """The parent's environment without stray engine variables, plus the declared ones."""
+def cell_environment(declared: Mapping[str, str], programs: Path) -> dict[str, str]:
+    """The parent's environment without stray engine variables, plus the declared ones.
+
+    `programs` comes first on the path: engines compile kernels with the ninja of their own environment.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(STRAY_PREFIXES) and name not in STRAY_NAMES
     }
-    quiet = {"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+    path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
+    quiet = {"PATH": path, "VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
     return kept | quiet | dict(declared)
 
 
@@ -77,7 +81,7 @@ def launch(
     with log.open("ab") as log_file, _lease() as (lease, drop):
         guardian = subprocess.Popen(
             [sys.executable, "-I", str(GUARDIAN), str(lease), str(cell / "usage.json"), *command],
-            env=cell_environment(variables),
+            env=cell_environment(variables, python.parent),
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,

@@ -24,8 +24,9 @@ class Cell:
     """What to run.
 
     `identity` holds what the job does not say but the result depends on: environment lock, model weights, accelerator
-    and driver. `refusal` matches the words with which an engine says that it cannot do this. `sources` are the shipped
-    files that the script loads beside itself.
+    and driver, and the variables that decide anything. `variables` holds those and the paths that an environment needs
+    to run where it happens to be. `refusal` matches the words with which an engine says that it cannot do this.
+    `sources` are the shipped files that the script loads beside itself.
     """
 
     job: Mapping[str, Any]
@@ -42,7 +43,6 @@ class Cell:
         script = Path(self.job["script"])
         everything = {
             "job": {**self.job, "script": script.name},
-            "variables": dict(self.variables),
             "identity": self.identity,
             "sources": [_digest(source) for source in (WORKER, script, *self.sources)],
         }

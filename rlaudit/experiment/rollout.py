@@ -55,10 +55,8 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     treatment = arm.treatment
     on_cuda = context.device == "cuda"
     prompts = list(context.prompt_token_ids[: block.prompts_used])
-    companions = treatment.cuda_variables if on_cuda else CPU_VARIABLES
-    variables = {**companions, **environment.variables, **treatment.variables}
-    if treatment.fp32_head:
-        variables["PYTHONPATH"] = str(EXTENSION)
+    declared = {**(treatment.cuda_variables if on_cuda else CPU_VARIABLES), **treatment.variables}
+    paths = {**environment.variables, **({"PYTHONPATH": str(EXTENSION)} if treatment.fp32_head else {})}
     job = {
         "script": str(GENERATE),
         "model": arm.model or context.model,
@@ -81,9 +79,10 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     return Cell(
         job=job,
         python=environment.python,
-        variables=variables,
+        variables={**paths, **declared},
         timeout_seconds=60.0 * (arm.timeout_minutes or context.recipe.timeout_minutes),
         identity={
+            "variables": declared,
             "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
             "model": dict(context.model_identity) if arm.model is None else {"path": arm.model},
             "accelerator": dict(context.accelerator_identity),

@@ -123,7 +123,7 @@ class Runner:
         else:
             outcome = kept
             self.cells_kept += 1
-            self._progress.note(f"  kept      {title}")
+            self._progress.note(f"  {'kept':<11} {title}")
         self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
         self._settled[cell.key] = outcome
         return outcome
@@ -161,6 +161,7 @@ def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Prog
     except Timeout as error:
         raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
     try:
+        _write_plan(plan, folder, surroundings)
         return _execute(plan, folder, surroundings, progress)
     finally:
         lock.release()
@@ -280,9 +281,8 @@ def _score(
     return read_scores(runner.directory(cell), batch, outcome.result)
 
 
-def write_plan(plan: Plan, folder: Path, surroundings: Surroundings) -> None:
+def _write_plan(plan: Plan, folder: Path, surroundings: Surroundings) -> None:
     """plan.json: the recipe as it was understood, and everything needed to repeat the run."""
-    folder.mkdir(parents=True, exist_ok=True)
     document = {
         "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
         "arms": [

@@ -4,6 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 Arm = Mapping[str, Any]
+UNMOVED = (
+    "inside the noise floor",
+    "below 1 % of the equivalence margin",
+    "not engaged here",
+    "unsupported here",
+    "arm failed",
+)
 TITLES = {"mean_ratio_minus_one": "mean ratio - 1", "k2": "k2 of the residual"}
 # What everybody looks at first; the JSON has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
@@ -31,10 +38,14 @@ def arm_title(arm: Arm, several_blocks: bool) -> str:
 
 
 def arm_state(arm: Arm) -> str:
-    """ok, or where and why not."""
-    if arm["error"] is None:
-        return str(arm["status"])
-    return f"{arm['status']} at {arm['error']['boundary']}: {arm['error']['message']}"
+    """ok, unsupported, or failed and where; the whole reason is in what the report says was not seen."""
+    return f"failed at {arm['error']['boundary']}" if arm["status"] == "failed" else str(arm["status"])
+
+
+def worth_a_row(effect: Mapping[str, Any]) -> bool:
+    """Factors of the inference path are shown on their own metric, and on the semantic one only if they move it."""
+    foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != "semantic"
+    return not foreign or effect["verdict"] not in UNMOVED
 
 
 def several_blocks(document: Mapping[str, Any]) -> bool:

@@ -4,8 +4,8 @@ job
   model, revision, trust_remote_code
   engine_args           passed to `LLM(...)` as they are; one that does not exist is the engine's error to report
   optional_engine_args  passed where the release knows them
-  requires              [{"factor", "engine_args": [...], "modules": [...]}]: what a factor needs of this release. A release
-                        without the arguments, or without any of the modules, cannot take part in that factor.
+  requires              [{"factor", "engine_args": [...], "modules": [...]}]: what a factor needs of this release. A
+                        release without the arguments, or without any of the modules, cannot take part in that factor.
   fp32_head             compute logits in float32: natively where the release can, else by our worker extension
   sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
   prompt_token_ids      one list per prompt

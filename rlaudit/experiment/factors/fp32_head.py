@@ -19,7 +19,7 @@ LEVELS = {"neither": (False, False), "rollout": (True, False), "trainer": (False
 def set_level(treatment: Treatment, level: str) -> Treatment:
     """Which sides compute their head in float32; the others keep the dtype of the model."""
     rollout, trainer = LEVELS[level]
-    head_dtype = "float32" if trainer else treatment.trainer.dtype
+    head_dtype = "float32" if trainer else "same"
     return replace(treatment, fp32_head=rollout, trainer=replace(treatment.trainer, head_dtype=head_dtype))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost, interval, several_blocks
+from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost, interval, several_blocks, worth_a_row
 from rlaudit.reports.report_format import Document, ReportFormat
 
 
@@ -67,6 +67,7 @@ def _effects(document: Document) -> str:
             effect["because"],
         ]
         for effect in document["effects"]
+        if worth_a_row(effect)
     ]
     return "## Factors\n\n" + _table(["factor", "on", "verdict", "first", "last", "because"], rows)
 

@@ -11,7 +11,16 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost, interval, several_blocks
+from rlaudit.reports.figures import (
+    HEADLINE,
+    TITLES,
+    arm_state,
+    arm_title,
+    cost,
+    interval,
+    several_blocks,
+    worth_a_row,
+)
 from rlaudit.reports.report_format import Document, ReportFormat
 
 COLOURS = {"match": "green", "mismatch": "bold red", "inconclusive": "yellow", "not tested": "dim"}
@@ -105,8 +114,8 @@ def _effects(console: Console, document: Document) -> None:
     for effect in document["effects"]:
         name = f"{effect['factor']}={effect['level']}"
         unseen = effect["first"] is None
-        if unseen and effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != "semantic":
-            continue  # said once, on the metric of the factor's own layer
+        if not worth_a_row(effect):
+            continue
         table.add_row(
             escape(f"{effect['block']}: {name}" if blocks else name),
             "-" if unseen else TITLES[effect["metric"]],

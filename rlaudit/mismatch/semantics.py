@@ -221,7 +221,7 @@ class _Case:
             Verdict.MATCH,
             None,
             because,
-            "on new tokens: a meaning that halves the loss, a support test below 1e-6, or a mean ratio off 1 by over 1 %",
+            "on new tokens: a meaning that halves the loss, a support test below 1e-6, a mean ratio off 1 by over 1 %",
         )
 
     def _fit_line(self) -> str:

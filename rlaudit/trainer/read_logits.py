@@ -39,9 +39,7 @@ class Request:
             float(wanted.get("frequency_penalty") or 0.0),
         )
         if not self.temperature > 0:
-            raise ValueError(
-                f"temperature must be above 0: a greedy choice has no distribution (got {wanted!r})"
-            )
+            raise ValueError(f"temperature must be above 0: a greedy choice has no distribution (got {wanted!r})")
         self.filtered = self.top_k > 0 or self.top_p < 1.0 or self.min_p > 0.0
 
 
@@ -168,9 +166,7 @@ class LogitReader:
                 ordered = shifted.topk(min(self.sorted, shifted.shape[1]), dim=-1).values
             cut, log_kept = self._cut(shifted, ordered, request, log_total)
             logprob = own_shifted / request.temperature - log_kept
-            answers[:, column] = torch.where(
-                own_shifted >= cut, logprob, torch.full_like(logprob, -float("inf"))
-            )
+            answers[:, column] = torch.where(own_shifted >= cut, logprob, torch.full_like(logprob, -float("inf")))
 
     def _cut(self, shifted, ordered, request, log_total):
         """Smallest kept value and log of the kept mass (N,); sorts further where the first was short."""
@@ -205,9 +201,7 @@ class LogitReader:
         if self.top:
             values, ids = shifted.topk(self.top, dim=-1)
             found["top_ids"] = ids.to(torch.int32)
-            found["top_logprobs"] = values.sub_(total.log()[:, None]).masked_fill_(
-                values < -5e3, -float("inf")
-            )
+            found["top_logprobs"] = values.sub_(total.log()[:, None]).masked_fill_(values < -5e3, -float("inf"))
         if self.nucleus_grid or self.top_k_grid or self.min_p_grid:
             ordered = shifted.topk(min(self.sorted, shifted.shape[1]), dim=-1).values
             found.update(self._supports(ordered, total, ordered.shape[1] == shifted.shape[1]))
@@ -241,9 +235,7 @@ class LogitReader:
             # A token's rank is one more than the number strictly above it, so a tie at rank k is kept whole.
             found["top_k_mass"] = torch.stack([mass_of(start < k) for k in self.top_k_grid], -1)
         if self.min_p_grid:
-            found["min_p_mass"] = torch.stack(
-                [mass_of(ordered >= float(np.log(m))) for m in self.min_p_grid], -1
-            )
+            found["min_p_mass"] = torch.stack([mass_of(ordered >= float(np.log(m))) for m in self.min_p_grid], -1)
         return found
 
 

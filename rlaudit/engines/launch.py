@@ -150,6 +150,8 @@ def _death(usage: Mapping[str, Any], cause: str | None) -> str:
         reason = f"the worker was ended by {name}"
         if name == "SIGKILL":
             reason += " (by hand, or by the kernel for want of memory)"
+    elif code is None:
+        reason = "the worker and its guardian were ended from outside"
     else:
         reason = f"the worker ended with code {code} and no result"
     return reason if cause is None else f"{reason}; last error: {_one_line(cause)}"

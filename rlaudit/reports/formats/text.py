@@ -4,21 +4,18 @@ On a terminal, coloured and wrapped to its width. Piped, the same lines in full:
 """
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 from rlaudit.reports.figures import (
     HEADLINE,
     TITLES,
     arm_state,
-    arm_title,
     cost,
     interval,
-    several_blocks,
     worth_a_row,
 )
 from rlaudit.reports.report_format import Document, ReportFormat
@@ -81,50 +78,67 @@ def _indented(console: Console, text: str) -> None:
 
 
 def _arms(console: Console, document: Document) -> None:
-    table = _table("Arm", "vLLM", *(SHORT_TITLES[name] for name in HEADLINE), "tokens", "cached")
-    blocks = several_blocks(document)
-    for arm in document["arms"]:
-        version = arm["environment"].removeprefix("vllm ")
-        if not arm["measurements"]:
-            table.add_row(escape(arm_title(arm, blocks)), version, escape(arm_state(arm)))
-            continue
-        found = arm["measurements"]
-        table.add_row(
-            escape(arm_title(arm, blocks)),
-            version,
-            *(escape(interval(found[name])) for name in HEADLINE),
-            str(found["k3"]["tokens"]),
-            str(arm["cached_tokens"]),
-        )
-    _titled(console, "Arms, rollout against trainer (95 % intervals over prompts)", table)
+    headers = ["vLLM", *(SHORT_TITLES[name] for name in HEADLINE), "tokens", "cached"]
+    for block in document["blocks"]:
+        rows = []
+        for arm in document["arms"]:
+            if arm["block"] != block["name"]:
+                continue
+            found, version = arm["measurements"], arm["environment"].removeprefix("vllm ")
+            figures = (
+                [*(interval(found[name]) for name in HEADLINE), str(found["k3"]["tokens"]), str(arm["cached_tokens"])]
+                if found
+                else [arm_state(arm)]
+            )
+            rows.append((arm["name"].replace("candidate + ", "+ ").replace("parity - ", "- "), [version, *figures]))
+        title = f"Arms of {block['name']}, rollout against trainer (95 % intervals over prompts)"
+        _rows(console, title, "arm", headers, rows)
 
 
 def _effects(console: Console, document: Document) -> None:
-    if not document["effects"]:
-        return
-    table = _table(
-        "Factor",
-        "on",
-        "verdict",
-        "first: candidate with it - candidate",
-        "last: parity - parity without it",
-        "",
-    )
-    blocks = several_blocks(document)
-    for effect in document["effects"]:
-        name = f"{effect['factor']}={effect['level']}"
-        unseen = effect["first"] is None
-        if not worth_a_row(effect):
-            continue
-        table.add_row(
-            escape(f"{effect['block']}: {name}" if blocks else name),
-            "-" if unseen else TITLES[effect["metric"]],
-            effect["verdict"],
-            escape(interval(effect["first"], "difference")),
-            escape(interval(effect["last"], "difference")),
-            escape(effect["because"] if unseen else ("interacts" if effect["interacts"] else "")),
-        )
-    _titled(console, "Factors, paired by prompt", table)
+    for block in document["blocks"]:
+        rows = []
+        for effect in document["effects"]:
+            if effect["block"] != block["name"] or not worth_a_row(effect):
+                continue
+            measured = effect["first"] is not None
+            rows.append(
+                (
+                    f"{effect['factor']}={effect['level']}",
+                    [
+                        effect["verdict"] + (", interacts" if effect["interacts"] else ""),
+                        TITLES[effect["metric"]] if measured else "",
+                        interval(effect["first"], "difference") if measured else "",
+                        interval(effect["last"], "difference") if effect["last"] is not None else "",
+                    ],
+                )
+            )
+        headers = ["verdict", "on", "first: set - as it is", "last: parity - left out"]
+        if rows:
+            _rows(console, f"Factors of {block['name']}, paired by prompt", "factor", headers, rows)
+
+
+def _rows(
+    console: Console, title: str, key: str, headers: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
+) -> None:
+    """A table where it fits; on a narrower terminal, the figures of each row below its name: never half a figure."""
+    columns = [[key, *(name for name, _ in rows)]]
+    for place, header in enumerate(headers):
+        columns.append([header, *(figures[place] if place < len(figures) else "" for _, figures in rows)])
+    widths = [max(map(len, column)) for column in columns]
+    console.print(f"[bold]{escape(title)}[/]")
+    if sum(widths) + 2 * len(widths) + 3 <= console.width:
+        for number, line in enumerate(zip(*columns, strict=True)):
+            text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            _indented(console, f"[dim]{escape(text)}[/]" if number == 0 else escape(text))
+    else:
+        for name, figures in rows:
+            whole = len(figures) == len(headers)
+            said = [f"{header} {figure}" for header, figure in zip(headers, figures, strict=False) if figure]
+            said = said if whole else list(figures)
+            _indented(console, escape(name))
+            console.print(Padding(escape("; ".join(said)), (0, 0, 0, 6)))
+    console.print()
 
 
 def _blocks(console: Console, document: Document) -> None:
@@ -140,19 +154,6 @@ def _list(console: Console, title: str, lines: Iterable[str]) -> None:
     console.print(f"[bold]{title}[/]")
     for line in lines:
         _indented(console, f"- {escape(line)}")
-    console.print()
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _titled(console: Console, title: str, table: Table) -> None:
-    console.print(f"[bold]{title}[/]")
-    console.print(Padding(table, (0, 0, 0, 3)))
     console.print()
 
 

@@ -1,0 +1,79 @@
+"""Which layer is blamed, when the defect is planted: a meaning, a path, or none at all."""
+
+from laboratories import V1, V1_WITH_FLOAT32_HEAD, Laboratory
+
+PROCESSED = {"version": V1, "levels": {"logprobs-mode": "processed"}}
+
+
+def test_processed_logprobs_match_in_every_layer_and_end_with_exit_code_0(laboratory: Laboratory) -> None:
+    # 1 % clipping can be ruled out by 300 prompts, with none clipped: a tiny model makes them cheap.
+    prompts = laboratory.folder / "many.txt"
+    prompts.write_text("".join(f"question {number}\n" for number in range(400)))
+    block = {"name": "clean", "candidate": PROCESSED, "repeats": 0}
+    run = laboratory.ablate(laboratory.recipe(block, prompts=str(prompts), samples=1, max_tokens=3))
+    assert [layer["verdict"] for layer in run.report["layers"]] == ["match", "match", "match"]
+    assert run.exit_code == 0
+
+
+def test_numbers_that_compiled_kernels_move_are_blamed_on_the_path_and_on_the_factor_that_mends_it(
+    laboratory: Laboratory,
+) -> None:
+    block = {
+        "name": "drift",
+        "candidate": PROCESSED,
+        "factors": {"enforce-eager": "on", "prefix-caching": "off"},
+        "repeats": 0,
+    }
+    drift = {"FAKE_VLLM_DRIFT": "0.15"}
+    run = laboratory.ablate(laboratory.recipe(block, environment_variables=drift, max_tokens=40))
+    assert run.layer("semantic")["verdict"] == "match"
+    path = run.layer("inference path")
+    assert (path["verdict"], path["cause"]) == ("mismatch", "enforce-eager")
+    assert "-0%" not in path["because"]
+    assert run.effects("k2") == {
+        "enforce-eager=on": "removes the mismatch",
+        "prefix-caching=off": "inside the noise floor",
+    }
+    assert run.exit_code == 1
+
+
+def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does(laboratory: Laboratory) -> None:
+    block = {"name": "ignored", "candidate": PROCESSED, "repeats": 0, "trainer": {"temperature": "ignore"}}
+    run = laboratory.ablate(laboratory.recipe(block, max_tokens=40))
+    semantic = run.layer("semantic")
+    assert semantic["verdict"] == "mismatch"
+    assert semantic["cause"].startswith("the trainer recomputes wrongly: tokens are sampled and reported at T=0.7")
+    assert "raw" not in semantic["cause"]
+
+
+def test_a_float32_head_on_one_side_is_further_apart_than_on_none_or_both(laboratory: Laboratory) -> None:
+    block = {
+        "name": "head",
+        "candidate": {"version": V1_WITH_FLOAT32_HEAD, "levels": {"logprobs-mode": "processed"}},
+        "factors": {"fp32-head": ["both", "rollout", "trainer"]},
+        "parity": ["fp32-head"],
+        "repeats": 0,
+        "engine_args": {"dtype": "bfloat16"},
+    }
+    run = laboratory.ablate(laboratory.recipe(block, trainer={"dtype": "bfloat16"}, max_tokens=24))
+    seen = {arm["name"]: arm["observed"]["fp32-head"]["level"] for arm in run.report["arms"]}
+    assert seen == {
+        "candidate": "neither",
+        "candidate + fp32-head=both": "both",
+        "candidate + fp32-head=rollout": "rollout",
+        "candidate + fp32-head=trainer": "trainer",
+    }
+    k3 = {arm["name"]: arm["measurements"]["k3"]["value"] for arm in run.report["arms"]}
+    one_sided = min(k3["candidate + fp32-head=rollout"], k3["candidate + fp32-head=trainer"])
+    assert one_sided > 1e3 * max(k3["candidate"], k3["candidate + fp32-head=both"], 1e-12)
+    # The trainer's side alone needs no engine start of its own.
+    cells = {arm["name"]: arm["cell"] for arm in run.report["arms"]}
+    assert cells["candidate"] == cells["candidate + fp32-head=trainer"]
+    assert cells["candidate"] != cells["candidate + fp32-head=rollout"]
+
+
+def test_chat_messages_of_the_shipped_prompt_set_reach_the_engine_as_token_ids(laboratory: Laboratory) -> None:
+    block = {"name": "chat", "candidate": {"version": V1}, "repeats": 0, "prompts_used": 2, "samples": 1}
+    run = laboratory.ablate(laboratory.recipe(block, prompts="arithmetic", max_tokens=2))
+    assert run.report["run"]["provenance"]["prompts"]["name"] == "arithmetic"
+    assert run.arm("candidate")["measurements"]["k3"]["tokens"] == 4

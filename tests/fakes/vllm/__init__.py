@@ -1,0 +1,109 @@
+"""A stand-in for vLLM: the classes that the generation script touches, over a model in closed form.
+
+Sampling is real (temperature, seeds), and so are the differences between releases that an audit is about: V0 returns
+logprobs of what it samples from, V1 those of the untouched logits unless `logprobs_mode` says otherwise.
+FAKE_VLLM_DRIFT (a number) moves the logits of an engine that does not run eagerly, as compiled kernels do.
+"""
+
+import dataclasses
+import os
+import random
+from itertools import accumulate, takewhile
+from math import exp
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import known_model
+
+from vllm import _ailments
+from vllm._config import config_of
+from vllm._release import IS_V1
+from vllm.engine.arg_utils import EngineArgs
+
+if IS_V1:
+    from vllm.v1.engine.llm_engine import LLMEngine
+else:
+    from vllm.engine.llm_engine import LLMEngine
+
+
+@dataclasses.dataclass
+class SamplingParams:
+    """What is asked for with one request."""
+
+    logprobs: int
+    seed: int
+    detokenize: bool
+    max_tokens: int
+    temperature: float = 1.0
+    ignore_eos: bool = False
+
+
+class LLM:
+    """An engine that is loaded."""
+
+    def __init__(self, model: str, **engine_args: Any):
+        args = EngineArgs(model=model, **engine_args)
+        if not Path(model).is_dir():
+            raise OSError(f"{model} is not a local folder and is not a valid model identifier")
+        _ailments.suffer_at_load()
+        self._args = args
+        self._drift = 0.0 if args.enforce_eager else float(os.environ.get("FAKE_VLLM_DRIFT", "0"))
+        self._seen: list[tuple[int, ...]] = []
+        self.llm_engine = LLMEngine(config_of(args))
+        print("INFO 11-21 03:38:11 [llm.py:1] this line belongs to the log of the cell")
+
+    def generate(self, prompts, sampling_params, use_tqdm):
+        """One output per prompt, in order."""
+        _ailments.suffer_at_generation()
+        return [
+            self._complete(prompt["prompt_token_ids"], wanted)
+            for prompt, wanted in zip(prompts, sampling_params, strict=True)
+        ]
+
+    def _complete(self, prompt, wanted):
+        source = random.Random(wanted.seed)
+        last, ids, steps = prompt[-1], [], []
+        for position in range(wanted.max_tokens):
+            logits = self._logits(last, position)
+            processed = known_model.log_softmax([logit / wanted.temperature for logit in logits])
+            last = self._drawn(processed, source.random())
+            as_sampled = not IS_V1 or self._args.logprobs_mode == "processed_logprobs"
+            reported = processed if as_sampled else known_model.log_softmax(logits)
+            ids.append(last)
+            steps.append(self._step(reported, last, wanted.logprobs))
+        cached = self._cached(prompt)
+        completion = SimpleNamespace(token_ids=ids, logprobs=steps, finish_reason="length")
+        return SimpleNamespace(outputs=[completion], num_cached_tokens=cached)
+
+    def _logits(self, last, position):
+        float32_head = (self._args.hf_overrides or {}).get("head_dtype") == "float32"
+        logits = known_model.logits_after(last, "float32" if float32_head else self._args.dtype)
+        if not self._drift:
+            return logits
+        noise = random.Random(1000 * position + last)
+        return [logit + noise.gauss(0.0, self._drift) for logit in logits]
+
+    @staticmethod
+    def _drawn(logprobs, level):
+        for token, reached in enumerate(accumulate(exp(logprob) for logprob in logprobs)):
+            if level < reached:
+                return token
+        return len(logprobs) - 1
+
+    @staticmethod
+    def _step(reported, sampled, top):
+        best = sorted(range(len(reported)), key=lambda token: -reported[token])[:top]
+        return {
+            token: SimpleNamespace(logprob=_ailments.altered(known_model.as_float32(reported[token])))
+            for token in dict.fromkeys([sampled, *best])
+        }
+
+    def _cached(self, prompt):
+        """Whole blocks of an earlier prompt that this one begins with."""
+        size, whole = self._args.block_size, 0
+        for earlier in self._seen if self._args.enable_prefix_caching else []:
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(earlier, prompt, strict=False)))
+            whole = max(whole, shared // size * size)
+        self._seen.append(tuple(prompt))
+        return whole

@@ -1,0 +1,41 @@
+"""The configuration objects that a loaded engine can be asked about."""
+
+from types import SimpleNamespace
+
+from vllm._release import IS_V1
+
+
+class Dtype:
+    """Says its name as torch's dtypes do."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __str__(self):
+        return "torch." + self._name
+
+
+def config_of(args):
+    """`vllm_config` as far as the audit reads it."""
+    return SimpleNamespace(
+        model_config=SimpleNamespace(
+            dtype=Dtype(args.dtype),
+            max_model_len=args.max_model_len,
+            seed=args.seed,
+            enforce_eager=args.enforce_eager,
+            quantization=None,
+            get_diff_sampling_param=dict,
+            **({"logprobs_mode": args.logprobs_mode, "disable_cascade_attn": True} if IS_V1 else {}),
+        ),
+        cache_config=SimpleNamespace(
+            enable_prefix_caching=args.enable_prefix_caching, block_size=args.block_size, cache_dtype="auto"
+        ),
+        scheduler_config=SimpleNamespace(
+            enable_chunked_prefill=args.enable_chunked_prefill,
+            max_num_batched_tokens=args.max_num_batched_tokens,
+            max_num_seqs=args.max_num_seqs,
+            **({"async_scheduling": args.async_scheduling} if IS_V1 else {}),
+        ),
+        parallel_config=SimpleNamespace(tensor_parallel_size=1),
+        device_config=SimpleNamespace(device_type="cpu"),
+    )

@@ -51,11 +51,11 @@ def judge_semantics(
 
 
 def curing_factors(block: BlockPlan, measured: Mapping[str, MeasuredArm]) -> list[str]:
-    """`factor=level` of the arms in which that one change makes the meaning match."""
+    """`factor=level` of the arms that this one change takes out of the mismatch."""
     return [
         f"{arm.factor}={arm.level}"
         for arm in block.with_role(Role.FIRST)
-        if arm.name in measured and measured[arm.name].semantically_clean
+        if arm.name in measured and measured[arm.name].semantics.verdict is not Verdict.MISMATCH
     ]
 
 

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from rlaudit.engines.environment import Environment
 from rlaudit.engines.launch import Event, Failure, Outcome
 from rlaudit.errors import NotFinished
-from rlaudit.experiment.cell import Cell, finished, run_cell
+from rlaudit.experiment.cell import SETTLED, Cell, finished, run_cell
 from rlaudit.experiment.plan import Arm, BlockPlan, Plan, Role
 from rlaudit.experiment.rollout import (
     RolloutContext,
@@ -103,7 +103,7 @@ class Runner:
         self._cells = folder / "cells"
         self._surroundings = surroundings
         self._progress = progress
-        self._settled: dict[str, Outcome] = {}
+        self._settled: dict[tuple[str, float | None], Outcome] = {}
         self.cells_run = 0
         self.cells_kept = 0
         self.cell_seconds = 0.0
@@ -115,8 +115,10 @@ class Runner:
 
     def outcome(self, cell: Cell, title: str) -> Outcome:
         """The cell's outcome: kept from before, or run now."""
-        if cell.key in self._settled:
-            return self._settled[cell.key]
+        # A failure may be the fault of its time limit: only arms with the same limit share it.
+        shared = self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
+        if shared is not None:
+            return shared
         kept = finished(self._cells, cell)
         if kept is None:
             outcome = self._run(cell, title)
@@ -125,7 +127,7 @@ class Runner:
             self.cells_kept += 1
             self._progress.note(f"  {'kept':<11} {title}")
         self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
-        self._settled[cell.key] = outcome
+        self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
         return outcome
 
     def _run(self, cell: Cell, title: str) -> Outcome:

@@ -25,7 +25,7 @@ import pytest
 import yaml
 
 from rlaudit.cli.app import run
-from rlaudit.engines.environment_spec import Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.environment_spec import EnvironmentSpec, trainer_spec
 from rlaudit.experiment import scoring
 
 FAKES = Path(__file__).with_name("fakes")
@@ -58,9 +58,10 @@ def _interpreter_with_fakes(folder: Path, spec: EnvironmentSpec) -> Path:
     packages = next((folder / "lib").glob("python3*")) / "site-packages"
     (packages / "fakes.pth").write_text(f"{FAKES}\n{Path(np.__file__).parents[1]}\n")
     name = "transformers" if spec.package == "trainer" else "vllm"
-    metadata = packages / f"{name}-{spec.version}.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {spec.version}\n")
+    for package, version in ((name, spec.version), ("torch", "2.10.0+cpu")):
+        metadata = packages / f"{package}-{version}.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
     return folder / "bin" / "python"
 
 
@@ -150,11 +151,9 @@ class Laboratory:
             text=True,
         )
 
-    def environment(self, version: str) -> Environment:
-        """The engine environment of a release."""
-        spec = EnvironmentSpec("vllm", version, "cpu")
-        directory = self.cache / "rlaudit" / "engines" / spec.name / "build"
-        return Environment(spec, directory, directory / "bin" / "python")
+    def python(self, name: str) -> Path:
+        """The interpreter of an environment, by the name that `engines list` prints."""
+        return self.cache / "rlaudit" / "engines" / name / "build" / "bin" / "python"
 
 
 @contextmanager

@@ -1,0 +1,69 @@
+"""The objective layer on figures alone: judged last, and never over an open layer."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.diagnosis.objective import CLIP_METRICS, SHOWN, judge_objective
+from rlaudit.layers import Layer, Verdict
+
+Figures = tuple[float, float | None, float | None]
+CLEAN: Figures = (0.0, 0.0, 0.005)
+
+
+def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0) -> Any:
+    figures: dict[str, Figures] = dict.fromkeys(SHOWN, (1.0, None, None))
+    figures |= {"ppo_clip_fraction": ppo, "gspo_clip_fraction": gspo, "tail_fraction_2": (tail, None, None)}
+    names = ("value", "low", "high")
+    measurements = {name: SimpleNamespace(**dict(zip(names, found, strict=True))) for name, found in figures.items()}
+    return SimpleNamespace(name="candidate", measurements=measurements)
+
+
+def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) -> list[Judgement]:
+    return [Judgement(Layer.SEMANTIC, semantic, None, ""), Judgement(Layer.INFERENCE_PATH, path, None, "")]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])
+def test_no_correction_is_advised_over_an_open_layer(verdict: Verdict) -> None:
+    judged = judge_objective(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict))
+    assert judged.verdict is Verdict.NOT_TESTED
+    assert "inference path layer comes first" in judged.because
+    assert "no importance-sampling correction" in judged.next
+    both = judge_objective(arm(), earlier(verdict, verdict))
+    assert "the semantic and the inference path layer" in both.because
+
+
+def test_clipping_below_one_per_cent_with_its_whole_interval_matches() -> None:
+    assert judge_objective(arm(), earlier()).verdict is Verdict.MATCH
+
+
+@pytest.mark.parametrize("name", CLIP_METRICS)
+def test_an_interval_that_reaches_over_one_per_cent_is_inconclusive(name: str) -> None:
+    figures: dict[str, Any] = {name.split("_", maxsplit=1)[0]: (0.0, 0.0, 0.1)}
+    judged = judge_objective(arm(**figures), earlier())
+    assert judged.verdict is Verdict.INCONCLUSIVE
+    assert "more sequences" in judged.next
+
+
+def test_clip_fractions_without_an_interval_are_inconclusive_and_not_fine() -> None:
+    assert judge_objective(arm(ppo=(0.0, None, None)), earlier()).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("figures", "advice"),
+    [
+        ({"gspo": (0.5, 0.4, 0.6)}, "widen gspo_epsilon"),
+        ({"ppo": (0.05, 0.04, 0.06), "tail": 0.01}, "mask them (MIS, or IcePop"),
+        ({"ppo": (0.05, 0.04, 0.06)}, "truncated importance sampling (TIS)"),
+    ],
+)
+def test_the_advice_fits_what_is_clipped(figures: dict[str, Any], advice: str) -> None:
+    judged = judge_objective(arm(**figures), earlier())
+    assert judged.verdict is Verdict.MISMATCH
+    assert advice in judged.because
+
+
+def test_without_figures_nothing_is_said() -> None:
+    assert judge_objective(None, earlier()).verdict is Verdict.NOT_TESTED

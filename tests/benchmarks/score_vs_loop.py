@@ -25,9 +25,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True)
     parser.add_argument("--python", help="interpreter of the trainer environment; default: this one")
-    parser.add_argument(
-        "--sequences", help="JSON list of {prompt_token_ids, token_ids}; default: random tokens"
-    )
+    parser.add_argument("--sequences", help="JSON list of {prompt_token_ids, token_ids}; default: random tokens")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--optional", action="store_true")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
@@ -54,9 +52,7 @@ def optional_outputs():
         candidates += [{"name": "k", "temperature": temperature, "top_k": k} for k in (20, 50)]
         candidates += [{"name": "p", "temperature": temperature, "top_p": p} for p in (0.95, 0.9, 0.8)]
         candidates += [{"name": "m", "temperature": temperature, "min_p": 0.05}]
-        candidates += [
-            {"name": "r", "temperature": temperature, "repetition_penalty": r} for r in (1.05, 1.1)
-        ]
+        candidates += [{"name": "r", "temperature": temperature, "repetition_penalty": r} for r in (1.05, 1.1)]
     return {
         "candidates": candidates,
         "nucleus_grid": [0.5, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999],
@@ -152,9 +148,7 @@ def main():
         ratios = np.array(seconds["loop"]) / np.array(seconds[name])
         command = [sys.executable, "-s", __file__, "--model", options.model, "--side", name]
         command += ["--sequences", options.sequences] if options.sequences else []
-        memory = json.loads(
-            subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
-        )
+        memory = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
         print(
             f"{name:15s} {total / np.median(seconds[name]):8.1f} tokens/s  median ratio {np.median(ratios):.2f} "
             f"(min {ratios.min():.2f}, max {ratios.max():.2f}, {len(ratios)} rounds)  "

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Before numpy is imported: on a busy machine its threads wait for each other, and the small matrices here gain nothing.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in
 
 

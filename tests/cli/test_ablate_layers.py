@@ -72,6 +72,14 @@ def test_a_float32_head_on_one_side_is_further_apart_than_on_none_or_both(labora
     assert cells["candidate"] != cells["candidate + fp32-head=rollout"]
 
 
+def test_too_few_tokens_are_inconclusive_and_an_audit_that_is_not_finished(laboratory: Laboratory) -> None:
+    block = {"name": "few", "candidate": PROCESSED, "repeats": 0, "prompts_used": 3, "samples": 1}
+    run = laboratory.ablate(laboratory.recipe(block))
+    assert run.layer("semantic")["verdict"] == "inconclusive"
+    assert run.layer("objective")["verdict"] == "not tested"
+    assert run.exit_code == 3
+
+
 def test_chat_messages_of_the_shipped_prompt_set_reach_the_engine_as_token_ids(laboratory: Laboratory) -> None:
     block = {"name": "chat", "candidate": {"version": V1}, "repeats": 0, "prompts_used": 2, "samples": 1}
     run = laboratory.ablate(laboratory.recipe(block, prompts="arithmetic", max_tokens=2))

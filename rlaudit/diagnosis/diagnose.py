@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_inference_path
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.measured import MeasuredArm, measure_block
+from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic import judge_semantics
@@ -59,7 +59,7 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     effects = effects_of(run, block, measured, floor)
     semantic = judge_semantics(block, measured, effects)
     path = judge_inference_path(block, measured, effects, floor, run.plan.recipe.equivalence_margin)
-    objective = judge_objective(measured.get("candidate"), (semantic, path))
+    objective = judge_objective(measured.get("candidate"), (semantic, path), objective_settings(run.plan.recipe))
     return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity_yaml(block, effects))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rlaudit.experiment.factor import ArmTrace, Observation
 from rlaudit.experiment.plan import BlockPlan, known_factors
+from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.experiment.scoring import GRIDS, Scores
 from rlaudit.layers import Verdict
@@ -51,13 +52,17 @@ class MeasuredArm:
 
 def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
     """The block's finished arms by name; arms without tokens are left out, their failures are reported elsewhere."""
-    objective = run.plan.recipe.objective
-    settings = ObjectiveSettings(*objective.ppo_epsilon, *objective.gspo_epsilon)
+    settings = objective_settings(run.plan.recipe)
     return {
         name: _measure(run, arm, settings)
         for name, arm in run.of_block(block).items()
         if arm.ok and scoring_request(arm.arm).key in run.scores and arm.arm.model is None
     }
+
+
+def objective_settings(recipe: Recipe) -> ObjectiveSettings:
+    """The recipe's clip ranges, as the metrics take them."""
+    return ObjectiveSettings(*recipe.objective.ppo_epsilon, *recipe.objective.gspo_epsilon)
 
 
 def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSettings) -> MeasuredArm:

@@ -5,12 +5,14 @@ backend hides it. An ablation has fresh weights on both sides, so its staleness 
 mismatch alone.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.layers import Layer, Verdict
 from rlaudit.mismatch.evidence import Measurement
+from rlaudit.mismatch.metric import ObjectiveSettings
 
 # Share of tokens (PPO) or sequences (GSPO) clipped by the backend alone above which the objective feels it.
 NOTICEABLE_CLIPPING = 0.01
@@ -18,7 +20,7 @@ CLIP_METRICS = ("ppo_clip_fraction", "gspo_clip_fraction")
 SHOWN = (*CLIP_METRICS, "ess_token", "ess_sequence", "tail_fraction_2")
 
 
-def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement]) -> Judgement:
+def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement], settings: ObjectiveSettings) -> Judgement:
     """The objective layer, on the arm whose first two layers were judged."""
     if arm is None:
         return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, None, "no arm has figures")
@@ -40,7 +42,8 @@ def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement]) -> Ju
     clipped = {name: arm.measurements[name] for name in CLIP_METRICS}
     if any(found.low is None or found.high is None for found in clipped.values()):
         return Judgement(Layer.OBJECTIVE, Verdict.INCONCLUSIVE, None, "clip fractions have no interval", evidence)
-    if all((found.high or 0.0) <= NOTICEABLE_CLIPPING for found in clipped.values()):
+    at_most = most_clipped(arm, settings)
+    if all(min(found.high or 0.0, at_most[name]) <= NOTICEABLE_CLIPPING for name, found in clipped.items()):
         return Judgement(
             Layer.OBJECTIVE,
             Verdict.MATCH,
@@ -67,6 +70,27 @@ def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement]) -> Ju
         falsifier="clip fractions that stay where they are with the correction on",
         next="switch the correction on, and watch the share of tokens it touches",
     )
+
+
+def most_clipped(arm: MeasuredArm, settings: ObjectiveSettings) -> Mapping[str, float]:
+    """Upper bounds of the clip fractions from k2, by Chebyshev: clipping a share p needs a mean d^2 of p epsilon^2.
+
+    Where nothing was clipped, this tells far more than the count of prompts does. A sequence's mean d has at most the
+    mean d^2 of its tokens; the shortest sequence bounds how much lighter than others its tokens weigh.
+    """
+    k2 = arm.measurements["k2"].high
+    mean_square = math.inf if k2 is None else 2.0 * k2
+    lengths = arm.pairs.sequence_lengths_S
+    uneven = float(lengths.mean() / max(int(lengths.min()), 1))
+    return {
+        "ppo_clip_fraction": mean_square / _reach(settings.ppo_epsilon_low, settings.ppo_epsilon_high) ** 2,
+        "gspo_clip_fraction": mean_square * uneven / _reach(settings.gspo_epsilon_low, settings.gspo_epsilon_high) ** 2,
+    }
+
+
+def _reach(low: float, high: float) -> float:
+    """The smallest |d| that is clipped."""
+    return min(math.log1p(high), -math.log1p(-low) if low < 1 else math.inf)
 
 
 def _fitting_correction(arm: MeasuredArm) -> str:

@@ -164,6 +164,8 @@ def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Prog
         raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
     try:
         _write_plan(plan, folder, surroundings)
+        # What stood here told of an earlier run; until this one has ended there is nothing to report.
+        (folder / "report.json").unlink(missing_ok=True)
         return _execute(plan, folder, surroundings, progress)
     finally:
         lock.release()

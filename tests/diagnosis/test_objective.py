@@ -3,22 +3,28 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective import CLIP_METRICS, SHOWN, judge_objective
 from rlaudit.layers import Layer, Verdict
+from rlaudit.mismatch.metric import ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
 CLEAN: Figures = (0.0, 0.0, 0.005)
 
 
-def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0) -> Any:
-    figures: dict[str, Figures] = dict.fromkeys(SHOWN, (1.0, None, None))
+SETTINGS = ObjectiveSettings()
+
+
+def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0, k2: Figures = (0.1, 0.1, 0.1)) -> Any:
+    figures: dict[str, Figures] = dict.fromkeys(SHOWN, (1.0, None, None)) | {"k2": k2}
     figures |= {"ppo_clip_fraction": ppo, "gspo_clip_fraction": gspo, "tail_fraction_2": (tail, None, None)}
     names = ("value", "low", "high")
     measurements = {name: SimpleNamespace(**dict(zip(names, found, strict=True))) for name, found in figures.items()}
-    return SimpleNamespace(name="candidate", measurements=measurements)
+    pairs = SimpleNamespace(sequence_lengths_S=np.array([4, 8]))
+    return SimpleNamespace(name="candidate", measurements=measurements, pairs=pairs)
 
 
 def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) -> list[Judgement]:
@@ -27,28 +33,35 @@ def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) ->
 
 @pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])
 def test_no_correction_is_advised_over_an_open_layer(verdict: Verdict) -> None:
-    judged = judge_objective(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict))
+    judged = judge_objective(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict), SETTINGS)
     assert judged.verdict is Verdict.NOT_TESTED
     assert "inference path layer comes first" in judged.because
     assert "no importance-sampling correction" in judged.next
-    both = judge_objective(arm(), earlier(verdict, verdict))
+    both = judge_objective(arm(), earlier(verdict, verdict), SETTINGS)
     assert "the semantic and the inference path layer" in both.because
 
 
 def test_clipping_below_one_per_cent_with_its_whole_interval_matches() -> None:
-    assert judge_objective(arm(), earlier()).verdict is Verdict.MATCH
+    assert judge_objective(arm(), earlier(), SETTINGS).verdict is Verdict.MATCH
 
 
 @pytest.mark.parametrize("name", CLIP_METRICS)
 def test_an_interval_that_reaches_over_one_per_cent_is_inconclusive(name: str) -> None:
     figures: dict[str, Any] = {name.split("_", maxsplit=1)[0]: (0.0, 0.0, 0.1)}
-    judged = judge_objective(arm(**figures), earlier())
+    judged = judge_objective(arm(**figures), earlier(), SETTINGS)
     assert judged.verdict is Verdict.INCONCLUSIVE
     assert "more sequences" in judged.next
 
 
+def test_a_k2_too_small_to_clip_a_hundredth_matches_however_few_prompts_there_are() -> None:
+    few = {"ppo": (0.0, 0.0, 0.1), "gspo": (0.0, 0.0, 0.1)}
+    assert judge_objective(arm(**few, k2=(0.0, 0.0, 1e-8)), earlier(), SETTINGS).verdict is Verdict.MATCH
+    # 2 k2 / epsilon^2 with an unevenness of 1.5 is 1.5 % of sequences at GSPO's 0.02.
+    assert judge_objective(arm(**few, k2=(0.0, 0.0, 2e-6)), earlier(), SETTINGS).verdict is Verdict.INCONCLUSIVE
+
+
 def test_clip_fractions_without_an_interval_are_inconclusive_and_not_fine() -> None:
-    assert judge_objective(arm(ppo=(0.0, None, None)), earlier()).verdict is Verdict.INCONCLUSIVE
+    assert judge_objective(arm(ppo=(0.0, None, None)), earlier(), SETTINGS).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -60,10 +73,10 @@ def test_clip_fractions_without_an_interval_are_inconclusive_and_not_fine() -> N
     ],
 )
 def test_the_advice_fits_what_is_clipped(figures: dict[str, Any], advice: str) -> None:
-    judged = judge_objective(arm(**figures), earlier())
+    judged = judge_objective(arm(**figures), earlier(), SETTINGS)
     assert judged.verdict is Verdict.MISMATCH
     assert advice in judged.because
 
 
 def test_without_figures_nothing_is_said() -> None:
-    assert judge_objective(None, earlier()).verdict is Verdict.NOT_TESTED
+    assert judge_objective(None, earlier(), SETTINGS).verdict is Verdict.NOT_TESTED

@@ -9,17 +9,9 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.diagnosis.diagnose import diagnose
-from rlaudit.diagnosis.document import document_of
-from rlaudit.diagnosis.tokens import write_tokens
-from rlaudit.engines.accelerator import detect
 from rlaudit.errors import UsageError
-from rlaudit.experiment.estimate import estimate
 from rlaudit.experiment.plan import Plan, make_plan
-from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.recipe import Recipe, load_recipe
-from rlaudit.experiment.run import execute
-from rlaudit.experiment.surroundings import prepare
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 
@@ -51,6 +43,16 @@ def ablate(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
     """Run controlled arms on the local accelerator and say which layer is to blame."""
+    # Statistics and tables take a second to import, which no other command should wait for.
+    from rlaudit.diagnosis.diagnose import diagnose
+    from rlaudit.diagnosis.document import document_of
+    from rlaudit.diagnosis.tokens import write_tokens
+    from rlaudit.engines.accelerator import detect
+    from rlaudit.experiment.estimate import estimate
+    from rlaudit.experiment.prompts import load_prompts
+    from rlaudit.experiment.run import execute
+    from rlaudit.experiment.surroundings import prepare
+
     outputs = parse_outputs(output or [])
     accelerator = detect({"CUDA_VISIBLE_DEVICES": ""} if cpu else None)
     loaded = load_recipe(recipe, accelerator.kind)

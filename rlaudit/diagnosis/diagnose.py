@@ -86,6 +86,13 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         if effect.first is None and effect.verdict.value == "not engaged here"
     }
     lines += sorted(unengaged)
+    lines += [
+        f"{block.plan.name}: {name}: {arm.impossible_tokens} of {arm.scored.tokens} tokens lie outside what the "
+        "trainer's filters keep; they have no ratio and are in no figure"
+        for block in blocks
+        for name, arm in block.measured.items()
+        if arm.impossible_tokens
+    ]
     lines.append("weight updates: every arm loads its weights once")
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")

@@ -26,10 +26,13 @@ class MeasuredArm:
     """An arm that has tokens, and everything that can be said of it alone.
 
     `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's
-    logprobs under the meaning that explains them best: what is left there is the inference path's.
+    logprobs under the meaning that explains them best: what is left there is the inference path's. Tokens that a
+    trainer which replays the sampler's filters calls impossible have no ratio: they are left out of both and counted.
     """
 
     finished: FinishedArm
+    scored: ScoredTokens
+    impossible_tokens: int
     pairs: LogprobPairs
     residual: LogprobPairs
     measurements: Mapping[str, Measurement]
@@ -83,6 +86,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         entropy_T=scored.entropy_T,
         prompts=len(run.prompt_token_ids),
     )
+    possible_T = np.isfinite(scored.trainer_logprobs_T)
     residual = LogprobPairs(
         rollout_logprobs_T=pairs.rollout_logprobs_T,
         trainer_logprobs_T=_explained_by(semantics, scored),
@@ -90,6 +94,8 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         prompt_S=pairs.prompt_S,
         prompts=pairs.prompts,
     )
+    if not possible_T.all():
+        pairs, residual = pairs.keep(possible_T), residual.keep(possible_T)
     rollout_head, trainer_head = _heads(finished, scores)
     trace = ArmTrace(
         treatment=finished.arm.treatment,
@@ -103,6 +109,8 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
     )
     return MeasuredArm(
         finished=finished,
+        scored=scored,
+        impossible_tokens=int((~possible_T).sum()),
         pairs=pairs,
         residual=residual,
         measurements=measure(pairs, settings, seed=run.plan.recipe.seed),

@@ -36,7 +36,7 @@ def _frame(block: str, arm: MeasuredArm) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=[*names, "rollout_top_ids", "rollout_top_logprobs"])
     frame.insert(0, "block", block)
     frame.insert(1, "arm", arm.name)
-    frame.insert(6, "rollout_logprob", arm.pairs.rollout_logprobs_T)
-    frame.insert(7, "trainer_logprob", arm.pairs.trainer_logprobs_T)
-    frame.insert(8, "trainer_entropy", arm.pairs.entropy_T)
+    frame.insert(6, "rollout_logprob", arm.scored.rollout_logprobs_T)
+    frame.insert(7, "trainer_logprob", arm.scored.trainer_logprobs_T)
+    frame.insert(8, "trainer_entropy", arm.scored.entropy_T)
     return frame

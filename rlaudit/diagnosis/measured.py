@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlaudit.errors import NotFinished
 from rlaudit.experiment.factor import ArmTrace, Observation
 from rlaudit.experiment.plan import BlockPlan, known_factors
 from rlaudit.experiment.recipe import Recipe
@@ -94,6 +95,10 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         prompt_S=pairs.prompt_S,
         prompts=pairs.prompts,
     )
+    if not possible_T.any():
+        raise NotFinished(
+            f"the trainer's filters exclude every token of {finished.arm.name}", "check trainer.replay_filters"
+        )
     if not possible_T.all():
         pairs, residual = pairs.keep(possible_T), residual.keep(possible_T)
     rollout_head, trainer_head = _heads(finished, scores)

@@ -25,7 +25,6 @@ Source: Davison & Hinkley, "Bootstrap Methods and their Application" (1997); Hes
 Should Know about the Bootstrap" (The American Statistician 69, 2015).
 """
 
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,8 +78,7 @@ def cluster_weights(clusters: int, replicates: int = REPLICATES, seed: int = 0) 
 def replicate_sums(weights_BP: Weights, sums_PJ: Floats) -> Floats:
     """(B, J) the column sums of every replicate."""
     blocks = [
-        weights_BP[first : first + _BLOCK].astype(np.float64) @ sums_PJ
-        for first in range(0, len(weights_BP), _BLOCK)
+        weights_BP[first : first + _BLOCK].astype(np.float64) @ sums_PJ for first in range(0, len(weights_BP), _BLOCK)
     ]
     return np.concatenate(blocks)
 

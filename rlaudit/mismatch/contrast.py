@@ -70,9 +70,7 @@ def contrast(
     Raises ValueError when one of the arms is not comparable (see `integrity_faults`).
     """
     tally_a, tally_b = tally(pairs_a, [metric], settings), tally(pairs_b, [metric], settings)
-    return contrast_tallies(
-        tally_a, tally_b, metric, excess=excess, replicates=replicates, seed=seed, level=level
-    )
+    return contrast_tallies(tally_a, tally_b, metric, excess=excess, replicates=replicates, seed=seed, level=level)
 
 
 def contrast_tallies(

@@ -6,7 +6,6 @@ prompts), so 100 million tokens need no more memory than one chunk. `measure` do
 computed is None with a reason, never 0.
 """
 
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

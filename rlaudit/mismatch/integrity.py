@@ -130,9 +130,7 @@ def _correlation_at(pairs: LogprobPairs, lag: int) -> float | None:
     return float(rollout @ trainer) / spread if spread > 0 else None
 
 
-def _value_fault(
-    kind: FaultKind, side: str, pairs: LogprobPairs, faulty_T: NDArray[np.bool_]
-) -> IntegrityFault:
+def _value_fault(kind: FaultKind, side: str, pairs: LogprobPairs, faulty_T: NDArray[np.bool_]) -> IntegrityFault:
     positions = np.flatnonzero(faulty_T)
     sequences = np.unique(pairs.sequence_T[positions])
     if not positions.size:

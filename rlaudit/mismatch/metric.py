@@ -48,9 +48,7 @@ class ObjectiveSettings:
     def __post_init__(self) -> None:
         for name, epsilon in asdict(self).items():
             if not epsilon > 0 or (name.endswith("low") and epsilon > 1):
-                raise ValueError(
-                    f"{name} must be above 0{', at most 1' * name.endswith('low')}: found {epsilon}"
-                )
+                raise ValueError(f"{name} must be above 0{', at most 1' * name.endswith('low')}: found {epsilon}")
 
 
 @dataclass(frozen=True)
@@ -131,15 +129,11 @@ class Metric:
         columns = self.columns(pairs, settings)
         prompts = pairs.prompt_count
         if isinstance(columns, Bins):
-            flat = np.bincount(
-                pairs.prompt_T * columns.count + columns.bin_T, minlength=prompts * columns.count
-            )
+            flat = np.bincount(pairs.prompt_T * columns.count + columns.bin_T, minlength=prompts * columns.count)
             return flat.reshape(prompts, columns.count).astype(np.float64)
         rows = pairs.prompt_T if self.level is Level.TOKEN else pairs.prompt_S
         if len(columns) != rows.size:
-            raise ValueError(
-                f"{self.name}: {len(columns)} rows of columns for {rows.size} {self.level.value}s"
-            )
+            raise ValueError(f"{self.name}: {len(columns)} rows of columns for {rows.size} {self.level.value}s")
         return np.stack([np.bincount(rows, column, minlength=prompts) for column in columns.T], axis=1)
 
     def value(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> float:

@@ -4,7 +4,6 @@ Everything is flat over tokens (`_T`), with the sequence of each token and the p
 beside it, because completions are ragged and prompts are the units that are independent of each other.
 """
 
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar

@@ -53,9 +53,7 @@ def test_intervals_over_prompts_cover_the_truth_about_as_often_as_they_say(
 ) -> None:
     covered = 0
     for seed in range(150):
-        found = measure(honest_pairs(seed, prompts=40), metrics=[METRICS[name]], replicates=500, seed=seed)[
-            name
-        ]
+        found = measure(honest_pairs(seed, prompts=40), metrics=[METRICS[name]], replicates=500, seed=seed)[name]
         assert found.low is not None
         assert found.high is not None
         covered += found.low <= truth <= found.high
@@ -70,9 +68,7 @@ def test_treating_tokens_as_independent_would_cover_far_less() -> None:
     assert covered / 150 < 0.5
 
 
-@pytest.mark.parametrize(
-    "method", [IntervalMethod.STUDENTISED, IntervalMethod.BCA, IntervalMethod.PERCENTILE]
-)
+@pytest.mark.parametrize("method", [IntervalMethod.STUDENTISED, IntervalMethod.BCA, IntervalMethod.PERCENTILE])
 def test_every_method_agrees_with_the_normal_interval_where_that_is_right(method: IntervalMethod) -> None:
     values = np.random.default_rng(0).standard_normal(400)
     found = interval_of(columns_of(values.tolist()), method)

@@ -16,9 +16,7 @@ METRICS = all_metrics()
 def with_more_noise(pairs: LogprobPairs, added: float, seed: int = 9) -> LogprobPairs:
     noise_T = added * np.random.default_rng(seed).standard_normal(pairs.tokens)
     lower = pairs.rollout_logprobs_T - 1.0
-    return dataclasses.replace(
-        pairs, rollout_logprobs_T=lower, trainer_logprobs_T=lower + pairs.log_ratio_T + noise_T
-    )
+    return dataclasses.replace(pairs, rollout_logprobs_T=lower, trainer_logprobs_T=lower + pairs.log_ratio_T + noise_T)
 
 
 def test_the_difference_is_first_minus_second() -> None:

@@ -31,9 +31,7 @@ def test_sound_pairs_have_no_fault() -> None:
     ],
 )
 @pytest.mark.parametrize("side", ["rollout", "trainer"])
-def test_a_value_no_logprob_can_have_is_a_fault_with_its_side_and_place(
-    bad: float, kind: FaultKind, side: str
-) -> None:
+def test_a_value_no_logprob_can_have_is_a_fault_with_its_side_and_place(bad: float, kind: FaultKind, side: str) -> None:
     good, broken = [-1.0, -1.0, -1.0], [-1.0, -1.0, bad]
     (fault,) = integrity_faults(pairs_of(broken, good) if side == "rollout" else pairs_of(good, broken))
     assert fault.kind is kind

@@ -33,9 +33,7 @@ def judged(logits_TV: np.ndarray, temperature: float = 1.0) -> LatticeEvidence:
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
 @pytest.mark.parametrize(("scale", "offset"), [(2.5, 0.0), (3.0, 12.0), (6.0, 10.0)])
-def test_bf16_logits_lie_on_the_lattice_at_every_temperature(
-    temperature: float, scale: float, offset: float
-) -> None:
+def test_bf16_logits_lie_on_the_lattice_at_every_temperature(temperature: float, scale: float, offset: float) -> None:
     evidence = judged(bf16(logits(scale=scale, offset=offset)), temperature)
     assert evidence.hit_rate is not None
     assert evidence.hit_rate > 0.99
@@ -109,9 +107,7 @@ def test_logprobs_rounded_when_stored_are_unknown(stored) -> None:  # type: igno
     assert "rounded" in evidence.because
 
 
-@pytest.mark.parametrize(
-    ("shape", "temperature"), [((5,), 1.0), ((5, 1), 1.0), ((5, 2), 0.0), ((5, 2), np.inf)]
-)
+@pytest.mark.parametrize(("shape", "temperature"), [((5,), 1.0), ((5, 1), 1.0), ((5, 2), 0.0), ((5, 2), np.inf)])
 def test_input_that_cannot_be_judged_is_refused(shape: tuple[int, ...], temperature: float) -> None:
     with pytest.raises(ValueError, match=r"top_logprobs_TK|temperature"):
         lattice_hit_rate(np.zeros(shape), temperature)

@@ -53,38 +53,28 @@ def test_equal_logprobs_give_exact_agreement() -> None:
 
 
 def test_log_ratios_beyond_float64_stay_finite_and_raise_no_warning() -> None:
-    pairs = LogprobPairs(
-        np.array([-9000.0, -0.1]), np.array([-0.1, -9000.0]), np.array([0, 1]), np.array([0, 1])
-    )
+    pairs = LogprobPairs(np.array([-9000.0, -0.1]), np.array([-0.1, -9000.0]), np.array([0, 1]), np.array([0, 1]))
     for metric in all_metrics().values():
         if metric.unavailable(pairs) is None:
             assert np.isfinite(metric.value(pairs, SETTINGS)), metric.name
-    assert all_metrics()["mean_ratio_minus_one"].value(pairs, SETTINGS) == pytest.approx(
-        np.exp(LOG_RATIO_CAP) / 2
-    )
+    assert all_metrics()["mean_ratio_minus_one"].value(pairs, SETTINGS) == pytest.approx(np.exp(LOG_RATIO_CAP) / 2)
 
 
 def test_ratio_of_means_pools_tokens_instead_of_averaging_sequence_means() -> None:
-    pairs = LogprobPairs(
-        np.full(4, -1.0), np.array([-1.0, -1.0, -1.0, -0.6]), np.array([0, 0, 0, 1]), np.array([0, 1])
-    )
+    pairs = LogprobPairs(np.full(4, -1.0), np.array([-1.0, -1.0, -1.0, -0.6]), np.array([0, 0, 0, 1]), np.array([0, 1]))
     assert all_metrics()["mean_abs_log_ratio"].value(pairs, SETTINGS) == pytest.approx(0.1)
 
 
 def test_a_ratio_on_the_clip_bound_is_not_clipped() -> None:
     rollout_T = np.array([-1.0, -1.0])
     log_ratio_T = np.array([np.log1p(0.2), np.log1p(-0.2)])
-    pairs = LogprobPairs(
-        np.zeros(2) - 1.0, rollout_T + log_ratio_T * (1 - 1e-9), np.array([0, 0]), np.array([0])
-    )
+    pairs = LogprobPairs(np.zeros(2) - 1.0, rollout_T + log_ratio_T * (1 - 1e-9), np.array([0, 0]), np.array([0]))
     assert all_metrics()["ppo_clip_fraction"].value(pairs, ObjectiveSettings()) == 0.0
     tighter = ObjectiveSettings(ppo_epsilon_low=0.2, ppo_epsilon_high=0.19)
     assert all_metrics()["ppo_clip_fraction"].value(pairs, tighter) == 0.5
 
 
-@pytest.mark.parametrize(
-    "epsilons", [{"ppo_epsilon_low": 0.0}, {"gspo_epsilon_low": 1.5}, {"ppo_epsilon_high": -1}]
-)
+@pytest.mark.parametrize("epsilons", [{"ppo_epsilon_low": 0.0}, {"gspo_epsilon_low": 1.5}, {"ppo_epsilon_high": -1}])
 def test_epsilons_that_clip_everything_or_nothing_are_refused(epsilons: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(epsilons))):
         ObjectiveSettings(**epsilons)

@@ -38,9 +38,7 @@ def test_log_ratios_are_summed_within_each_sequence() -> None:
     ],
 )
 def test_a_field_that_does_not_fit_is_named(field: str, value: object) -> None:
-    with pytest.raises(
-        ValueError, match=field if field != "rollout_logprobs_T" else "rollout_logprobs_T must"
-    ):
+    with pytest.raises(ValueError, match=field if field != "rollout_logprobs_T" else "rollout_logprobs_T must"):
         pairs_with(**{field: value})
 
 

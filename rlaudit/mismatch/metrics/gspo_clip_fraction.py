@@ -33,7 +33,5 @@ METRIC = Metric(
     is_share=True,
     clipping="counts what clipping would change; the ratio itself is unclipped",
     aliases=MappingProxyType({"PipelineRL": "rl/clamp_log_ratio_new_old_indicator"}),
-    alias_notes=MappingProxyType(
-        {"PipelineRL": "under policy_loss gspo; current policy, so it includes staleness"}
-    ),
+    alias_notes=MappingProxyType({"PipelineRL": "under policy_loss gspo; current policy, so it includes staleness"}),
 )

@@ -146,7 +146,8 @@ def _blocks(console: Console, document: Document) -> None:
         if block["parity"]:
             console.print("[bold]Parity settings[/]")
             for line in block["parity"].splitlines():
-                _indented(console, escape(line))
+                # To be pasted: a line of YAML that a narrow terminal cut in two would not be YAML.
+                console.print(f"   {escape(line)}", soft_wrap=True)
             console.print()
 
 

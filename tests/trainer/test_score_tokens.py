@@ -259,10 +259,10 @@ def test_replayed_filters_leave_tokens_outside_without_probability(score, tmp_pa
 )
 def test_what_a_model_does_to_its_logits_is_repeated(score, tmp_path, kind, settings):
     folder = tmp_path / kind
-    model = saved(folder, kind, **settings)
-    sequences = ragged(4)
     # Gemma 2 caps its attention scores too, which only the plain implementation does in every transformers release.
     attention = "eager" if kind == "Gemma2" else "sdpa"
+    model = saved(folder, kind, attn_implementation=attention, **settings)
+    sequences = ragged(4)
     arrays, record = scores(score, tmp_path, folder, sequences, attention=attention)
     expected = full_logits(model, sequences).log_softmax(-1).gather(1, sampled(sequences)[:, None])[:, 0].numpy()
     assert np.abs(arrays["trainer_logprobs"] - expected).max() < 2e-4

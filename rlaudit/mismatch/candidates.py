@@ -28,6 +28,7 @@ HIDDEN_DEFAULTS: tuple[dict[str, Any], ...] = (
     {"min_p": 0.05},
     {"repetition_penalty": 1.05},
     {"repetition_penalty": 1.1},
+    {"repetition_penalty": 1.2},
     {"top_k": 20, "top_p": 0.95},
     {"top_k": 20, "top_p": 0.8},
 )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.filter_edge import edge_share
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 
@@ -69,14 +70,17 @@ def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     """Mean importance ratio - 1: zero, however far two engines are apart, when reported logprobs are honest.
 
     ratio - 1 is then a martingale difference, so tokens count one by one; the larger of that standard error and the
-    one over prompts is used.
+    one over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry
+    across the edge of a replayed filter lower the mean without anybody reporting another number.
     """
     excess_T = np.exp(np.minimum(scored.log_ratio_T, RATIO_CAP)) - 1.0
     excess_T = np.where(np.isfinite(excess_T), excess_T, -1.0)
     mean, z = _z(scored, excess_T)
+    impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
+    margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
     return _two_sided(
         "mean-ratio", z, mean, "mean ratio - 1", scored.tokens, "z of mean(exp(trainer - rollout) - 1)",
-        abs(mean) > MEAN_RATIO_EFFECT,
+        abs(mean) > margin,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 R(meaning) = mean Huber loss of (reported - logprob under the meaning). The mean, not the median: a light top-p or a
 penalty moves a minority of the tokens, and a median does not see them. A token that a meaning calls impossible was
-nevertheless sampled; a few per thousand are noise at the edge of a nucleus, more than that refute the meaning.
+nevertheless sampled: engine noise carries some across the edge of a filter, more than noise can refute the meaning.
 
 A meaning other than the trainer's is accepted when it halves the loss, when a paired interval over prompts of the
 difference excludes 0, and when the trainer's own loss is above twice the noise floor.
@@ -16,12 +16,12 @@ from scipy.optimize import minimize_scalar
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.filter_edge import edge_share
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 
 HUBER_NATS = 1.0
 IMPOSSIBLE_NATS = 20.0
-EDGE_SHARE = 0.005
 HALF = 0.5
 TIMES_FLOOR = 2.0
 # Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement whatever explains it.
@@ -60,18 +60,18 @@ class ReportFit:
         return not self.differs and self.ratio < HALF and self.trainer_loss > TIMES_FLOOR * self.floor
 
 
-def huber_losses(reported_T: Floats, explained_T: Floats) -> Floats:
-    """(T,) loss per token, nats^2; impossible tokens beyond EDGE_SHARE count as IMPOSSIBLE_NATS away."""
+def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats:
+    """(T,) loss per token, nats^2; impossible tokens beyond a share of `edge` count as IMPOSSIBLE_NATS away."""
     impossible = ~np.isfinite(explained_T)
     apart = np.abs(reported_T - np.where(impossible, 0.0, explained_T))
     apart = np.where(np.isfinite(apart), np.minimum(apart, IMPOSSIBLE_NATS), IMPOSSIBLE_NATS)
     loss = np.where(apart <= HUBER_NATS, 0.5 * apart**2, HUBER_NATS * (apart - 0.5 * HUBER_NATS))
     share = float(impossible.mean()) if impossible.size else 0.0
     if share > 0:
-        excess = max(0.0, share - EDGE_SHARE) / share
-        edge = 0.5 * HUBER_NATS**2
+        excess = max(0.0, share - edge) / share
+        near = 0.5 * HUBER_NATS**2
         far = HUBER_NATS * (IMPOSSIBLE_NATS - 0.5 * HUBER_NATS)
-        loss[impossible] = edge + excess * (far - edge)
+        loss[impossible] = near + excess * (far - near)
     return loss
 
 
@@ -99,9 +99,13 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
     """Fit theta_report. floor_k2: k2 of two runs of the same engine, where it was measured (nats^2)."""
     reported_T = scored.rollout_logprobs_T
     floor = max(LEAST_FLOOR, floor_k2 or 0.0)
+    edge = edge_share(scored)
+
+    def losses(logprobs_T: Floats) -> Floats:
+        return huber_losses(reported_T, logprobs_T, edge)
 
     def cost_of(logprobs_T: Floats) -> float:
-        return float(huber_losses(reported_T, logprobs_T).mean())
+        return float(losses(logprobs_T).mean())
 
     costs = [cost_of(scored.candidate_logprobs_TC[:, c].astype(np.float64)) for c in range(len(scored.candidates))]
     best = scored.candidates[int(np.argmin(costs))]
@@ -109,8 +113,8 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
         best = refined_temperature(scored, best, cost_of)
     explained_T = scored.logprobs_under(best)
     assert explained_T is not None
-    loss_T = huber_losses(reported_T, explained_T)
-    trainer_loss_T = huber_losses(reported_T, scored.trainer_logprobs_T)
+    loss_T = losses(explained_T)
+    trainer_loss_T = losses(scored.trainer_logprobs_T)
     loss, trainer_loss = float(loss_T.mean()), float(trainer_loss_T.mean())
     if trainer_loss <= loss or not best.differences(trainer, tolerance=0.0):
         best, loss, loss_T = trainer, trainer_loss, trainer_loss_T

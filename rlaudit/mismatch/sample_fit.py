@@ -10,11 +10,12 @@ than LEAST_GAIN; that is noise between engines until an ablation says otherwise.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.filter_edge import edge_share
 from rlaudit.mismatch.honesty import ALPHA
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.report_fit import paired_interval, refined_temperature
@@ -58,7 +59,7 @@ def fit_sample(
     likely: meanings to prefer, in order, where the tokens do not tell them from the best: the request, the report's.
     convicted: a token test already says that the tokens do not follow the trainer.
     """
-    trainer_T = np.maximum(scored.trainer_logprobs_T, OUT_OF_TRAINER_NATS)
+    trainer_T = _softened(scored, trainer)
 
     def mixed(logprobs_T: Floats) -> Floats:
         return np.logaddexp(math.log1p(-EDGE_SHARE) + logprobs_T, math.log(EDGE_SHARE) + trainer_T)
@@ -96,6 +97,16 @@ def fit_sample(
     )
 
 
+def _softened(scored: ScoredTokens, trainer: Semantics) -> Floats:
+    """(T,) the trainer's logprobs; with the tokens that noise may carry across the edge of a filter it replays."""
+    floor_T = np.maximum(scored.trainer_logprobs_T, OUT_OF_TRAINER_NATS)
+    unfiltered_T = scored.logprobs_under(replace(trainer, top_k=0, top_p=1.0, min_p=0.0))
+    if not trainer.filtered or unfiltered_T is None:
+        return floor_T
+    edge = edge_share(scored)
+    return np.logaddexp(math.log1p(-edge) + floor_T, math.log(edge) + unfiltered_T)
+
+
 def _under(scored: ScoredTokens, meaning: Semantics, trainer: Semantics) -> Floats:
     logprobs_T = scored.logprobs_under(meaning)
     if logprobs_T is None:
@@ -110,7 +121,7 @@ def prefers(scored: ScoredTokens, first: Semantics, second: Semantics, trainer: 
 
     Each is mixed with a trace of the trainer, as above.
     """
-    trainer_T = np.maximum(scored.trainer_logprobs_T, OUT_OF_TRAINER_NATS)
+    trainer_T = _softened(scored, trainer)
     trace_T = math.log(EDGE_SHARE) + trainer_T
     first_T = np.logaddexp(math.log1p(-EDGE_SHARE) + _under(scored, first, trainer), trace_T)
     second_T = np.logaddexp(math.log1p(-EDGE_SHARE) + _under(scored, second, trainer), trace_T)

@@ -15,6 +15,7 @@ the numbers mean the same, not that they are close: what remains is the inferenc
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
@@ -27,6 +28,8 @@ FEWEST_SEQUENCES = 32
 FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
 ON_TOKENS = ("temperature-score", "greedy-leak", "support-top-p", "support-top-k", "support-min-p")
 RAW = Semantics()
+# Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named.
+BETWEEN_CANDIDATES = 0.1
 
 
 @dataclass(frozen=True)
@@ -133,15 +136,17 @@ class _Case:
 
     def _dishonest(self) -> Judged:
         theta = self.report.theta
-        drawn = self.sample.theta if self.sample_differs else self.train
+        drawn = self._named(self.sample.theta if self.sample_differs else self.train)
         if theta.differences(RAW):
-            cause = f"dishonest logprobs: reported at {theta.describe()}, sampled at {drawn.describe()}"
+            cause = f"dishonest logprobs: reported at {theta.describe()}, sampled at {drawn}"
         else:
-            cause = f"raw logprobs: reported at T=1 before any processing, sampled at {drawn.describe()}"
+            cause = f"raw logprobs: reported at T=1 before any processing, sampled at {drawn}"
+        strongest = self._strongest_line()
+        tokens = f"; {strongest}" if strongest else ""
         return (
             Verdict.MISMATCH,
             cause,
-            f"the reported logprobs are not those that the tokens were sampled with ({self._figures()})",
+            f"the reported logprobs are not those that the tokens were sampled with ({self._figures()}{tokens})",
             f"a loss under {theta.name} that is not below half of the loss under {self.train.name} on new tokens",
         )
 
@@ -161,11 +166,10 @@ class _Case:
 
     def _hidden(self) -> Judged:
         drawn = self.sample.best if self.sample.differs else None
-        strongest = min(self.on_tokens, key=lambda test: test.ln_p, default=None)
+        strongest = self._strongest
         words = []
         if strongest is not None:
-            estimate = f", estimated {strongest.estimate_of} {strongest.estimate:.3g}"
-            words.append(f"{strongest.name}: {_p(strongest.ln_p)}{estimate}")
+            words.append(self._strongest_line())
         if drawn is not None:
             words.append(f"{drawn.name} is likelier by {self.sample.gain:.3g} nats per token, {_p(self.sample.ln_p)}")
         words.append(f"{self.scored.tokens} tokens in {self.scored.sequences} sequences")
@@ -175,7 +179,7 @@ class _Case:
         asked = drawn is not None and not drawn.differences(self.requested)
         source = "as requested, but in neither the reported nor the trainer's logprobs" if asked else "nobody asked for"
         kind = "truncation" if cut else "sampling parameters"
-        at = f": tokens are sampled at {drawn.describe()}, the trainer uses {self.train.describe()}" if drawn else ""
+        at = f": tokens are sampled at {self._named(drawn)}, the trainer uses {self.train.describe()}" if drawn else ""
         return (
             Verdict.MISMATCH,
             f"hidden {kind}{at}",
@@ -183,6 +187,33 @@ class _Case:
             f"({'; '.join(words)})",
             "the same tests on tokens sampled with every sampling parameter written out (generation_config=vllm)",
         )
+
+    @property
+    def _strongest(self) -> SemanticTest | None:
+        return min(self.on_tokens, key=lambda test: test.ln_p, default=None)
+
+    def _strongest_line(self) -> str:
+        test = self._strongest
+        return f"{test.name}: {_p(test.ln_p)}, estimated {test.estimate_of} {test.estimate:.3g}" if test else ""
+
+    def _named(self, drawn: Semantics) -> str:
+        """The sampler's meaning in words; where it was not asked for, as exact as the tokens tell.
+
+        Candidates are a list, so a hidden filter between two of them is named by the edge that the tokens show.
+        """
+        if not drawn.differences(self.requested) or not drawn.differences(self.train):
+            return drawn.describe()
+        if drawn.penalised:
+            return f"about {drawn.describe()}"
+        filters = [name for name, off in (("top_k", 0), ("top_p", 1.0), ("min_p", 0.0)) if getattr(drawn, name) != off]
+        for test in self.on_tokens:
+            if [test.name] != [f"support-{name.replace('_', '-')}" for name in filters] or not test.estimate:
+                continue
+            listed, seen = getattr(drawn, filters[0]), test.estimate
+            if abs(seen / listed - 1) > BETWEEN_CANDIDATES:
+                edge: Any = round(seen) if filters[0] == "top_k" else float(f"{seen:.2g}")
+                return f"about {replace(drawn, **{filters[0]: edge}).describe()}"
+        return drawn.describe()
 
     def _none_found(self) -> Judged:
         few = self.scored.sequences < FEWEST_SEQUENCES or self.scored.tokens < FEWEST_TOKENS
@@ -248,7 +279,7 @@ class _Case:
             found.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
         found.append("logit bias, bad words and grammars are not among the meanings tried")
         if self.sample.best.penalised or self.report.best.penalised:
-            found.append("penalties are tried at 1.05, 1.1 and as requested only")
+            found.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
         return tuple(found)
 
 

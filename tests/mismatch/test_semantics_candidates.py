@@ -49,9 +49,9 @@ def test_logprobs_between_grid_points_are_interpolated_to_a_thousandth_of_a_nat(
 def test_an_impossible_token_is_a_loss_and_not_a_nan():
     reported, explained = np.zeros(1000), np.zeros(1000)
     explained[:2] = -np.inf
-    edge = huber_losses(reported, explained).mean()
+    edge = huber_losses(reported, explained, edge=0.005).mean()
     explained[:50] = -np.inf
-    refuted = huber_losses(reported, explained).mean()
+    refuted = huber_losses(reported, explained, edge=0.005).mean()
     assert 0 < edge < 2e-3
     assert refuted > 0.5
 

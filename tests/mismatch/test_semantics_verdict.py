@@ -63,6 +63,46 @@ def test_truncation_that_nobody_asked_for_is_named(hidden):
     assert "nobody asked for" in evidence.because
 
 
+@pytest.mark.parametrize(
+    "meaning",
+    [Semantics(top_k=5), Semantics(top_k=20), Semantics(top_p=0.8), Semantics(0.7, top_k=20, top_p=0.8)],
+)
+def test_a_replayed_filter_and_much_engine_noise_are_a_match(meaning):
+    world = World(sampled=meaning, trainer=meaning, noise=0.14, near_deterministic=0.0)
+    evidence = judged(world)
+    assert evidence.verdict is Verdict.MATCH, evidence.because
+
+
+def test_a_filter_that_only_the_trainer_applies_is_no_edge_noise():
+    filtered = Semantics(top_p=0.95)
+    world = World(sampled=RAW, trainer=filtered, requested=filtered, noise=0.14, near_deterministic=0.0)
+    assert judged(world).cause.startswith("the trainer recomputes wrongly")
+
+
+@pytest.mark.parametrize("hidden", [Semantics(top_k=30), Semantics(top_p=0.7), Semantics(min_p=0.1)])
+def test_a_hidden_filter_between_candidates_is_named_by_the_edge_the_tokens_show(hidden):
+    evidence = judged(World(sampled=hidden, reported=RAW, requested=RAW, near_deterministic=0.0))
+    (name,) = hidden.differences(RAW)
+    named = evidence.cause.split(f"{name}=")[1].split(",")[0]
+    assert evidence.cause.startswith("hidden truncation: tokens are sampled at about ")
+    assert float(named) == pytest.approx(getattr(hidden, name), rel=0.1)
+
+
+def test_raw_logprobs_over_a_hidden_filter_state_the_test_that_shows_the_filter():
+    world = World(
+        sampled=Semantics(0.7, top_k=20), reported=RAW, requested=AT_07, trainer=AT_07, near_deterministic=0.3
+    )
+    evidence = judged(world)
+    assert evidence.cause.startswith("raw logprobs")
+    assert "support-top-k: p = " in evidence.because
+
+
+def test_a_hidden_penalty_is_stated_as_an_estimate():
+    hidden = Semantics(repetition_penalty=1.3)
+    evidence = judged(World(sampled=hidden, requested=RAW, reported=RAW, sequences=80, near_deterministic=0.3))
+    assert "sampled at about T=1 repetition_penalty=1.2," in evidence.cause
+
+
 def test_a_temperature_between_grid_points_is_refined():
     world = World(sampled=Semantics(0.83), requested=RAW, trainer=RAW, noise=0.0014)
     assert judged(world).theta_report.temperature == pytest.approx(0.83, abs=0.003)

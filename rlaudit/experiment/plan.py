@@ -204,7 +204,7 @@ def _at_point(block: Block, point: Point) -> Treatment:
     return Treatment(
         version=check_version(point.version),
         engine_args={**block.engine_args, **point.engine_args},
-        variables=dict(block.environment_variables),
+        variables={**block.environment_variables, **point.environment_variables},
         sampling=sampling_in_force(block.sampling) | {"max_tokens": block.max_tokens},
         trainer=TrainerSettings(**block.trainer.model_dump()),
     )

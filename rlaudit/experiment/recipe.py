@@ -88,6 +88,7 @@ class Point(_Strict):
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     levels: dict[str, Level] = Field(default_factory=dict, description="Factor levels; what is not set is as it is.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments of this point only.")
+    environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of this point only.")
 
 
 class ExtraArm(_Strict):

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="scoring needs torch: run these tests in a trainer's environment")
 transformers = pytest.importorskip("transformers", reason="scoring needs transformers")
 
-from plain_scoring import VOCABULARY, Channel, Unsupported, by_the_sampler, full_logits, ragged, sampled, saved, scores
+from plain_scoring import VOCABULARY, Channel, Unsupported, by_the_sampler, full_logits, ragged, sampled, saved, scores  # noqa: E402
 
 # transformers warns about its own future in most releases; our warnings are errors elsewhere.
 pytestmark = pytest.mark.filterwarnings("default")

@@ -141,15 +141,21 @@ class Laboratory:
         report = json.loads(written.read_text()) if written.exists() else {}
         return Run(exit_code, out.getvalue(), err.getvalue(), self.run_dir, report)
 
-    def start(self, recipe: Path, *more: str) -> "subprocess.Popen[str]":
-        """The same command line as a process of its own."""
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, recipe: Path, *more: str) -> "Iterator[subprocess.Popen[str]]":
+        """The same command line as a process of its own; it is killed where the test fails before it ended."""
+        process = subprocess.Popen(
             [sys.executable, "-m", "rlaudit", *self.arguments(recipe, *more)],
             env={**os.environ, "PYTHONPATH": str(FAKES.parent.parent)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
     def python(self, name: str) -> Path:
         """The interpreter of an environment, by the name that `engines list` prints."""

@@ -11,7 +11,7 @@ from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import Plan, make_plan
-from rlaudit.experiment.recipe import Recipe, load_recipe
+from rlaudit.experiment.recipe import Recipe, load_recipe, recipe_of
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 
@@ -24,7 +24,14 @@ class FailOn(StrEnum):
 
 
 def ablate(
-    recipe: Annotated[str, typer.Argument(help="A recipe by name (v0-to-v1, quick, ...) or path.")],
+    recipe: Annotated[
+        str, typer.Argument(help="A recipe by name (v0-to-v1, quick, ...) or path, or a rollout config.")
+    ],
+    from_: Annotated[str | None, typer.Option("--from", help="With a config: the vLLM it runs on today.")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="With a config: the vLLM it is to run on.")] = None,
+    write_recipe: Annotated[
+        Path | None, typer.Option(help="With a config: save what would be run as a recipe, and stop.")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
     prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Completions per prompt.")] = None,
@@ -44,6 +51,7 @@ def ablate(
 ) -> int:
     """Run controlled arms on the local accelerator and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
+    from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
     from rlaudit.diagnosis.tokens import write_tokens
@@ -55,13 +63,25 @@ def ablate(
 
     outputs = parse_outputs(output or [])
     accelerator = detect({"CUDA_VISIBLE_DEVICES": ""} if cpu else None)
-    loaded = load_recipe(recipe, accelerator.kind)
+    progress = Progress(quiet)
+    path = Path(recipe)
+    if from_ is not None or to is not None or (path.is_file() and not is_recipe(path)):
+        experiment = experiment_of(path, from_, to, model, accelerator)
+        for sentence in experiment.changed:
+            progress.note(f"  {sentence}")
+        if write_recipe is not None:
+            write_recipe.write_text(as_yaml(experiment), encoding="utf-8")
+            return 0
+        loaded = recipe_of(dict(experiment.document), path, accelerator.kind)
+    elif write_recipe is not None:
+        raise UsageError(f"--write-recipe: {recipe} is a recipe already")
+    else:
+        loaded = load_recipe(recipe, accelerator.kind)
     chosen = _overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
     plan = make_plan(chosen)
     prompt_set = load_prompts(chosen.prompts)
     _check_prompts(plan, len(prompt_set.prompts))
     folder = run_dir or Path("runs") / loaded.path.stem
-    progress = Progress(quiet)
     if dry_run:
         print(estimate(plan, accelerator, prompt_set, folder))
         return 0

@@ -5,43 +5,12 @@
 """
 
 import sys
-import traceback
-
-import typer
 
 import rlaudit
-from rlaudit.cli import ablate, engines, explain, report
 from rlaudit.errors import RlauditError
 
 BUG = 70
 INTERRUPTED = 130
-
-app = typer.Typer(
-    name="rlaudit",
-    help="Are the logprobs of your next vLLM still the ones your RL trainer assumes, and if not, why?",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("ablate")(ablate.ablate)
-app.command("report")(report.report)
-app.add_typer(engines.app, name="engines")
-app.command("explain")(explain.explain)
-app.command("list")(explain.list_)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        print(f"rlaudit {rlaudit.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
-) -> None:
-    """Options of rlaudit itself."""
 
 
 def main() -> None:
@@ -52,12 +21,14 @@ def main() -> None:
 def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each code of the contract
     """The exit code of one command line."""
     try:
-        outcome = app(arguments, standalone_mode=False)
+        outcome = _outcome(arguments)
     except RlauditError as error:
         print(f"rlaudit: {error}", file=sys.stderr)
         return error.exit_code
-    except (typer.Abort, KeyboardInterrupt):
-        return _interrupted()
+    except KeyboardInterrupt:
+        return _interrupted(arguments)
+    except SystemExit as left:  # argparse, after --help
+        return left.code if isinstance(left.code, int) else 0
     except BrokenPipeError:
         # The reader of our output went away, as `head` does: nothing is wrong with the audit.
         sys.stderr.close()
@@ -66,6 +37,8 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors know how to print themselves
             error.show()
             return 2
+        import traceback
+
         traceback.print_exc()
         print(
             f"rlaudit: this is a bug in rlaudit {rlaudit.__version__}; please report the lines above",
@@ -74,10 +47,21 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
         return BUG
     # Typer answers Ctrl-C itself, with this code and without a word.
     if outcome == INTERRUPTED:
-        return _interrupted()
+        return _interrupted(arguments)
     return outcome if isinstance(outcome, int) else 0
 
 
-def _interrupted() -> int:
-    print("rlaudit: interrupted; finished cells are kept, the same command goes on from there", file=sys.stderr)
+def _outcome(arguments: list[str]) -> object:
+    if arguments[:1] == ["inspect"]:
+        from rlaudit.cli.inspect import inspect
+
+        return inspect(arguments[1:])
+    from rlaudit.cli.commands import run_command
+
+    return run_command(arguments)
+
+
+def _interrupted(arguments: list[str]) -> int:
+    kept = "; finished cells are kept, the same command goes on from there" if arguments[:1] == ["ablate"] else ""
+    print(f"rlaudit: interrupted{kept}", file=sys.stderr)
     return INTERRUPTED

@@ -8,46 +8,45 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from importlib.resources import files
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 
 from rlaudit.errors import UsageError
-from rlaudit.experiment.factor import Factor
-from rlaudit.experiment.plan import known_factors
-from rlaudit.experiment.recipe import (
-    Block,
-    ExtraArm,
-    Objective,
-    Point,
-    Recipe,
-    Sampling,
-    Trainer,
-    recipe_folders,
-)
-from rlaudit.mismatch.evidence import all_metrics
-from rlaudit.mismatch.metric import Metric
+
+# Factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
+if TYPE_CHECKING:
+    from rlaudit.experiment.factor import Factor
+    from rlaudit.mismatch.metric import Metric
+    from rlaudit.rollout_config.framework import Framework
 
 
 class Listed(StrEnum):
     """What can be listed."""
 
+    RULES = "rules"
+    FRAMEWORKS = "frameworks"
+    VERSIONS = "versions"
     FACTORS = "factors"
     METRICS = "metrics"
     RECIPES = "recipes"
     RECIPE_KEYS = "recipe-keys"
+    SETTINGS_KEYS = "settings-keys"
     SCHEMA = "schema"
 
 
-def explain(name: Annotated[str, typer.Argument(help="A factor or a metric.")]) -> int:
-    """Print what a factor or a metric is, and how to read it."""
+def explain(name: Annotated[str, typer.Argument(help="A rule, a framework, a factor or a metric.")]) -> int:
+    """Print what a rule, a framework, a factor or a metric is, and how to read it."""
+    about_rule = _about_rule(name)
+    if about_rule is not None:
+        print(about_rule)
+        return 0
     documented = _documentation()
     if name not in documented:
         nearest = difflib.get_close_matches(name, documented, n=1)
         raise UsageError(
             f"nothing is called {name!r}",
-            f"did you mean {nearest[0]}?" if nearest else "see: rlaudit list factors",
+            f"did you mean {nearest[0]}?" if nearest else "see: rlaudit list rules, or list factors",
         )
     print(documented[name]())
     return 0
@@ -60,17 +59,41 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
+    from rlaudit.experiment.plan import known_factors
+    from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.mismatch.evidence import all_metrics
+
+    rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
+    frameworks = {name: partial(_about_framework, one) for name, one in known_frameworks().items()}
     factors = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
     metrics = {name: partial(_about_metric, metric) for name, metric in all_metrics().items()}
-    return {**factors, **metrics}
+    return {**rules, **frameworks, **factors, **metrics}
 
 
-def _about_factor(factor: Factor) -> str:
+def _about_rule(name: str) -> str | None:
+    from rlaudit.documentation import rule_documentation
+
+    text = rule_documentation(name)
+    return f"{name}\n\n{text}" if text is not None else None
+
+
+def _rule_names() -> list[str]:
+    from rlaudit.inspection.selection import known_rules
+    from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
+
+    return [*known_rules(), *ABOUT_SUPPRESSIONS]
+
+
+def _about_framework(framework: "Framework") -> str:
+    return f"{framework.title}\n\n{_module_doc(framework.read)}"
+
+
+def _about_factor(factor: "Factor") -> str:
     levels = ", ".join(factor.levels) or "any version"
     return f"{_module_doc(factor.observe)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
 
 
-def _about_metric(metric: Metric) -> str:
+def _about_metric(metric: "Metric") -> str:
     lines = [
         _module_doc(metric.columns),
         "",
@@ -81,7 +104,7 @@ def _about_metric(metric: Metric) -> str:
     return "\n".join(lines + _aliases(metric, indent=""))
 
 
-def _aliases(metric: Metric, indent: str) -> list[str]:
+def _aliases(metric: "Metric", indent: str) -> list[str]:
     """What other frameworks call it, and where theirs differs."""
     notes = {name: f" ({note})" for name, note in metric.alias_notes.items()}
     return [f"{indent}{framework}: {alias}{notes.get(framework, '')}" for framework, alias in metric.aliases.items()]
@@ -91,7 +114,41 @@ def _module_doc(function: Callable[..., object]) -> str:
     return inspect.getdoc(sys.modules[function.__module__]) or ""
 
 
+def _rules() -> str:
+    from rlaudit.documentation import rule_documentation
+    from rlaudit.inspection.selection import known_rules
+
+    layers = {name: str(rule.layer) for name, rule in known_rules().items()}
+    return "\n".join(
+        f"{name:<40} {layers.get(name, '-'):<15} {(rule_documentation(name) or '').splitlines()[0]}"
+        for name in _rule_names()
+    )
+
+
+def _frameworks() -> str:
+    from rlaudit.inspection.read_configs import known_frameworks
+
+    return "\n".join(
+        f"{name:<18} {one.title:<24} {_module_doc(one.read).splitlines()[0]}"
+        for name, one in known_frameworks().items()
+    )
+
+
+def _versions() -> str:
+    from rlaudit.vllm_versions.tell import version_lines
+
+    return "\n".join(version_lines())
+
+
+def _settings_keys() -> str:
+    from rlaudit.settings import KEYS
+
+    return "\n".join(f"{name:<10} {meaning}" for name, (_, meaning) in KEYS.items())
+
+
 def _factors() -> str:
+    from rlaudit.experiment.plan import known_factors
+
     return "\n".join(
         f"{name:<18} {factor.layer:<15} {_module_doc(factor.observe).splitlines()[0]}"
         for name, factor in known_factors().items()
@@ -99,6 +156,8 @@ def _factors() -> str:
 
 
 def _metrics() -> str:
+    from rlaudit.mismatch.evidence import all_metrics
+
     lines = []
     for name, metric in all_metrics().items():
         lines.append(f"{name}: {metric.formula} [{metric.unit}]")
@@ -107,6 +166,10 @@ def _metrics() -> str:
 
 
 def _recipes() -> str:
+    import yaml
+
+    from rlaudit.experiment.recipe import recipe_folders
+
     paths = [path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))]
     return "\n".join(
         f"{path.stem:<14} {yaml.safe_load(path.read_text(encoding='utf-8'))['description']}" for path in paths
@@ -114,6 +177,8 @@ def _recipes() -> str:
 
 
 def _recipe_keys() -> str:
+    from rlaudit.experiment.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
+
     lines = []
     for model in (Recipe, Block, Point, ExtraArm, Sampling, Trainer, Objective):
         lines.append(f"{model.__name__.lower()}: {(model.__doc__ or '').splitlines()[0]}")
@@ -127,6 +192,10 @@ def _schema() -> str:
 
 
 LISTS: Mapping[Listed, Callable[[], str]] = {
+    Listed.RULES: _rules,
+    Listed.FRAMEWORKS: _frameworks,
+    Listed.VERSIONS: _versions,
+    Listed.SETTINGS_KEYS: _settings_keys,
     Listed.FACTORS: _factors,
     Listed.METRICS: _metrics,
     Listed.RECIPES: _recipes,

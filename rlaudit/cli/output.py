@@ -1,11 +1,12 @@
 """`--output FORMAT[:PATH]`: where a report goes, and in which format. A format never changes the exit code."""
 
+import importlib
 import os
+import pkgutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlaudit.discover import discover
 from rlaudit.errors import UsageError
 from rlaudit.reports import formats
 from rlaudit.reports.report_format import Document, ReportFormat
@@ -23,27 +24,37 @@ class Output:
 
 def parse_outputs(wanted: list[str]) -> list[Output]:
     """Raises UsageError for a format there is no file for, or two reports on one stdout."""
-    known = discover(formats, "FORMAT", ReportFormat)
+    # Only the formats that are asked for are imported: a file is named after its format (a test says so).
+    known = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     outputs = []
     for text in wanted or ["text"]:
         name, _, path = text.partition(":")
         if name not in known:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(known)}")
-        outputs.append(Output(known[name], Path(path) if path else None))
+        report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
+        outputs.append(Output(report_format, Path(path) if path else None))
     if sum(output.path is None for output in outputs) > 1:
         raise UsageError("only one report can go to stdout", "give the others a path: --output json:report.json")
     return outputs
 
 
 def write_outputs(outputs: list[Output], document: Document) -> None:
-    """Render and write every report."""
+    """Render and write every report. Raises UsageError where a file cannot be written."""
     for output in outputs:
         if output.path is None:
             sys.stdout.write(output.report_format.render(document, terminal_width()))
             sys.stdout.flush()
         else:
-            output.path.parent.mkdir(parents=True, exist_ok=True)
-            output.path.write_text(output.report_format.render(document, None), encoding="utf-8")
+            write_file(output.path, output.report_format.render(document, None))
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a report. Raises UsageError where that cannot be done."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the report {path} cannot be written: {error.strerror}") from error
 
 
 def terminal_width() -> int | None:

@@ -18,12 +18,13 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Device:
-    """One GPU. `index` is the driver's own, `memory_mib` its total memory."""
+    """One GPU. `index` is the driver's own, `memory_mib` its total memory, `capability` as in sm90."""
 
     index: int
     uuid: str
     name: str
     memory_mib: int
+    capability: str
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,9 @@ def _visible_gpus(visible: str | None) -> tuple[tuple[Device, ...], str]:
 def _device(nvml: Any, index: int) -> Device:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
     memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total) // MIB
-    return Device(index, _text(nvml.nvmlDeviceGetUUID(handle)), _text(nvml.nvmlDeviceGetName(handle)), memory)
+    major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
+    name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
+    return Device(index, uuid, name, memory, f"sm{major}{minor}")
 
 
 def _selected(gpus: list[Device], visible: str) -> tuple[Device, ...]:

@@ -35,6 +35,7 @@ def _list_of_levels(value: Any) -> Any:
     return [_text_of_switch(item) for item in (value if isinstance(value, list) else [value])]
 
 
+RECIPE_SCHEMA = "rlaudit-recipe/1"
 Version = Annotated[str, BeforeValidator(_text_of_version)]
 Level = Annotated[str, BeforeValidator(_text_of_switch)]
 Levels = Annotated[list[Level], BeforeValidator(_list_of_levels)]
@@ -215,6 +216,11 @@ def load_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> LoadedRec
         raise UsageError(f"{path} is not readable as YAML: {' '.join(str(error).split())}") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path} holds {type(document).__name__}, not a mapping of recipe keys")
+    return recipe_of(document, path, profile)
+
+
+def recipe_of(document: dict[str, Any], path: Path, profile: Literal["cpu", "cuda"]) -> LoadedRecipe:
+    """The recipe that plain data holds; `path` is named in errors. Raises UsageError as `load_recipe` does."""
     try:
         return LoadedRecipe(Recipe.model_validate(overlay(document, profile)), path, profile)
     except ValidationError as error:

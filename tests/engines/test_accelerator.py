@@ -35,6 +35,9 @@ class FakeNvml:
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
         return uuid
 
+    def nvmlDeviceGetCudaComputeCapability(self, handle: str) -> tuple[int, int]:
+        return 9, 0
+
     def nvmlDeviceGetUUID(self, handle: str) -> str:
         return handle
 

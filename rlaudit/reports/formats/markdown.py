@@ -1,89 +1,21 @@
 """Markdown, for pull requests and step summaries."""
 
-from collections.abc import Iterable
-
-from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost, interval, several_blocks, worth_a_row
 from rlaudit.reports.report_format import Document, ReportFormat
 
 
 def render(document: Document, width: int | None) -> str:
     """The same parts as the text report."""
-    versions = document["versions"]
-    moved = f"vLLM {versions['from']} → {versions['to']}" if versions["from"] else f"vLLM {versions['to']}"
-    parts = [
-        f"# {moved}",
-        document.get("description", ""),
-        _layers(document),
-        _arms(document),
-        _effects(document),
-    ]
-    parts += [f"## Parity settings\n\n```yaml\n{block['parity']}```" for block in document["blocks"] if block["parity"]]
-    parts += ["## Not seen\n\n" + _list(document["not_seen"]), "## Cost\n\n" + _list(cost(document))]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    if document["command"] == "inspect":
+        from rlaudit.reports.inspection_markdown import render as render_inspection
 
+        return render_inspection(document)
+    if document["command"] == "curves":
+        from rlaudit.reports.curves_markdown import render as render_curves
 
-def _layers(document: Document) -> str:
-    sections = []
-    for number, layer in enumerate(document["layers"], start=1):
-        cause = f": {layer['cause']}" if layer["cause"] else ""
-        lines = [
-            f"## {number}. {layer['layer']}: **{layer['verdict'].upper()}**{cause}",
-            "",
-            layer["because"],
-        ]
-        if layer["next"]:
-            lines += ["", f"**Next:** {layer['next']}"]
-        if layer["falsifier"]:
-            lines += ["", f"**Refuted by:** {layer['falsifier']}"]
-        if layer["evidence"]:
-            lines += ["", _list(layer["evidence"])]
-        sections.append("\n".join(lines))
-    return "\n\n".join(sections)
+        return render_curves(document, width)
+    from rlaudit.reports.ablation_markdown import render as render_ablation
 
-
-def _arms(document: Document) -> str:
-    blocks = several_blocks(document)
-    rows = []
-    for arm in document["arms"]:
-        found = arm["measurements"]
-        figures = (
-            [interval(found[name]) for name in HEADLINE] if found else [arm_state(arm)] + [""] * (len(HEADLINE) - 1)
-        )
-        tokens = str(found["k3"]["tokens"]) if found else ""
-        rows.append([arm_title(arm, blocks), arm["environment"].removeprefix("vllm "), *figures, tokens])
-    return "## Arms\n\n" + _table(["arm", "vLLM", *(TITLES.get(name, name) for name in HEADLINE), "tokens"], rows)
-
-
-def _effects(document: Document) -> str:
-    if not document["effects"]:
-        return ""
-    rows = [
-        [
-            f"{effect['block']}: {effect['factor']}={effect['level']}",
-            TITLES[effect["metric"]],
-            effect["verdict"],
-            interval(effect["first"], "difference"),
-            interval(effect["last"], "difference"),
-            effect["because"],
-        ]
-        for effect in document["effects"]
-        if worth_a_row(effect)
-    ]
-    return "## Factors\n\n" + _table(["factor", "on", "verdict", "first", "last", "because"], rows)
-
-
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    names = list(header)
-    lines = [names, ["---"] * len(names), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+    return render_ablation(document)
 
 
 FORMAT = ReportFormat("markdown", render)

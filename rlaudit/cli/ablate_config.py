@@ -1,0 +1,75 @@
+"""`rlaudit ablate CONFIG --from X --to Y`: what the audit of a rollout config suspects, tried out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.errors import UsageError
+from rlaudit.experiment.from_config import ConfigExperiment, experiment_from
+from rlaudit.experiment.recipe import RECIPE_SCHEMA
+from rlaudit.inspection.files import collect
+from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_file
+from rlaudit.inspection.read_configs import known_frameworks
+from rlaudit.inspection.selection import known_rules
+from rlaudit.inspection.versions import version_named
+from rlaudit.vllm_versions.machine import Machine, machine_named
+
+
+def is_recipe(path: Path) -> bool:
+    """Whether a file is a recipe and not a rollout config; a file that is neither is left to the recipe's errors."""
+    if path.suffix.lower() not in {".yaml", ".yml"}:
+        return not path.is_file()
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return True
+    return not isinstance(document, dict) or document.get("schema") == RECIPE_SCHEMA or "blocks" in document
+
+
+def experiment_of(
+    path: Path, before: str | None, after: str | None, model: str | None, accelerator: Accelerator
+) -> ConfigExperiment:
+    """Inspect the config and make an experiment of it. Raises UsageError where there is no config, or several."""
+    inspected = _inspected(path, before, after, machine_of(accelerator))
+    return experiment_from(inspected.audit, inspected.findings, accelerator, model)
+
+
+def machine_of(accelerator: Accelerator) -> Machine:
+    """The machine that this one's engines run on, for vLLM's own decisions."""
+    if accelerator.kind == "cpu":
+        return machine_named("cpu")
+    gpu = accelerator.devices[0]
+    return Machine(gpu=gpu.capability, memory_gib=gpu.memory_mib / 1024, name=gpu.name)
+
+
+def as_yaml(experiment: ConfigExperiment) -> str:
+    """The recipe as a file to keep, with what was changed as comments."""
+    said = "".join(f"# {sentence}\n" for sentence in experiment.changed)
+    document: Mapping[str, Any] = experiment.document
+    return said + yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
+
+
+def _inspected(path: Path, before: str | None, after: str | None, machine: Machine) -> InspectedConfig:
+    collected = collect([str(path)], "", lambda _path: False)
+    if not collected.files:
+        raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
+    sides = [version_named(side) if side is not None else None for side in (before, after)]
+    found = inspect_file(collected.files[0], Context(known_rules(), known_frameworks(), machine, *sides))
+    if found.bugs:
+        raise RuntimeError("; ".join(str(bug) for bug in found.bugs))
+    if found.unreadable:
+        raise UsageError(f"{path}: {found.unreadable}")
+    if not found.configs:
+        raise UsageError(
+            f"{path} is neither a recipe nor a rollout config that rlaudit reads", "see: rlaudit list frameworks"
+        )
+    if len(found.configs) > 1:
+        engines = ", ".join(str(one.audit.config.place or one.audit.config.path) for one in found.configs)
+        raise UsageError(
+            f"{path} sets up {len(found.configs)} engines ({engines}); an ablation is about one",
+            "keep the rollout engine in a file of its own",
+        )
+    return found.configs[0]

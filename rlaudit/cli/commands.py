@@ -1,0 +1,70 @@
+"""Every command but `inspect`, with typer, which together with pydantic takes longer to import than `inspect` runs."""
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+import rlaudit
+
+# Statistics and engines take a second to import: a command's module is imported when that command is asked for. For
+# `inspect`, which parses its own arguments, this is its line in the help.
+COMMANDS = {
+    "inspect": "rlaudit.cli.inspect:listed",
+    "ablate": "rlaudit.cli.ablate:ablate",
+    "curves": "rlaudit.cli.curves:curves",
+    "report": "rlaudit.cli.report:report",
+    "engines": "rlaudit.cli.engines:app",
+    "explain": "rlaudit.cli.explain:explain",
+    "list": "rlaudit.cli.explain:list_",
+}
+
+
+class _Commands(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of a migration."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, imported now; None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        offered = getattr(importlib.import_module(module), attribute)
+        if not isinstance(offered, typer.Typer):
+            function, offered = offered, typer.Typer(add_completion=False, rich_markup_mode=None)
+            offered.command(cmd_name)(function)
+        return typer.main.get_command(offered)
+
+
+app = typer.Typer(
+    name="rlaudit",
+    cls=_Commands,
+    help="Are the logprobs of your next vLLM still the ones your RL trainer assumes, and if not, why?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"rlaudit {rlaudit.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Options of rlaudit itself."""
+
+
+def run_command(arguments: list[str]) -> object:
+    """What the command returns. Raises KeyboardInterrupt where typer says Abort."""
+    try:
+        return app(arguments, standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None

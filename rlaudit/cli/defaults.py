@@ -1,0 +1,109 @@
+"""`rlaudit inspect --defaults`: what moves between two vLLM releases for everybody, without a config."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+import rlaudit
+from rlaudit.cli.output import Output, write_file, write_outputs
+from rlaudit.errors import UsageError
+from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.versions import choose
+from rlaudit.layers import Layer, Verdict
+from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm_versions.moved import Moved, moved
+from rlaudit.vllm_versions.tell import moved_lines
+
+GROUPS: Mapping[str, str] = {
+    "resolved": "engine",
+    "default": "engine",
+    "argument": "engine",
+    "flag": "engine",
+    "variable": "environment",
+    "sampling": "sampling",
+    "sampling parameter": "sampling",
+    "method": "method",
+}
+
+
+def print_defaults(before: Version | None, after: Version | None, machine: Machine, outputs: Sequence[Output]) -> int:
+    """The exit code; the project's own version stands in for a side that is not given."""
+    chosen = choose(before, after, str(Path.cwd() / "-"), "")
+    if not chosen.migrates:
+        raise UsageError("--defaults compares two versions", "give both: --from 0.8.5 --to 0.18.1")
+    for sentence in chosen.said:
+        print(f"rlaudit: {sentence}", file=sys.stderr)
+    texts = [output for output in outputs if output.report_format.name == "text"]
+    lines = "".join(f"{line}\n" for line in moved_lines(chosen.before, chosen.after, machine)) if texts else ""
+    for output in texts:
+        if output.path is None:
+            sys.stdout.write(lines)
+        else:
+            write_file(output.path, lines)
+    others = [output for output in outputs if output not in texts]
+    if others:
+        write_outputs(others, _document(chosen.before, chosen.after, machine))
+    return 0
+
+
+def _document(before: Version, after: Version, machine: Machine) -> dict[str, Any]:
+    return {
+        "schema": "rlaudit-report/1",
+        "rlaudit": rlaudit.__version__,
+        "command": "inspect",
+        "exit_code": 0,
+        "description": f"what moves for an API server without any argument on {machine.name}",
+        "versions": {"from": str(before), "to": str(after)},
+        "findings": [],
+        "settings": _rows(before, after, machine),
+        "arms": [],
+        "effects": [],
+        "layers": [
+            {
+                "layer": str(layer),
+                "verdict": str(Verdict.NOT_TESTED),
+                "cause": None,
+                "because": "no config was inspected",
+                "evidence": [],
+                "falsifier": "",
+                "next": "rlaudit inspect CONFIG",
+            }
+            for layer in Layer
+        ],
+        "not_seen": ["what a config or a framework sets: this is vLLM alone"],
+    }
+
+
+def _rows(before: Version, after: Version, machine: Machine) -> list[dict[str, Any]]:
+    """A row for each name: what a new argument resolves to says more than that it is new."""
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for change in moved(before, after, machine):
+        row = _row(change, before, after)
+        kept = rows.setdefault((row["group"], row["name"]), row)
+        if change.kind.startswith("added"):
+            kept["effective_from"] = row["effective_from"]
+    return list(rows.values())
+
+
+def _row(change: Moved, before: Version, after: Version) -> dict[str, Any]:
+    kind, _, what = change.kind.partition(" ")
+    was, now = as_json(change.before), as_json(change.after)
+    if kind == "added":
+        was = {"absent": f"vLLM {before} has no {change.name}"}
+    if kind == "removed":
+        now = {"absent": f"vLLM {after} has no {change.name}"}
+    return {
+        "config": None,
+        "group": GROUPS[what or kind],
+        "name": change.name,
+        "written": None,
+        "effective_from": was,
+        "effective_to": now,
+        "origin": "engine",
+        "moves": True,
+        "note": ". ".join(part.rstrip(".") for part in (change.note, change.why) if part),
+        "location": None,
+    }

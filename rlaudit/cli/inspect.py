@@ -1,0 +1,152 @@
+"""`rlaudit inspect`: what vLLM will really do with a config, before and after a migration. Nothing is started."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlaudit.cli.inspect_arguments import parse
+from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from rlaudit.finding import Severity
+    from rlaudit.inspection.inspect import Inspection, Request
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What is to happen with the findings."""
+
+    outputs: Sequence[Output]
+    threshold: "Severity | None"
+    none_is_fine: bool
+    diff: bool
+    fix: str | None
+    baseline: Path | None
+    write_baseline: Path | None
+
+
+def listed() -> None:
+    """Read rollout configs and report what moves the logprobs when vLLM changes."""
+
+
+def inspect(arguments: list[str]) -> int:
+    """The exit code of `rlaudit inspect` with these arguments."""
+    asked = parse(arguments)
+    # Catalogue, readers and rules are imported once the command line is known to be this one's.
+    from rlaudit.inspection.inspect import Request
+    from rlaudit.inspection.inspect_file import Context
+    from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.inspection.selection import known_rules, selected
+    from rlaudit.inspection.versions import version_named
+    from rlaudit.settings import find_settings
+    from rlaudit.vllm_versions.machine import Machine, machine_named
+
+    settings = find_settings(Path.cwd())
+    before, after = asked.before or settings.get("from"), asked.after or settings.get("to")
+    platform = asked.platform or settings.get("platform") or "cuda"
+    machine = Machine() if platform == "cuda" else machine_named(platform)
+    sides = [version_named(side) if side is not None else None for side in (before, after)]
+    wishes = _Wishes(
+        outputs=parse_outputs(asked.output) if asked.output or not asked.diff else [],
+        threshold=_threshold(asked.fail_on or settings.get("fail-on") or "error", asked.exit_zero),
+        none_is_fine=asked.allow_no_config,
+        diff=asked.diff,
+        fix=asked.fix,
+        baseline=asked.baseline or (None if asked.write_baseline is not None else settings.baseline),
+        write_baseline=asked.write_baseline,
+    )
+    _check(asked.paths, wishes, asked.defaults)
+    if asked.defaults:
+        from rlaudit.cli.defaults import print_defaults
+
+        return print_defaults(sides[0], sides[1], machine, wishes.outputs)
+    rules, about_suppressions = selected(known_rules(), asked.select or settings.get("select") or (), asked.ignore)
+    request = Request(
+        paths=tuple(asked.paths),
+        context=Context(rules, known_frameworks(), machine, *sides),
+        about_suppressions=frozenset(about_suppressions),
+        suppressions=settings.suppressions,
+        stdin_name=asked.stdin_name,
+        excluded=settings.excludes,
+        today=date.today(),
+    )
+    return _run(request, wishes)
+
+
+def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
+    from rlaudit.finding import Severity
+
+    return None if fail_on == "never" or exit_zero else Severity(fail_on)
+
+
+def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool) -> None:
+    if not paths and not defaults:
+        raise UsageError("nothing to inspect was named", "rlaudit inspect CONFIG --from VERSION --to VERSION")
+    if paths and defaults:
+        raise UsageError("--defaults is about vLLM alone: leave out the paths")
+    if "-" in paths and wishes.fix is not None and not wishes.diff:
+        raise UsageError("standard input cannot be fixed in place", "--diff prints the fixes")
+    if wishes.diff and any(one.path is None for one in wishes.outputs):
+        raise UsageError("--diff goes to stdout: give the report a path", "--output json:report.json")
+    if wishes.baseline is not None and wishes.write_baseline is not None:
+        raise UsageError("--baseline and --write-baseline at once: a new baseline holds what the old one held")
+
+
+def _run(request: "Request", wishes: _Wishes) -> int:
+    from rlaudit.baseline import load_baseline, write_baseline
+    from rlaudit.inspection.document import document_of
+    from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, exit_code
+    from rlaudit.inspection.inspect import inspect as inspect_paths
+    from rlaudit.reports.inspection_words import summary
+
+    if wishes.baseline is not None:
+        request = replace(request, baseline=load_baseline(wishes.baseline))
+    inspection = inspect_paths(request)
+    _say_versions(inspection)
+    if wishes.write_baseline is not None:
+        number = write_baseline(wishes.write_baseline, inspection.judged)
+        _say(f"{number} findings written to {wishes.write_baseline}: they do not count from now on")
+        inspection = inspect_paths(replace(request, baseline=load_baseline(wishes.write_baseline)))
+    patch, fixed = "", NOTHING_FIXED
+    failed: tuple[str, ...] = ()
+    if wishes.diff or wishes.fix is not None:
+        from rlaudit.inspection.fix_files import diff_of, fix_files
+
+        fixes = fix_files(inspection, unsafe=wishes.fix != "safe", write=not wishes.diff)
+        patch, fixed, failed = diff_of(fixes) if wishes.diff else "", fixes.summary, fixes.failed
+        inspection = fixes.inspection or inspection
+    code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)
+    if failed:
+        code = max(code, NOT_FINISHED)
+    document = document_of(inspection, code, wishes.threshold, fixed)
+    if wishes.diff:
+        sys.stdout.write(patch)
+        sys.stdout.flush()
+        for sentence in summary(document):
+            _say(sentence)
+    write_outputs(list(wishes.outputs), document)
+    for sentence in (*inspection.bugs, *failed):
+        _say(sentence)
+    return code
+
+
+def _say_versions(inspection: "Inspection") -> None:
+    """What the versions were taken from: once for all files that share it."""
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for file in inspection.files:
+        if file.versions is not None and file.versions.said:
+            shared.setdefault(file.versions.said, []).append(file.file.path)
+    for said, paths in shared.items():
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        for sentence in said:
+            _say(f"{paths[0]}{more}: {sentence}")
+
+
+def _say(sentence: str) -> None:
+    from rlaudit.reports.printable import printable
+
+    print(f"rlaudit: {printable(sentence)}", file=sys.stderr, flush=True)

@@ -1,0 +1,74 @@
+"""The arguments of `rlaudit inspect`, with argparse: typer and pydantic would take longer than the inspection."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.errors import UsageError
+
+FAIL_ON = ("error", "warning", "note", "never")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command line. before, after: --from and --to."""
+
+    paths: list[str]
+    before: str | None
+    after: str | None
+    platform: str | None
+    select: list[str]
+    ignore: list[str]
+    fail_on: str | None
+    exit_zero: bool
+    output: list[str]
+    diff: bool
+    fix: str | None
+    baseline: Path | None
+    write_baseline: Path | None
+    defaults: bool
+    stdin_name: str
+    allow_no_config: bool
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        """One sentence instead of the whole usage."""
+        raise UsageError(message, "see: rlaudit inspect --help")
+
+
+def parse(arguments: list[str]) -> Asked:
+    """Raises UsageError for what cannot be meant, SystemExit after --help."""
+    # argparse would take the word behind a bare --fix, often a path, for its value.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    words = ["--fix=safe" if word == "--fix" else word for word in arguments[:end]] + arguments[end:]
+    return Asked(**vars(_parser().parse_intermixed_args(words)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="rlaudit inspect",
+        description="Read rollout configs and report what moves the logprobs when vLLM changes. Nothing is started.",
+        epilog="Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad command line; 3 not finished (no "
+        "config, or a named file could not be read); 70 a bug in rlaudit.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("paths", nargs="*", metavar="PATH", help="files or folders; - is standard input")
+    add("--from", dest="before", metavar="VERSION", help="vLLM that runs today; from lock files when left out")
+    add("--to", dest="after", metavar="VERSION", help="vLLM to move to; from lock files when left out")
+    add("--platform", metavar="NAME", help="cuda, cpu, or a device such as a100: defaults depend on it")
+    add("--select", action="append", default=[], metavar="RULE|LAYER", help="run only these, repeatable")
+    add("--ignore", action="append", default=[], metavar="RULE|LAYER", help="do not run these, repeatable")
+    add("--fail-on", choices=FAIL_ON, help="the severity from which findings exit with 1 (error)")
+    add("--exit-zero", action="store_true", help="findings never exit with 1")
+    add("--output", action="append", default=[], metavar="FORMAT[:PATH]", help=OUTPUT_HELP)
+    add("--diff", action="store_true", help="print the fixes as a patch instead of a report; change nothing")
+    add("--fix", choices=("safe", "unsafe"), metavar="MODE", help="make the safe fixes; with --fix=unsafe all of them")
+    add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
+    add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
+    add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")
+    add("--stdin-name", default="stdin.yaml", metavar="NAME", help="what to take standard input for (stdin.yaml)")
+    add("--allow-no-config", action="store_true", help="finding no config is no failure, for hooks")
+    return parser

@@ -1,0 +1,1 @@
+"""Training curves of two runs: when they separate, by how much, and in which order."""

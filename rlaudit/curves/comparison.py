@@ -1,0 +1,178 @@
+"""Compares the curves of a candidate with those of its reference, metric by metric."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.curves.constant_reference import separates_from_constant
+from rlaudit.curves.curve import Curve, Run
+from rlaudit.curves.logged_metric import LoggedMetric
+from rlaudit.curves.pairing import Pair, Pairing, pair_up
+from rlaudit.curves.separation import LONGEST, SHORTEST, Separation, separate
+
+Floats = NDArray[np.float64]
+# A run whose first step is beyond this share of its last did not begin where its seeds were still alike.
+BEGINNING = 0.1
+
+
+class Outcome(StrEnum):
+    """What can be said of one metric."""
+
+    SEPARATED = "separated"
+    NOT_SEPARATED = "not separated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Points:
+    """What was compared: steps, mean over the reference's seeds, candidate; averages over `averaged` steps each."""
+
+    steps: NDArray[np.int64]
+    reference: Floats
+    candidate: Floats
+    averaged: int
+
+
+@dataclass(frozen=True)
+class MetricResult:
+    """One metric. detected, onset: steps. because: how the outcome came about, in a sentence. notes: what else was
+    seen. points and separation are None where nothing could be compared; separation also for a constant reference.
+    """
+
+    name: str
+    pair: Pair | None
+    outcome: Outcome
+    because: str
+    detected: int | None = None
+    onset: int | None = None
+    reference_level: float | None = None
+    candidate_level: float | None = None
+    points: Points | None = None
+    separation: Separation | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> LoggedMetric | None:
+        """What is known of the metric's name."""
+        return None if self.pair is None else self.pair.metric
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All metrics of one candidate against one reference. alpha: of a false alarm anywhere in the report."""
+
+    references: tuple[Run, ...]
+    candidate: Run
+    results: tuple[MetricResult, ...]
+    left: tuple[str, ...]
+    alpha: float
+
+
+def compare(references: Sequence[Run], candidate: Run, wanted: Sequence[str], alpha: float, seed: int) -> Comparison:
+    """Test every pair of curves; the chance of a false alarm is shared out evenly between them."""
+    pairing: Pairing = pair_up(references, candidate, wanted)
+    share = alpha / max(len(pairing.pairs), 1)
+    results = [_compared(pair, references, candidate, share, seed) for pair in pairing.pairs]
+    results += [MetricResult(name, None, Outcome.UNKNOWN, why) for name, why in pairing.unknown]
+    return Comparison(tuple(references), candidate, tuple(results), pairing.left, alpha)
+
+
+def _compared(pair: Pair, references: Sequence[Run], candidate: Run, alpha: float, seed: int) -> MetricResult:
+    curves = [run.curves[pair.reference_key] for run in references]
+    theirs = candidate.curves[pair.candidate_key]
+    notes = _missing_notes(curves, theirs)
+    name = pair.reference_key
+    steps = theirs.steps
+    for curve in curves:
+        steps = np.intersect1d(steps, curve.steps, assume_unique=True)
+    if len(steps) < SHORTEST:
+        why = f"{len(steps)} steps are in all runs, at least {SHORTEST} are needed"
+        return MetricResult(name, pair, Outcome.UNKNOWN, why, notes=notes)
+    averaged = -(-len(steps) // LONGEST)
+    reference_RN = np.stack([_averaged(_at(curve, steps), averaged) for curve in curves])
+    candidate_N = _averaged(_at(theirs, steps), averaged)
+    # A group of steps is known when its last step is.
+    ends = steps[averaged - 1 :: averaged][: len(candidate_N)]
+    points = Points(ends, reference_RN.mean(axis=0), candidate_N, averaged)
+    if np.ptp(reference_RN) <= 1e-12 * np.abs(reference_RN).max():
+        return _against_constant(pair, points, reference_RN, alpha, notes)
+    from_zero = bool(steps[0] <= BEGINNING * steps[-1])
+    try:
+        found = separate(reference_RN, candidate_N, alpha, from_zero, np.random.default_rng(seed))
+    except ValueError as error:
+        return MetricResult(name, pair, Outcome.UNKNOWN, str(error), points=points, notes=notes)
+    if found.noise_ratio > 2:
+        notes += (f"its noise from step to step is {found.noise_ratio:.1f} times the reference's",)
+    if found.detected is None or found.onset is None:
+        unseen = f"of a factor below {found.resolution:.2g}" if found.in_logs else f"below {found.resolution:.2g}"
+        because = (
+            f"the largest statistic is {found.statistic:.1f}, a curve without a change stays below "
+            f"{found.threshold:.1f}; a lasting difference {unseen} would not be seen"
+        )
+        return MetricResult(name, pair, Outcome.NOT_SEPARATED, because, points=points, separation=found, notes=notes)
+    window = slice(found.onset, found.detected + 1)
+    if found.last_statistic < found.threshold / 2:
+        notes += ("at the end of the curve it is inside the band again",)
+    return MetricResult(
+        name,
+        pair,
+        Outcome.SEPARATED,
+        f"the statistic passes {found.threshold:.1f} at step {ends[found.detected]}",
+        detected=int(ends[found.detected]),
+        onset=int(ends[found.onset]),
+        reference_level=float(points.reference[window].mean()),
+        candidate_level=float(candidate_N[window].mean()),
+        points=points,
+        separation=found,
+        notes=notes,
+    )
+
+
+def _against_constant(
+    pair: Pair, points: Points, reference_RN: Floats, alpha: float, notes: tuple[str, ...]
+) -> MetricResult:
+    level = float(points.reference[0])
+    found = separates_from_constant(reference_RN, points.candidate, alpha)
+    if found is None:
+        differing = int(np.sum(~np.isclose(points.candidate, level, rtol=1e-9, atol=0.0)))
+        outcome = Outcome.UNKNOWN if differing else Outcome.NOT_SEPARATED
+        because = f"the reference is {level:g} at every step, the candidate differs at {differing} of them"
+        return MetricResult(pair.reference_key, pair, outcome, because, points=points, notes=notes)
+    detected, first = found
+    return MetricResult(
+        pair.reference_key,
+        pair,
+        Outcome.SEPARATED,
+        f"the reference is {level:g} at every step, so there is no band; the candidate differs from step "
+        f"{points.steps[first]} on, often enough at {points.steps[detected]} (sign test)",
+        detected=int(points.steps[detected]),
+        onset=int(points.steps[first]),
+        reference_level=level,
+        candidate_level=float(points.candidate[first : detected + 1].mean()),
+        points=points,
+        notes=notes,
+    )
+
+
+def _missing_notes(references: Sequence[Curve], candidate: Curve) -> tuple[str, ...]:
+    notes = [
+        f"{whose} is NaN or infinite at {curve.not_finite} steps, the first is {curve.first_not_finite}"
+        for whose, curve in (*(("the reference", curve) for curve in references), ("the candidate", candidate))
+        if curve.not_finite
+    ]
+    ends = [int(curve.steps[-1]) for curve in references if curve.steps.size]
+    if ends and candidate.steps.size and candidate.steps[-1] < min(ends):
+        notes.append(f"the candidate ends at step {candidate.steps[-1]}, the reference goes on to {min(ends)}")
+    return tuple(notes)
+
+
+def _at(curve: Curve, steps: NDArray[np.int64]) -> Floats:
+    return curve.values[np.searchsorted(curve.steps, steps)]
+
+
+def _averaged(values: Floats, count: int) -> Floats:
+    whole = len(values) // count * count
+    return np.asarray(values[:whole].reshape(-1, count).mean(axis=1), dtype=np.float64)

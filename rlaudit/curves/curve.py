@@ -1,0 +1,189 @@
+"""Curves made from rows: one value per step, and everything said that stood in the way.
+
+A run that resumed from a checkpoint logs some steps twice: the later values count, and what the abandoned part
+logged beyond them is dropped. The same step twice without a step back: the later value counts. NaN and infinity are
+no values, nor is what exceeds 1e100; a curve says how many it had and where they began.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.curves.bookkeeping import BOOKKEEPING
+from rlaudit.curves.run_log import Problem, Problems, Row, RunLog
+
+# What frameworks log beside W&B's own step, which counts logging calls and not training steps.
+TRAINING_STEPS = (
+    "train/global_step", "training/global_step", "trainer/global_step", "global_step", "stats/completed_steps",
+)  # fmt: skip
+# What no metric is: squares and sums of such values overflow.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One metric of one run. steps: ascending. not_finite: how many values were NaN or infinite, from which step on."""
+
+    key: str
+    steps: NDArray[np.int64]
+    values: NDArray[np.float64]
+    not_finite: int = 0
+    first_not_finite: int | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's curves. step_name: which counter its steps are."""
+
+    name: str
+    paths: tuple[Path, ...]
+    sink: str
+    step_name: str
+    curves: Mapping[str, Curve]
+    problems: tuple[Problem, ...]
+
+
+def common_step(logs: Iterable[RunLog], asked: str | None) -> str | None:
+    """The key to take steps from in all runs; None for each sink's own step."""
+    logs = list(logs)
+    if asked is not None:
+        return asked
+    if not all(log.reader.own_step == "_step" for log in logs):
+        return None
+    for key in TRAINING_STEPS:
+        if all(_share_with(log.rows, key) >= 0.9 for log in logs):
+            return key
+    return None
+
+
+def _share_with(rows: tuple[Row, ...], key: str) -> float:
+    return sum(_integer(row.values.get(key)) is not None for row in rows) / max(len(rows), 1)
+
+
+def run_of(log: RunLog, step_key: str | None) -> Run:
+    """The curves of a log, over its own step or over the values of `step_key`."""
+    problems = Problems(log.paths[0])
+    series: dict[str, _Series] = {}
+    for row in log.rows:
+        step = _integer(row.step if step_key is None else row.values.get(step_key))
+        if step is None:
+            if step_key is None or row.values:
+                problems.add(row.place, f"no step ({step_key or log.reader.own_step}); the row is not used")
+            continue
+        for key, value in row.values.items():
+            if key != step_key and not _is_structure(value):
+                series.setdefault(key, _Series(key)).add(step, value, row.place, problems)
+    curves = {key: found.curve(problems) for key, found in sorted(series.items()) if found.has_numbers}
+    return Run(
+        name=log.name,
+        paths=log.paths,
+        sink=log.reader.title,
+        step_name=step_key or log.reader.own_step,
+        curves=curves,
+        problems=(*log.problems, *problems.listed()),
+    )
+
+
+class _Series:
+    """One metric while its rows come in."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.values: dict[int, float] = {}
+        self.not_finite: dict[int, str] = {}
+        self.wrong: list[tuple[str, str]] = []
+        self.last = -1
+        self.out_of_order = False
+
+    @property
+    def has_numbers(self) -> bool:
+        return bool(self.values or self.not_finite)
+
+    def add(self, step: int, value: Any, place: str, problems: Problems) -> None:
+        if value is None or value == "":
+            return
+        number = _number(value)
+        if number is None:
+            self.wrong.append((place, f"{self.key} is {value!r:.40}, not a number"))
+            return
+        known = step in self.values or step in self.not_finite
+        if step < self.last and known:
+            problems.add(
+                place, f"the steps go back to {step} from {self.last}: a resume; the later values are used", True
+            )
+            self._forget_from(step)
+        elif known and not _same(self.values.get(step, math.nan), number) and not BOOKKEEPING.search(self.key):
+            problems.add(place, f"{self.key} has one step twice with different values; the later one is used")
+        elif step < self.last:
+            self.out_of_order = True
+        self.last = step if step > self.last or known else self.last
+        self.values.pop(step, None)
+        self.not_finite.pop(step, None)
+        if abs(number) < LARGEST:
+            self.values[step] = number
+        else:
+            self.not_finite[step] = place
+
+    def _forget_from(self, step: int) -> None:
+        self.values = {at: value for at, value in self.values.items() if at < step}
+        self.not_finite = {at: place for at, place in self.not_finite.items() if at < step}
+
+    def curve(self, problems: Problems) -> Curve:
+        for place, message in self.wrong:
+            problems.add(place, message)
+        if self.not_finite:
+            first = min(self.not_finite)
+            count = len(self.not_finite)
+            problems.add(
+                self.not_finite[first],
+                f"{self.key} is not finite at {count} step{'s' * (count > 1)}, the first is {first}",
+            )
+        if self.out_of_order:
+            problems.add("", f"{self.key} is not in the order of its steps; sorted")
+        steps = np.array(sorted(self.values), dtype=np.int64)
+        values = np.array([self.values[step] for step in steps.tolist()], dtype=np.float64)
+        return Curve(self.key, steps, values, len(self.not_finite), min(self.not_finite, default=None))
+
+
+def _same(first: float, second: float) -> bool:
+    return first == second or (math.isnan(first) and math.isnan(second))
+
+
+def _is_structure(value: Any) -> bool:
+    """Histograms, tables, media and flags: logged beside metrics and never meant as one."""
+    return isinstance(value, (dict, list, bool))
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, (int, float)):
+        return _as_float(value)
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+        # float() takes "1_000" and the digits of other scripts, which no logger writes for a number.
+        return number if text.isascii() and "_" not in text else None
+    return None
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    number = _number(value)
+    if number is None or not math.isfinite(number) or number != int(number) or not 0 <= number < 2**62:
+        return None
+    return int(number)

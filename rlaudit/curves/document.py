@@ -1,0 +1,156 @@
+"""A comparison of curves as the document `rlaudit-report/1`; its own part is under the key `curves`."""
+
+from typing import Any
+
+import numpy as np
+
+import rlaudit
+from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
+from rlaudit.curves.curve import Run
+from rlaudit.curves.logged_metric import Group
+from rlaudit.curves.order import order_of
+
+SCHEMA = "rlaudit-report/1"
+# Points of each curve that a report keeps, enough to draw it.
+KEPT_POINTS = 100
+
+ASSUMPTIONS = (
+    "reference and candidate begin at the same checkpoint, share the trend, and log evenly spaced steps",
+    "noise is an AR(1) of steps plus a slow AR(1) of seeds; its size may change smoothly along the run",
+    "one look at finished curves: testing a growing run again and again raises more false alarms",
+)
+ONE_REFERENCE = (
+    "one reference cannot show how far its seeds drift apart: a drift of up to 2 standard deviations of the step noise "
+    "is allowed for, by assumption; two or more reference seeds replace the assumption by a measurement"
+)
+
+
+def document_of(comparison: Comparison, fail: bool) -> dict[str, Any]:
+    """JSON-able. fail: whether a separation makes the exit code 1."""
+    order = order_of(comparison)
+    one = len(comparison.references) == 1
+    return {
+        "schema": SCHEMA,
+        "rlaudit": rlaudit.__version__,
+        "command": "curves",
+        "exit_code": exit_code(comparison, fail),
+        "versions": {"from": None, "to": None},
+        "findings": [],
+        "settings": [],
+        "arms": [],
+        "effects": [],
+        "layers": [],
+        "not_seen": _not_seen(comparison),
+        "curves": {
+            "reference": [_run(run) for run in comparison.references],
+            "candidate": _run(comparison.candidate),
+            "alpha": comparison.alpha,
+            "band": "spread between the reference's seeds" if not one else "step noise of the reference, detrended",
+            "assumptions": [*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],
+            "metrics": [_metric(result) for result in sorted(comparison.results, key=_reading_order)],
+            "order": {
+                "precedence": order.precedence.value,
+                "because": order.because,
+                "suggests": order.suggests,
+                "next": order.next,
+            },
+        },
+    }
+
+
+def exit_code(comparison: Comparison, fail: bool) -> int:
+    """3 where nothing could be compared, 1 where something separated, else 0."""
+    outcomes = {result.outcome for result in comparison.results}
+    if outcomes <= {Outcome.UNKNOWN}:
+        return 3
+    return 1 if fail and Outcome.SEPARATED in outcomes else 0
+
+
+def _reading_order(result: MetricResult) -> tuple[int, int, str]:
+    """What separated first comes first; what is unknown comes last."""
+    return list(Outcome).index(result.outcome), result.detected or 0, result.name
+
+
+def _run(run: Run) -> dict[str, Any]:
+    steps = [curve.steps for curve in run.curves.values() if curve.steps.size]
+    return {
+        "name": run.name,
+        "sink": run.sink,
+        "files": [str(path) for path in run.paths],
+        "step": run.step_name,
+        "first_step": min((int(found[0]) for found in steps), default=None),
+        "last_step": max((int(found[-1]) for found in steps), default=None),
+        "metrics": len(run.curves),
+        "problems": [
+            {"path": str(problem.path), "place": problem.place, "message": problem.message} for problem in run.problems
+        ],
+    }
+
+
+def _metric(result: MetricResult) -> dict[str, Any]:
+    metric, points, found = result.metric, result.points, result.separation
+    return {
+        "name": result.name,
+        "candidate_name": None if result.pair is None else result.pair.candidate_key,
+        "canonical": None if metric is None else metric.canonical,
+        "group": None if metric is None else metric.group.value,
+        "framework": None if metric is None else metric.framework,
+        "definition": None if metric is None else metric.definition,
+        "clipping": None if metric is None else metric.clip.value,
+        "trainer_logprobs": (metric.weights.value or None) if metric else None,
+        "outcome": result.outcome.value,
+        "because": result.because,
+        "detected_step": result.detected,
+        "onset_step": result.onset,
+        "reference_level": result.reference_level,
+        "candidate_level": result.candidate_level,
+        "steps": None if points is None else _steps(points.steps.tolist()),
+        "averaged_steps": None if points is None else points.averaged,
+        "statistic": None if found is None else found.statistic,
+        "threshold": None if found is None else found.threshold,
+        "noise_ratio": None if found is None else found.noise_ratio,
+        "resolution": None if found is None else found.resolution,
+        "logarithm": None if found is None else found.in_logs,
+        "notes": list(result.notes),
+        "points": _points(result),
+    }
+
+
+def _steps(steps: list[int]) -> dict[str, int]:
+    return {"first": steps[0], "last": steps[-1], "count": len(steps)}
+
+
+def _points(result: MetricResult) -> list[dict[str, float]]:
+    """The curves and their band, thinned to what a picture needs."""
+    points, found = result.points, result.separation
+    if points is None:
+        return []
+    kept = np.unique(np.linspace(0, len(points.steps) - 1, min(KEPT_POINTS, len(points.steps))).astype(int))
+    drawn = []
+    for place in kept.tolist():
+        at = {
+            "step": int(points.steps[place]),
+            "reference": float(points.reference[place]),
+            "candidate": float(points.candidate[place]),
+        }
+        if found is not None:
+            at |= {"low": float(found.low_N[place]), "high": float(found.high_N[place])}
+        drawn.append(at)
+    return drawn
+
+
+def _not_seen(comparison: Comparison) -> list[str]:
+    said = [f"{result.name}: {result.because}" for result in comparison.results if result.outcome is Outcome.UNKNOWN]
+    groups = {
+        result.metric.group for result in comparison.results if result.metric and result.outcome is not Outcome.UNKNOWN
+    }
+    if Group.LOGPROBS not in groups:
+        said.append("the difference between trainer and rollout logprobs: unknown, no metric of it could be compared")
+    if comparison.left:
+        shown = ", ".join(comparison.left[:12]) + (", ..." if len(comparison.left) > 12 else "")
+        said.append(
+            f"{len(comparison.left)} common keys whose meaning is not known here were not compared ({shown}); "
+            "--metric NAME compares one"
+        )
+    said.append("changes of spread alone: only means are tested")
+    return said

@@ -1,0 +1,39 @@
+"""JSON lines as training loops leave them: half-written last lines, NaN, now and then something else."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rlaudit.curves.run_log import Problems
+
+
+def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
+    """("line N", object) for every line that holds an object; the others are told as problems."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            place = f"line {number}"
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                cut = "cut off in the middle, as an interrupted run leaves it" if not line.endswith(b"\n") else ""
+                problems.add(place, cut or "not JSON")
+                continue
+            if isinstance(found, dict):
+                yield place, found
+            else:
+                problems.add(place, f"a {type(found).__name__} where an object was expected")
+
+
+def first_object(start: bytes) -> dict[str, Any]:
+    """The first line that holds an object, among the first bytes of a file; empty where there is none."""
+    for line in start.splitlines():
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return {}

@@ -1,0 +1,115 @@
+"""Finds out what a path on the command line is, and reads it: a file, a folder, or one run of several (`PATH#RUN`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlaudit.curves import readers
+from rlaudit.curves.run_log import Problem, Problems, Row, RunLog, RunReader
+from rlaudit.discover import discover
+from rlaudit.errors import NotFinished, UsageError
+
+FIRST_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one sink that make up one run, or several named ones."""
+
+    reader: RunReader
+    paths: tuple[Path, ...]
+
+
+def known_readers() -> dict[str, RunReader]:
+    """Every reader, those that look most closely first."""
+    return dict(sorted(discover(readers, "READER", RunReader).items(), key=lambda item: item[1].rank))
+
+
+def open_run(text: str, sink: str | None) -> RunLog:
+    """Read what `text` names. sink: a reader's name where the user chose one.
+
+    Raises UsageError where there is no such path or run, or several and none is named; NotFinished where nothing can
+    read it.
+    """
+    path, run = _split(text)
+    if sink is not None and sink not in known_readers():
+        raise UsageError(f"no reader is called {sink!r}", f"there are: {', '.join(known_readers())}")
+    source = _in_folder(path, sink) if path.is_dir() else _of_file(path, sink)
+    rows: list[Row] = []
+    problems: list[Problem] = []
+    for part in source.paths:
+        met = Problems(part)
+        try:
+            rows += source.reader.read(part, met)
+        except OSError as error:
+            raise NotFinished(f"{part} cannot be read: {error.strerror}") from error
+        problems += met.listed()
+    chosen = _of_run(rows, run, text, source.reader)
+    if not chosen:
+        raise NotFinished(f"{text} holds no metrics", f"it was read as {source.reader.title}; --format names another")
+    return RunLog(text, source.reader, source.paths, tuple(chosen), tuple(problems))
+
+
+def _split(text: str) -> tuple[Path, str | None]:
+    if Path(text).exists():
+        return Path(text), None
+    name, mark, run = text.rpartition("#")
+    if mark and Path(name).exists():
+        return Path(name), run
+    raise UsageError(f"no file or folder at {name if mark else text}")
+
+
+def _of_file(path: Path, sink: str | None) -> Source:
+    if sink is not None:
+        return Source(known_readers()[sink], (path,))
+    start = _first_bytes(path)
+    for reader in known_readers().values():
+        if reader.recognises(path, start):
+            return Source(reader, (path,))
+    raise NotFinished(
+        f"{path} is no log that is known here", f"known: {', '.join(known_readers())}; --format names one"
+    )
+
+
+def _in_folder(folder: Path, sink: str | None) -> Source:
+    """The files of the first reader that finds its own, in the folder or, where it has none, anywhere below."""
+    wanted = [reader for reader in known_readers().values() if sink in (None, reader.name)]
+    for below in ("", "**/"):
+        for reader in wanted:
+            for pattern in reader.files:
+                found = [path for path in sorted(folder.glob(below + pattern)) if path.is_file()]
+                found = [path for path in found if reader.recognises(path, _first_bytes(path))]
+                if found:
+                    return Source(reader, _one_run(found, reader, folder))
+    looked = sorted({pattern for reader in wanted for pattern in reader.files})
+    raise NotFinished(f"no log found in {folder}", f"looked for {', '.join(looked)}")
+
+
+def _one_run(found: Sequence[Path], reader: RunReader, folder: Path) -> tuple[Path, ...]:
+    if reader.name == "trainer-state":
+        return (max(found, key=lambda path: (len(path.parent.name), path.parent.name)),)
+    folders = {path.parent for path in found}
+    if len(found) == 1 or (reader.joins and len(folders) == 1):
+        return tuple(found)
+    listed = ", ".join(str(path.relative_to(folder)) for path in found[:6])
+    raise UsageError(f"{folder} holds several runs: {listed}{', ...' * (len(found) > 6)}", "name one of them")
+
+
+def _of_run(rows: Sequence[Row], run: str | None, text: str, reader: RunReader) -> list[Row]:
+    names = sorted({row.run for row in rows if row.run is not None})
+    if run is None:
+        if len(names) > 1:
+            raise UsageError(f"{text} holds the runs {', '.join(names)}", f"name one: {text}#{names[0]}")
+        return list(rows)
+    if run not in names:
+        known = f"it holds {', '.join(names)}" if names else f"{reader.title} holds one run, without a name"
+        raise UsageError(f"{text}: no run is called {run!r}", known)
+    return [row for row in rows if row.run == run]
+
+
+def _first_bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(FIRST_BYTES)
+    except OSError as error:
+        raise NotFinished(f"{path} cannot be read: {error.strerror}") from error

@@ -1,0 +1,137 @@
+"""In which order metrics separate, and what that suggests.
+
+An order is claimed only where one metric had left its band before the other is estimated to have begun to move; two
+that begin together may be detected at different steps only because one is noisier.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
+from rlaudit.curves.logged_metric import Group, Weights
+
+TRAINING = (Group.OBJECTIVE, Group.POLICY, Group.REWARD, Group.LENGTH)
+# Points at the start of a curve within which no update of the policy has had an effect yet.
+FIRST_POINTS = 3
+SWITCH_ON = {
+    "TRL": "vllm_importance_sampling_correction logs sampling/sampling_logp_difference/mean",
+    "verl": "actor_rollout_ref.rollout.calculate_log_probs logs training/rollout_probs_diff_mean",
+    "ms-swift": "log_rollout_offpolicy_metrics logs rollout_correction/k3_kl",
+    "OpenRLHF": "the importance-sampling correction logs vllm_kl",
+}
+
+
+class Precedence(StrEnum):
+    """Who was first."""
+
+    NOTHING = "nothing separated"
+    LOGPROBS_FIRST = "logprobs first"
+    LOGPROBS_ONLY = "logprobs only"
+    TRAINING_FIRST = "training first"
+    TRAINING_ONLY = "training only"
+    UNDECIDED = "order not decided"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Order:
+    """precedence, why, what it suggests, and what to do next."""
+
+    precedence: Precedence
+    because: str
+    suggests: str
+    next: str
+
+
+def order_of(comparison: Comparison) -> Order:
+    """Read the order of separation off a comparison."""
+    compared = [result for result in comparison.results if result.outcome is not Outcome.UNKNOWN]
+    separated = [result for result in compared if result.outcome is Outcome.SEPARATED]
+    logprobs, training = _earliest(separated, (Group.LOGPROBS,)), _earliest(separated, TRAINING)
+    if not separated:
+        return Order(Precedence.NOTHING, "no metric left the noise band of its reference", "", "")
+    if not any(result.metric and result.metric.group is Group.LOGPROBS for result in compared):
+        return Order(
+            Precedence.UNKNOWN,
+            "no metric of the difference between trainer and rollout logprobs could be compared",
+            "whether the backend or the objective moved first cannot be told from these logs",
+            _switch_on(comparison),
+        )
+    if logprobs is not None and training is not None:
+        return _of_both(logprobs, training)
+    if logprobs is not None:
+        return Order(
+            Precedence.LOGPROBS_ONLY,
+            f"{_when(logprobs)}; nothing of the training did",
+            f"the backend, and training has not followed yet. {_reading(logprobs)}".strip(),
+            "rlaudit compare on logged rollouts of the first steps, or rlaudit ablate",
+        )
+    if training is not None:
+        return Order(
+            Precedence.TRAINING_ONLY,
+            f"{_when(training)}; no logprob metric did",
+            "the objective, the data or the environment rather than the backend. Not excluded: raw logprobs under "
+            "top-p or top-k, which leave the difference at 0 and are off-policy all the same",
+            "compare the two configs, then: rlaudit inspect",
+        )
+    return Order(Precedence.UNDECIDED, "only metrics of no known meaning separated", "", "")
+
+
+def _of_both(logprobs: MetricResult, training: MetricResult) -> Order:
+    because = f"{_when(logprobs)}; {_when(training)}"
+    if _before(logprobs, training):
+        return Order(
+            Precedence.LOGPROBS_FIRST,
+            because,
+            "the backend first: judge semantics and inference path before touching the objective. "
+            f"{_reading(logprobs)}".strip(),
+            "rlaudit inspect on both configs, rlaudit compare on logged rollouts of the first steps",
+        )
+    if _before(training, logprobs):
+        return Order(
+            Precedence.TRAINING_FIRST,
+            because,
+            "the policy moved first and its mismatch followed: a sharper or longer policy changes the mismatch "
+            "without any change of the backend",
+            "compare the objectives, data and seeds before suspecting the backend",
+        )
+    return Order(
+        Precedence.UNDECIDED,
+        because,
+        "both may have begun together; these curves are too noisy to order them",
+        "rlaudit compare on logged rollouts of the first steps, where no update can be the cause",
+    )
+
+
+def _earliest(results: Sequence[MetricResult], groups: Sequence[Group]) -> MetricResult | None:
+    of_groups = [result for result in results if result.metric and result.metric.group in groups]
+    return min(of_groups, key=lambda result: (result.detected or 0, result.onset or 0), default=None)
+
+
+def _before(first: MetricResult, second: MetricResult) -> bool:
+    return first.detected is not None and second.onset is not None and first.detected < second.onset
+
+
+def _when(result: MetricResult) -> str:
+    return f"{result.name} separated at step {result.detected}, having begun about step {result.onset}"
+
+
+def _reading(result: MetricResult) -> str:
+    """What weighs for or against the backend in this metric."""
+    if result.points is not None and result.onset in result.points.steps[:FIRST_POINTS].tolist():
+        return "It differs from the first steps on, before any update could have caused it."
+    if result.metric and result.metric.weights is Weights.CURRENT:
+        return "The metric has the current policy in it, so staleness or larger updates may be the cause as well."
+    return ""
+
+
+def _switch_on(comparison: Comparison) -> str:
+    frameworks = {
+        name
+        for result in comparison.results
+        if result.metric
+        for name in result.metric.framework.replace(" ", "").split(",")
+    }
+    said = [f"{name}: {how}" for name, how in SWITCH_ON.items() if name in frameworks]
+    return "log one: " + ("; ".join(said) or "the mean of |trainer - rollout| per token is enough")

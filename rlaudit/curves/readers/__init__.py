@@ -1,0 +1,1 @@
+"""Sinks that training curves can be read from: one file each."""

@@ -1,0 +1,140 @@
+"""TensorBoard: event files (`events.out.tfevents.*`), one or several of one run in a folder.
+
+Records with two masked CRC-32Cs each, both checked; scalars written as `simple_value` or as a tensor of one number.
+Histograms, images and text are passed over. NeMo-RL, OpenRLHF, AReaL, ROLL and SkyRL can log to it.
+Source: tensorflow/core/util/event.proto, summary.proto, tensor.proto; tried on files of tensorboardX and tensorboard.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from rlaudit.curves.crc32c import masked_crc32c
+from rlaudit.curves.protobuf_wire import BYTES, FIXED32, FIXED64, VARINT, fields, signed, varint
+from rlaudit.curves.run_log import Problems, Row, RunReader
+
+LENGTH = struct.Struct("<Q")
+CHECKSUM = struct.Struct("<I")
+BATCH = 4096
+FILE_VERSION = b"brain.Event:"
+# Field numbers: Event.step, Event.summary, Summary.value; Value.tag, .simple_value, .tensor; TensorProto.*.
+EVENT_STEP, EVENT_SUMMARY, VALUES, TAG, SIMPLE_VALUE, TENSOR = 2, 5, 1, 1, 2, 8
+DTYPE, CONTENT, FLOATS, DOUBLES, INTS, LONGS = 1, 4, 5, 6, 7, 10
+DTYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 19: "<f2"}
+PACKED = {FLOATS: "<f4", DOUBLES: "<f8"}
+
+
+def recognises(path: Path, start: bytes) -> bool:
+    """The first record names the file's version."""
+    return FILE_VERSION in start[:64]
+
+
+def read(path: Path, problems: Problems) -> Iterator[Row]:
+    """One row for each event with scalars in it."""
+    batch: list[tuple[int, bytes, bytes, int, int]] = []
+    for record in _records(path, problems):
+        batch.append(record)
+        if len(batch) == BATCH:
+            yield from _checked(batch, problems)
+            batch = []
+    yield from _checked(batch, problems)
+
+
+def _records(path: Path, problems: Problems) -> Iterator[tuple[int, bytes, bytes, int, int]]:
+    """(number, length field, data, checksum of the length, checksum of the data)."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        number = 0
+        while header := file.read(LENGTH.size + CHECKSUM.size):
+            number += 1
+            body = b""
+            if len(header) == LENGTH.size + CHECKSUM.size:
+                (length,) = LENGTH.unpack_from(header)
+                if length > size:
+                    # Without a length to trust there is no telling where the next record begins.
+                    problems.add(f"record {number}", "a broken length; nothing behind it is used")
+                    return
+                body = file.read(length + CHECKSUM.size)
+            if len(header) < LENGTH.size + CHECKSUM.size or len(body) < length + CHECKSUM.size:
+                problems.add(f"record {number}", "cut off in the middle, as an interrupted run leaves it")
+                return
+            own = CHECKSUM.unpack_from(header, LENGTH.size)[0]
+            yield number, header[: LENGTH.size], body[:length], own, CHECKSUM.unpack_from(body, length)[0]
+
+
+def _checked(batch: list[tuple[int, bytes, bytes, int, int]], problems: Problems) -> Iterator[Row]:
+    lengths = masked_crc32c([record[1] for record in batch])
+    bodies = masked_crc32c([record[2] for record in batch])
+    for (number, _, body, length_crc, body_crc), length_found, body_found in zip(batch, lengths, bodies, strict=True):
+        if length_crc != length_found or body_crc != body_found:
+            problems.add(f"record {number}", "a wrong checksum; the record is not used")
+            continue
+        try:
+            row = _row(f"record {number}", body)
+        except (ValueError, struct.error) as error:
+            problems.add(f"record {number}", f"not an event: {error}")
+            continue
+        if row.values:
+            yield row
+
+
+def _row(place: str, event: bytes) -> Row:
+    step, values = 0, {}
+    for number, kind, found in fields(event):
+        if number == EVENT_STEP and kind == VARINT and isinstance(found, int):
+            step = signed(found)
+        elif number == EVENT_SUMMARY and isinstance(found, bytes):
+            for inner, _, value in fields(found):
+                if inner == VALUES and isinstance(value, bytes):
+                    values.update(_scalar(value))
+    return Row(place, step, values)
+
+
+def _scalar(value: bytes) -> dict[str, float]:
+    tag, number = "", None
+    for field, kind, found in fields(value):
+        if field == TAG and isinstance(found, bytes):
+            tag = found.decode("utf-8", "replace")
+        elif field == SIMPLE_VALUE and kind == FIXED32 and isinstance(found, bytes):
+            number = float(np.frombuffer(found, "<f4")[0])
+        elif field == TENSOR and isinstance(found, bytes):
+            number = _tensor(found)
+    return {} if number is None else {tag: number}
+
+
+def _tensor(tensor: bytes) -> float | None:
+    """The number in a tensor of one number; None for any other tensor."""
+    dtype, numbers = 0, np.empty(0)
+    content = b""
+    for field, kind, found in fields(tensor):
+        if field == DTYPE and isinstance(found, int):
+            dtype = found
+        elif field == CONTENT and isinstance(found, bytes):
+            content = found
+        elif field in PACKED and kind in (BYTES, FIXED32, FIXED64) and isinstance(found, bytes):
+            numbers = np.frombuffer(found, PACKED[field])
+        elif field in (INTS, LONGS):
+            whole = found if isinstance(found, int) else _only_varint(found)
+            numbers = numbers if whole is None else np.array([signed(whole)])
+    if content and dtype in DTYPES and len(content) % np.dtype(DTYPES[dtype]).itemsize == 0:
+        numbers = np.frombuffer(content, DTYPES[dtype])
+    return float(numbers[0]) if numbers.size == 1 else None
+
+
+def _only_varint(packed: bytes) -> int | None:
+    number, end = varint(packed, 0)
+    return number if end == len(packed) else None
+
+
+READER = RunReader(
+    name="tensorboard",
+    title="TensorBoard event files",
+    recognises=recognises,
+    read=read,
+    own_step="step",
+    files=("*tfevents*",),
+    joins=True,
+    rank=40,
+)

@@ -1,0 +1,49 @@
+"""TRL and other Hugging Face trainers: `log_history` of `trainer_state.json`.
+
+In an output folder the one of the newest checkpoint is read: it holds the whole history.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from rlaudit.curves.json_lines import first_object
+from rlaudit.curves.run_log import Problems, Row, RunReader
+from rlaudit.errors import NotFinished
+
+
+def recognises(path: Path, start: bytes) -> bool:
+    """A JSON object of that name, or with a log_history; ms-swift ends its JSON lines with such an object as well."""
+    if not start.lstrip().startswith(b"{"):
+        return False
+    if path.name == "trainer_state.json":
+        return True
+    first = first_object(start.lstrip().split(b"\n", 1)[0])
+    return "log_history" in first if first else b'"log_history"' in start
+
+
+def read(path: Path, problems: Problems) -> Iterator[Row]:
+    """The entries of the history. Raises NotFinished where the file is cut off: it is one JSON document."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise NotFinished(f"{path} is not whole JSON: {error}", "use the one of an earlier checkpoint") from error
+    history = state.get("log_history") if isinstance(state, dict) else None
+    if not isinstance(history, list):
+        raise NotFinished(f"{path} has no log_history")
+    for number, entry in enumerate(history, start=1):
+        if isinstance(entry, dict):
+            yield Row(f"entry {number}", entry.get("step"), {key: entry[key] for key in entry if key != "step"})
+        else:
+            problems.add(f"entry {number}", f"a {type(entry).__name__} where an object was expected")
+
+
+READER = RunReader(
+    name="trainer-state",
+    title="trainer_state.json",
+    recognises=recognises,
+    read=read,
+    own_step="step",
+    files=("trainer_state.json", "checkpoint-*/trainer_state.json"),
+    rank=10,
+)

@@ -1,0 +1,244 @@
+"""When a candidate leaves the noise band of its reference: a sequential test over the whole curve.
+
+Statistic: at each step, for windows of the last 1, 2, 3, 4, 6, 8, ... steps, the mean difference between candidate
+and reference over its standard deviation under the noise model; the largest of them. A single step counts for at most
+`CLIP` of its standard deviations, so that one spike is never a separation.
+
+Threshold: the level that only a share `alpha` of curves *without* a change ever reach, anywhere on their way, found
+by simulating pairs of runs from all noise models the reference does not rule out. So a false alarm over the whole
+curve, not at each step, has probability alpha. It holds for one look at a finished curve: watching a growing run and
+testing again after every step is another, larger, chance of alarm.
+
+Assumptions, printed with every report: reference and candidate begin at the same checkpoint and share the trend;
+points are evenly spaced; noise (of the logarithm where it spikes upwards) is an AR(1) of steps plus a slow AR(1) of
+seeds, whose size may change smoothly along the run; with one reference, see `noise_model.py`. Only the mean is
+tested; a change of spread alone is shown as a ratio and not judged.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from rlaudit.curves.noise_model import covariance, fit_noise, noise_grid, simulate
+from rlaudit.curves.trend import trend_columns
+
+Floats = NDArray[np.float64]
+
+CLIP = 4.0
+# Robust standard deviations beyond which a value of the reference is broken rather than noisy.
+OUTLIER = 12.0
+# Skewness of the reference's noise from which a positive metric is tested on its logarithm.
+SKEWED = 1.0
+LARGEST_LOG = 700.0
+# Share of the largest value below which what is left after the trend is rounding.
+NO_NOISE = 1e-12
+TINY = 1e-300
+SIMULATIONS = 1000
+# The threshold is right on average over the noise models that a reference leaves possible. Where the true one is slow
+# and a few seeds happened to stay together, alarms were measured at up to twice alpha: so alpha is halved.
+CAUTION = 2.0
+# Longer curves are averaged over consecutive steps; the report says over how many.
+LONGEST = 1000
+SHORTEST = 20
+TAIL = 0.1
+BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class Separation:
+    """What the test found on one metric; places are indices into the steps that were compared.
+
+    detected: first place where the statistic is above the threshold, None if nowhere. onset: where the window with
+    the strongest evidence at that place begins. low_N, high_N: the band around the reference that single steps of a
+    curve without a change leave nowhere, with probability 1 - alpha. in_logs: whether the test was made on logarithms.
+    noise_ratio: step-to-step noise of the candidate over the reference's. last_statistic: at the end of the curve.
+    resolution: the smallest lasting difference that would be seen at the end of the curve; a factor where in_logs.
+    """
+
+    detected: int | None
+    onset: int | None
+    statistic: float
+    last_statistic: float
+    threshold: float
+    low_N: Floats
+    high_N: Floats
+    in_logs: bool
+    noise_ratio: float
+    resolution: float
+
+
+def separate(
+    reference_RN: Floats, candidate_N: Floats, alpha: float, from_zero: bool, generator: np.random.Generator
+) -> Separation:
+    """Test one metric. Raises ValueError where the reference has no noise to measure, or there are too few points."""
+    seeds, length = reference_RN.shape
+    if length < SHORTEST:
+        raise ValueError(f"{length} points; at least {SHORTEST} are needed")
+    several = seeds > 1
+    in_logs = _worth_logarithms(reference_RN, candidate_N)
+    if in_logs:
+        reference_RN, candidate_N = np.log(reference_RN), np.log(candidate_N)
+    trend_NQ = trend_columns(length)
+    own = _contrasts(reference_RN).T if several else _without_trend(reference_RN.T, trend_NQ)
+    scale_N = None if np.ptp(own) <= NO_NOISE * np.abs(reference_RN).max() else _scale(own)
+    if scale_N is None:
+        raise ValueError(
+            "the reference's seeds are identical" if several else "the reference is all trend and no noise"
+        )
+    model = fit_noise(
+        _clipped(own / scale_N[:, None]),
+        np.empty((length, 0)) if several else trend_NQ,
+        noise_grid(length, several, from_zero),
+    )
+    noise_ratio = _step_noise(candidate_N[:, None]) / max(_step_noise(reference_RN.T), TINY)
+    inflation = max(1.0, noise_ratio) if noise_ratio > 1.25 else 1.0
+    cov_NN = (inflation**2 + 1.0 / seeds) * covariance(model)
+    windows = _windows(length)
+    prefix = _prefix(cov_NN)
+    spread_WN = np.stack([_spread(prefix, window) for window in windows])
+    whiten = np.linalg.cholesky(cov_NN)
+    simulated = simulate(model, SIMULATIONS, seeds, generator) * np.sqrt((inflation**2 + 1.0 / seeds) / (1 + 1 / seeds))
+    maxima = _statistic(simulated, windows, spread_WN, whiten).max(axis=0)
+    threshold = _upper_quantile(maxima, alpha / CAUTION)
+    centre_N = reference_RN.mean(axis=0)
+    difference_N = (candidate_N - centre_N) / scale_N
+    path_N = _statistic(difference_N[:, None], windows, spread_WN, whiten)[:, 0]
+    above = np.flatnonzero(path_N > threshold)
+    detected = int(above[0]) if above.size else None
+    reach_N = threshold * np.sqrt(np.diag(cov_NN)) * scale_N
+    smallest = float(threshold * (spread_WN[:, -1] / windows).min() * scale_N[-1])
+    low_N, high_N = centre_N - reach_N, centre_N + reach_N
+    return Separation(
+        detected=detected,
+        onset=None if detected is None else _onset(difference_N, prefix, detected),
+        statistic=float(path_N.max()),
+        last_statistic=float(path_N[-1]),
+        threshold=threshold,
+        low_N=np.exp(low_N) if in_logs else low_N,
+        high_N=np.exp(np.minimum(high_N, LARGEST_LOG)) if in_logs else high_N,
+        in_logs=in_logs,
+        noise_ratio=noise_ratio,
+        resolution=float(np.exp(min(smallest, LARGEST_LOG))) if in_logs else smallest,
+    )
+
+
+def _worth_logarithms(reference_RN: Floats, candidate_N: Floats) -> bool:
+    """Whether a positive metric has noise that spikes upwards and grows with its level, as divergences and gradient
+    norms do. Where it spikes but does not grow with the level, logarithms would make it loud wherever the level is low.
+    """
+    if reference_RN.min() <= 0 or candidate_N.min() <= 0:
+        return False
+    trend_NQ = trend_columns(reference_RN.shape[1])
+    plain, logs = (_without_trend(values.T, trend_NQ) for values in (reference_RN, np.log(reference_RN)))
+    return _skewness(plain) > max(SKEWED, 2 * abs(_skewness(logs))) and _unevenness(logs) <= _unevenness(plain) + 0.05
+
+
+def _skewness(series_NS: Floats) -> float:
+    spread = series_NS.std()
+    return float(np.mean((series_NS / spread) ** 3)) if spread > 0 else 0.0
+
+
+def _unevenness(series_NS: Floats) -> float:
+    """How much the size of the step noise differs between parts of the run: variance of its logarithm."""
+    moves_N = np.abs(np.diff(series_NS, axis=0)).mean(axis=1)
+    sizes = np.array([np.median(block) for block in np.array_split(moves_N, BLOCKS)])
+    return float(np.var(np.log(np.maximum(sizes, max(float(sizes.max()), TINY) * 1e-6))))
+
+
+def _contrasts(reference_RN: Floats) -> Floats:
+    """(R - 1, N) orthonormal contrasts: independent series of one seed's noise, the shared trend gone."""
+    seeds = len(reference_RN)
+    rows = [np.r_[np.ones(row), -float(row), np.zeros(seeds - row - 1)] for row in range(1, seeds)]
+    return np.asarray(np.stack([row / np.linalg.norm(row) for row in rows]) @ reference_RN, dtype=np.float64)
+
+
+def _without_trend(series_NS: Floats, trend_NQ: Floats) -> Floats:
+    return series_NS - trend_NQ @ (trend_NQ.T @ series_NS)
+
+
+def _step_noise(series_NS: Floats) -> float:
+    """Size of the differences between neighbouring steps, not moved by a few jumps."""
+    moves = np.abs(np.diff(series_NS, axis=0))
+    return float(np.minimum(moves, 4 * np.median(moves) if np.median(moves) > 0 else np.inf).mean())
+
+
+def _scale(series_NS: Floats) -> Floats | None:
+    """(N,) size of the step noise along the run, smooth; None where there is none at all."""
+    moves_N = np.abs(np.diff(series_NS, axis=0)).mean(axis=1)
+    if moves_N.max() <= 0:
+        return None
+    length = len(series_NS)
+    if length < 8 * BLOCKS:
+        return np.full(length, float(moves_N.mean()))
+    blocks = np.array_split(np.minimum(moves_N, np.quantile(moves_N, 0.95)), BLOCKS)
+    sizes = np.array([block.mean() for block in blocks])
+    sizes = np.maximum(sizes, sizes.max() / 50)
+    middle = (np.arange(BLOCKS) + 0.5) / BLOCKS
+    logs = np.polyval(np.polyfit(middle, np.log(sizes), 2), middle)
+    # A change of size that the blocks' own scatter explains is shrunk away: a parabola takes 2 of their 7 degrees.
+    scatter = np.mean([np.var(block) / size**2 / len(block) for block, size in zip(blocks, sizes, strict=True)])
+    kept = max(0.0, 1.0 - 2.0 * scatter * (2 / 7) / max(float(np.var(logs)), 1e-12))
+    inside = np.interp((np.arange(length) + 0.5) / length, middle, kept * logs + (1 - kept) * logs.mean())
+    return np.asarray(np.exp(inside), dtype=np.float64)
+
+
+def _clipped(series_NS: Floats) -> Floats:
+    """Each series cut far out, so that one broken value does not widen the band of the whole run."""
+    centre: Floats = np.median(series_NS, axis=0)
+    spread = 1.4826 * np.median(np.abs(series_NS - centre), axis=0)
+    reach = np.where(spread > 0, OUTLIER * spread, np.inf)
+    return np.asarray(np.clip(series_NS, centre - reach, centre + reach), dtype=np.float64)
+
+
+def _windows(length: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12, ... up to the whole run."""
+    sizes = {int(size) for power in range(length.bit_length()) for size in (2**power, 1.5 * 2**power)}
+    return sorted({size for size in sizes if size <= length} | {length})
+
+
+def _prefix(cov_NN: Floats) -> Floats:
+    return np.pad(cov_NN.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+
+
+def _spread(prefix: Floats, window: int) -> Floats:
+    """(N,) standard deviation of the sum over the last `window` steps, infinite before there are so many."""
+    ends = np.arange(window, len(prefix))
+    starts = ends - window
+    variance = prefix[ends, ends] - 2 * prefix[ends, starts] + prefix[starts, starts]
+    return np.concatenate([np.full(window - 1, np.inf), np.sqrt(variance)])
+
+
+def _statistic(difference_NB: Floats, windows: list[int], spread_WN: Floats, whiten: Floats) -> Floats:
+    """(N, B) the largest standardised window mean that ends at each place."""
+    single = spread_WN[0][:, None]
+    clipped = np.clip(difference_NB, -CLIP * single, CLIP * single)
+    surprise = np.clip(solve_triangular(whiten, clipped, lower=True, check_finite=False), -CLIP, CLIP)
+    totals, surprises = (np.pad(moving.cumsum(axis=0), ((1, 0), (0, 0))) for moving in (clipped, surprise))
+    largest = np.zeros_like(clipped)
+    for window, spread_N in zip(windows, spread_WN, strict=True):
+        ends = slice(window - 1, None)
+        for sums, spread in ((totals, spread_N[ends, None]), (surprises, np.sqrt(window))):
+            np.maximum(largest[ends], np.abs(sums[window:] - sums[:-window]) / spread, out=largest[ends])
+    return largest
+
+
+def _upper_quantile(maxima: Floats, alpha: float) -> float:
+    """The level exceeded with probability alpha.
+
+    The tail of a maximum of Gaussian-like statistics falls exponentially in its square, which steadies levels that
+    few simulations reach.
+    """
+    squares = np.square(maxima)
+    start = np.quantile(squares, 1 - TAIL)
+    excess = float((squares[squares > start] - start).mean())
+    return float(np.sqrt(start + excess * np.log(TAIL / alpha)))
+
+
+def _onset(difference_N: Floats, prefix: Floats, detected: int) -> int:
+    """The start of the window ending at `detected` that speaks loudest for a change."""
+    end, starts = detected + 1, np.arange(detected + 1)
+    spread = np.sqrt(prefix[end, end] - 2 * prefix[end, starts] + np.diag(prefix)[starts])
+    sums = np.r_[0.0, difference_N.cumsum()]
+    return int(np.argmax(np.abs(sums[end] - sums[starts]) / spread))

@@ -1,0 +1,36 @@
+"""Tables as rows of a run: wide (a column per metric) or long (a metric name and a value per line)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rlaudit.curves.run_log import Row
+
+STEP_COLUMNS = (
+    "step", "Step", "_step", "global_step", "train/global_step", "training/global_step", "trainer/global_step",
+    "iteration", "update", "steps",
+)  # fmt: skip
+RUN_COLUMNS = ("run", "run_name", "seed", "run_id")
+METRIC_COLUMNS = ("metric", "key", "tag", "name")
+VALUE_COLUMNS = ("value",)
+
+
+def step_column(columns: Sequence[str]) -> str | None:
+    """The column that holds the step, None where no name says so."""
+    return _first(STEP_COLUMNS, columns)
+
+
+def table_rows(columns: Sequence[str], lines: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Row]:
+    """Rows of a table whose lines are (place, {column: value})."""
+    step, run = step_column(columns), _first(RUN_COLUMNS, columns)
+    metric, value = _first(METRIC_COLUMNS, columns), _first(VALUE_COLUMNS, columns)
+    for place, line in lines:
+        name = None if run is None or line[run] in (None, "") else f"{line[run]}"
+        at = None if step is None else line[step]
+        if metric is not None and value is not None:
+            yield Row(place, at, {f"{line[metric]}": line[value]}, name)
+        else:
+            yield Row(place, at, {key: line[key] for key in columns if key not in (step, run)}, name)
+
+
+def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:
+    return next((name for name in names if name in columns), None)

@@ -1,0 +1,159 @@
+"""What a rule looks at: one config under the version it runs on today, and under the one it moves to."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.edit import Edit
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.place import Place
+from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.vllm_versions.catalogue import Catalogue, Machine
+from rlaudit.vllm_versions.resolve import Resolution, resolve
+
+NEUTRAL_SAMPLING: dict[str, Any] = {
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "top_k": 0,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+FILTERS = ("top_p", "top_k", "min_p")
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The config under one vLLM version."""
+
+    version: Version
+    catalogue: Catalogue
+    config: RolloutConfig
+    machine: Machine
+    resolution: Resolution
+
+    @property
+    def is_v1(self) -> bool | None:
+        """Whether the V1 engine runs; None where the config does not tell."""
+        return self.resolution.is_v1
+
+    def exists(self, name: str) -> bool:
+        """Whether this version has the engine argument."""
+        return name in self.catalogue.engine
+
+    def engine(self, name: str) -> Setting:
+        """An engine argument as the engine will run it: written, set by the framework, or vLLM's own default.
+
+        `value` is Unknown where it cannot be told, and None where this version does not have the argument.
+        """
+        return self.resolution.setting(name)
+
+    def value(self, name: str) -> Any:
+        """The value of an engine argument; Unknown compares unequal to everything."""
+        return self.engine(name).value
+
+    def sampling(self, name: str) -> Any:
+        """A sampling parameter of the rollout: as set, else neutral where vLLM's default is; may be Unknown."""
+        setting = self.config.sampling.get(name)
+        value = NEUTRAL_SAMPLING.get(name) if setting is None or setting.value is None else setting.value
+        return 0 if name == "top_k" and value == -1 else value
+
+    def variable(self, name: str) -> Setting | None:
+        """An environment variable that the config or the framework sets."""
+        return self.config.environment.get(name)
+
+    def processes_logits(self) -> bool | None:
+        """Whether sampling changes logits at all (temperature, filters, penalties); None where it cannot be told."""
+        values = [self.sampling(name) for name in NEUTRAL_SAMPLING]
+        if any(not isinstance(value, Unknown) and value != neutral
+               for value, neutral in zip(values, NEUTRAL_SAMPLING.values(), strict=True)):  # fmt: skip
+            return True
+        return None if any(isinstance(value, Unknown) for value in values) else False
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The config before and after. Without a migration both are the same version."""
+
+    before: Side
+    after: Side
+
+    @property
+    def config(self) -> RolloutConfig:
+        """As the version after the migration gets it."""
+        return self.after.config
+
+    @property
+    def migrates(self) -> bool:
+        """Whether there are two versions."""
+        return self.before.version != self.after.version
+
+    def crosses(self, version: str) -> bool:
+        """Whether `version` is the first of the new behaviour: before is older, after is not."""
+        return self.before.version < Version(version) <= self.after.version
+
+    def place(self, name: str) -> Place:
+        """Where an engine argument, sampling parameter, variable or trainer setting is written, else where it would be.
+
+        Never None: the config's own place, then line 1 of the file.
+        """
+        config = self.config
+        for settings in (config.engine, config.sampling, config.environment, config.trainer):
+            if name in settings and settings[name].place is not None:
+                return settings[name].place  # type: ignore[return-value]
+        home = config.place or Place(config.path, 1, 1, "")
+        return Place(home.path, home.line, home.column, name, home.start, home.end)
+
+    def fix(self, description: str, safe: bool, **wanted: Any) -> Fix | None:
+        """Edits that set engine arguments in the file's own spelling; None where the file cannot be written so."""
+        edits: list[Edit] = []
+        for name, value in wanted.items():
+            made = self.config.write(name, value)
+            if made is None:
+                return None
+            edits += made
+        return Fix(description, tuple(edits), safe)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. check: yields findings for one audit; `finding` below builds them."""
+
+    name: str
+    layer: Layer
+    check: Callable[[Audit], Iterator[Finding]]
+
+    def finding(
+        self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
+        confirm: str = "", place: Place | None = None,
+    ) -> Finding:  # fmt: skip
+        """A finding of this rule at the place where `setting` is, or would be, written."""
+        where = place or audit.place(setting)
+        return Finding(self.name, self.layer, severity, message, where, setting, _value(audit, setting), fix, confirm)
+
+
+def _value(audit: Audit, setting: str) -> str:
+    """What the finding is about, as text: a baseline knows the finding again by it."""
+    if audit.after.exists(setting):
+        return str(audit.after.engine(setting).value)
+    for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):
+        if setting in settings:
+            return str(settings[setting].value)
+    return ""
+
+
+def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Version, Version], machine: Machine) -> Audit:
+    """Resolve one config under both versions."""
+    sides = []
+    for config, version in zip((before, after), versions, strict=True):
+        catalogue = Catalogue.at(version)
+        sides.append(Side(version, catalogue, config, machine, resolve(config, catalogue, machine)))
+    return Audit(sides[0], sides[1])
+
+
+__all__ = ["FILTERS", "Audit", "Origin", "Rule", "Side", "audit_of"]

@@ -1,0 +1,35 @@
+"""Whether a config asks for batch invariance, and which attention backend it chooses."""
+
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.inspection.audit import Side
+from rlaudit.vllm_versions.resolution_rule import part
+
+VARIABLE = "VLLM_BATCH_INVARIANT"
+BACKEND_VARIABLE = "VLLM_ATTENTION_BACKEND"
+BACKEND_VARIABLE_ENDS = Version("0.15.0")
+
+
+def asks_for_batch_invariance(side: Side) -> bool:
+    """Whether the variable is set to a number other than 0, as vLLM reads it; an unknown value asks for nothing."""
+    setting = side.variable(VARIABLE)
+    if setting is None or not setting.known:
+        return False
+    text = str(int(setting.value) if isinstance(setting.value, bool) else setting.value).strip()
+    return text.lstrip("-").isdigit() and int(text) != 0
+
+
+def attention_backend(side: Side) -> Any:
+    """The backend that the config chooses, by argument, nested config or variable; None where it leaves it open."""
+    chosen = side.config.engine.get("attention_backend")
+    if chosen is not None and chosen.value not in (None, "auto") and side.exists("attention_backend"):
+        return chosen.value
+    nested = part(side.resolution, "attention_config", "backend")
+    if nested is not None and side.exists("attention_config"):
+        return nested
+    variable = side.variable(BACKEND_VARIABLE)
+    if variable is not None and side.version < BACKEND_VARIABLE_ENDS:
+        return variable.value or None if variable.known else variable.value
+    return None

@@ -1,0 +1,230 @@
+"""The report of an inspection, as the document that every format renders (rlaudit-report/1)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rlaudit
+from rlaudit.baseline import fingerprint, relative_to
+from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.inspect import Inspection, shown_path
+from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
+from rlaudit.inspection.setting_rows import setting_rows
+from rlaudit.layers import Layer, Verdict
+from rlaudit.rollout_config.place import Place
+from rlaudit.suppression import Judged, Suppressed
+
+STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
+
+
+def document_of(
+    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The document. fixes: what --fix or --diff did."""
+    texts = {file.file.path: file.file.source.text for file in inspection.files}
+    configs = [(file, config) for file in inspection.files for config in file.configs]
+    settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
+    return {
+        "schema": "rlaudit-report/1",
+        "rlaudit": rlaudit.__version__,
+        "command": "inspect",
+        "exit_code": exit_code,
+        "versions": _versions(inspection.files),
+        "findings": [_finding(one, texts) for one in inspection.judged],
+        "settings": settings,
+        "arms": [],
+        "effects": [],
+        "layers": _layers(inspection.counted),
+        "not_seen": _not_seen(inspection, configs),
+        "configs": [_config(number, file, config, settings) for number, (file, config) in enumerate(configs)],
+        "inspection": {
+            "files_read": inspection.read,
+            "files_of_other_kinds": inspection.others,
+            "files_with_config": sum(bool(file.configs) for file in inspection.files),
+            "configs": inspection.configs,
+            "settings": sum(row["origin"] != "engine" or row["written"] is not None for row in settings),
+            "rules": len(inspection.request.context.rules),
+            "platform": inspection.request.context.machine.platform,
+            "machine": inspection.request.context.machine.name,
+            "fail_on": str(fail_on) if fail_on is not None else "never",
+            "counted": _counted(inspection.counted),
+            "suppressed": _suppressed_counts(inspection.judged),
+            "stale_baseline_entries": inspection.stale,
+            "unread": [
+                {"path": shown_path(one.path), "reason": one.reason, "named": one.named} for one in inspection.unread
+            ],
+            "bugs": list(inspection.bugs),
+            "fixes": dict(fixes),
+        },
+    }
+
+
+def _versions(files: Sequence[InspectedFile]) -> dict[str, str | None]:
+    """The versions of all configs, null where they are not the same for all."""
+    found = {(str(one.versions.before), str(one.versions.after)) for one in files if one.versions is not None}
+    if len(found) != 1:
+        return {"from": None, "to": None}
+    before, after = found.pop()
+    return {"from": before, "to": after}
+
+
+def _counted(counted: Sequence[Judged]) -> dict[str, int]:
+    found = Counter(one.finding.severity for one in counted)
+    return {str(severity): found[severity] for severity in reversed(Severity)}
+
+
+def _suppressed_counts(judged: Sequence[Judged]) -> dict[str, int]:
+    return dict(sorted(Counter(one.suppressed.kind for one in judged if one.suppressed is not None).items()))
+
+
+def _config(
+    number: int, file: InspectedFile, config: InspectedConfig, settings: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    audit = config.audit
+    place = audit.config.place
+    own = [row for row in settings if row["config"] == number]
+    return {
+        "path": shown_path(file.file.path),
+        "line": place.line if place is not None else None,
+        "framework": config.framework.name,
+        "title": config.framework.title,
+        "versions": {"from": str(audit.before.version), "to": str(audit.after.version)},
+        "read_as": {"from": str(audit.before.catalogue.version), "to": str(audit.after.catalogue.version)},
+        "versions_said": list(file.versions.said) if file.versions is not None else [],
+        "engine": {"from": _generation(audit.before.is_v1), "to": _generation(audit.after.is_v1)},
+        "offline": audit.config.offline,
+        "settings": len(own),
+        "parts": [shown_path(part) for part in audit.config.parts],
+        "lost": [
+            {
+                "name": lost.name,
+                "written": as_json(lost.written),
+                "loss": str(lost.loss),
+                "reason": lost.reason,
+                "location": _place(lost.place),
+            }
+            for lost in audit.config.lost
+        ],
+        "not_seen": list(audit.config.not_seen),
+    }
+
+
+def _generation(is_v1: bool | None) -> str | None:
+    return None if is_v1 is None else "V1" if is_v1 else "V0"
+
+
+def _finding(one: Judged, texts: dict[str, str]) -> dict[str, Any]:
+    finding = one.finding
+    return {
+        "rule": finding.rule,
+        "layer": str(finding.layer) if finding.layer is not None else None,
+        "severity": str(finding.severity),
+        "message": finding.message,
+        "location": _place(finding.place),
+        "setting": finding.setting,
+        "value": finding.value,
+        "confirm": finding.confirm,
+        "fix": _fix(finding.fix, texts) if finding.fix is not None else None,
+        "suppressed": _suppressed(one.suppressed) if one.suppressed is not None else None,
+        "fingerprint": fingerprint(finding, relative_to(Path.cwd())),
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {
+        "path": shown_path(place.path),
+        "line": place.line,
+        "column": place.column,
+        "setting": place.setting or None,
+    }
+
+
+def _suppressed(suppressed: Suppressed) -> dict[str, Any]:
+    place = suppressed.place
+    return {
+        "kind": suppressed.kind,
+        "reason": suppressed.reason,
+        "path": shown_path(place.path) if place is not None else None,
+        "line": place.line if place is not None else None,
+    }
+
+
+def _fix(fix: Fix, texts: dict[str, str]) -> dict[str, Any]:
+    edits = []
+    for edit in fix.edits:
+        text = texts.get(edit.path)
+        first = _line_and_column(text, edit.start) if text is not None else (None, None)
+        last = _line_and_column(text, edit.end) if text is not None else (None, None)
+        edits.append(
+            {
+                "path": shown_path(edit.path),
+                "start": edit.start,
+                "end": edit.end,
+                "line": first[0],
+                "column": first[1],
+                "end_line": last[0],
+                "end_column": last[1],
+                "replacement": edit.replacement,
+            }
+        )
+    return {"description": fix.description, "safe": fix.safe, "edits": edits}
+
+
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+def _layers(counted: Sequence[Judged]) -> list[dict[str, Any]]:
+    """A semantic error is certain and so a mismatch. Nothing else is judged without a measurement."""
+    judgements = []
+    open_layer = ""
+    for layer in Layer:
+        found = [one.finding for one in counted if one.finding.layer is layer]
+        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        convicted = layer is Layer.SEMANTIC and bool(errors)
+        judgements.append(
+            {
+                "layer": str(layer),
+                "verdict": str(Verdict.MISMATCH if convicted else Verdict.NOT_TESTED),
+                "cause": ", ".join(dict.fromkeys(finding.rule for finding in errors)) if convicted else None,
+                "because": errors[0].message if convicted else _why_not(open_layer),
+                "evidence": [_evidence(finding) for finding in found],
+                "falsifier": errors[0].confirm if convicted else "",
+                "next": _next(layer, errors[0] if errors else None, open_layer),
+            }
+        )
+        open_layer = open_layer or (str(layer) if convicted else "")
+    return judgements
+
+
+def _why_not(open_layer: str) -> str:
+    return f"the {open_layer} layer comes first" if open_layer else STATIC
+
+
+def _next(layer: Layer, error: Finding | None, open_layer: str) -> str:
+    if open_layer:
+        return ""
+    if error is not None and error.fix is not None:
+        return error.fix.description
+    return "measure it: rlaudit ablate" if layer is not Layer.OBJECTIVE else ""
+
+
+def _evidence(finding: Finding) -> str:
+    place = finding.place
+    return f"{finding.severity} {finding.rule} at {shown_path(place.path)}:{place.line}: {finding.message}"
+
+
+def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
+    said = [f"{shown_path(one.path)}: {one.reason}" for one in inspection.unread]
+    for file in inspection.files:
+        said += file.not_seen
+    for file, config in configs:
+        where = shown_path(file.file.path)
+        said += [f"{where}: {sentence}" for sentence in config.audit.config.not_seen]
+        said += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
+    if inspection.others:
+        said.append(f"{inspection.others} files of kinds that configs are not written in")
+    said.append("what is decided only when the engine runs: this is read from files, nothing was started")
+    return list(dict.fromkeys(said))

@@ -1,0 +1,189 @@
+"""Which files are looked at, read once each, and why others were not.
+
+A named file is read whatever it is called. A folder is walked: hidden entries, virtual environments and packages are
+left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs are written
+in are opened.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from rlaudit.inspection.encoding import Encoding, NotText, decode
+from rlaudit.rollout_config.source import LARGEST_BYTES, Source
+
+_OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
+_OF_COMMANDS = (".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".pbs", ".lsf", ".job")
+SUFFIXES = frozenset({*_OF_DATA, *_OF_COMMANDS})
+NAMES = ("dockerfile", "containerfile")
+LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file that was read. named: given on the command line, not found in a folder."""
+
+    source: Source
+    encoding: Encoding
+    named: bool
+
+    @property
+    def path(self) -> str:
+        """As the user gave it."""
+        return self.source.path
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file or folder that was not read, and why."""
+
+    path: str
+    reason: str
+    named: bool
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was found. others: files of kinds that configs are not written in."""
+
+    files: tuple[TextFile, ...]
+    unread: tuple[Unread, ...]
+    others: int
+
+
+def collect(paths: Sequence[str], stdin_name: str, excluded: Callable[[str], bool]) -> Collected:
+    """Read every file that the paths name; each file once, however often it is named or linked."""
+    files: dict[object, TextFile] = {}
+    unread: list[Unread] = []
+    others = 0
+    for path, named in _candidates(paths, unread):
+        if path == STDIN:
+            identity: object = STDIN
+        elif excluded(path):
+            continue
+        elif not named and not _of_interest(path):
+            others += 1
+            continue
+        else:
+            identity = _identity(path)
+        if identity in files:
+            continue
+        try:
+            text, encoding = decode(_standard_input() if path == STDIN else _bytes(path))
+        except (OSError, ValueError) as error:  # ValueError: NotText, or a path that no system call takes
+            unread.append(Unread(path, reason(error), named))
+            continue
+        files[identity] = TextFile(Source(stdin_name if path == STDIN else path, text), encoding, named)
+    return Collected(tuple(files.values()), tuple(unread), others)
+
+
+def text_of(path: str) -> str | None:
+    """The text of one more file, None where it cannot be read."""
+    try:
+        return decode(_bytes(path))[0]
+    except (OSError, ValueError):
+        return None
+
+
+def reason(error: Exception) -> str:
+    """`permission denied`, without the path that every message names already."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error)
+
+
+def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[str, bool]]:
+    for path in paths:
+        if path != STDIN and _is_folder(path):
+            yield from ((found, False) for found in _walk(path, unread))
+        else:
+            yield path, True
+
+
+def _walk(folder: str, unread: list[Unread]) -> Iterator[str]:
+    folders = [folder]
+    while folders:
+        here = folders.pop()
+        try:
+            with os.scandir(here) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
+        except OSError as error:
+            unread.append(Unread(here, reason(error), named=here == folder))
+            continue
+        if here != folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        deeper = []
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in LEFT_OUT:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                deeper.append(entry.path)
+            elif _is_folder(entry.path):
+                unread.append(Unread(entry.path, "a linked folder, not followed", named=False))
+            else:
+                yield entry.path.removeprefix("./")
+        folders += reversed(deeper)
+
+
+def _of_interest(path: str) -> bool:
+    pure = PurePath(path)
+    name = pure.name.lower()
+    if pure.suffix.lower() in SUFFIXES or name.startswith(NAMES):
+        return True
+    return not pure.suffix and _has_shebang(path)
+
+
+def _has_shebang(path: str) -> bool:
+    try:
+        return stat.S_ISREG(Path(path).stat().st_mode) and _start(path) == b"#!"
+    except OSError:
+        return False
+
+
+def _start(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(2)
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(Path(path).stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _identity(path: str) -> object:
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return path
+    return status.st_dev, status.st_ino
+
+
+def _bytes(path: str) -> bytes:
+    status = Path(path).stat()
+    # Opening a pipe or a device could wait for ever.
+    if not stat.S_ISREG(status.st_mode):
+        raise NotText("not a regular file; use - to read standard input")
+    if status.st_size > LARGEST_BYTES:
+        raise NotText(_too_large())
+    with Path(path).open("rb") as file:
+        return _bounded(file.read(LARGEST_BYTES + 1))
+
+
+def _standard_input() -> bytes:
+    return _bounded(sys.stdin.buffer.read(LARGEST_BYTES + 1))
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > LARGEST_BYTES:
+        raise NotText(_too_large())
+    return data
+
+
+def _too_large() -> str:
+    return f"larger than {LARGEST_BYTES // 1_000_000} MB, which no config is"

@@ -1,0 +1,129 @@
+"""Apply the fixes of findings to a file, in memory, until none is left.
+
+Fixes that touch the same characters are made one after the other, each on the file as the last one left it, and the
+file is inspected again in between: a fix that would make it unreadable, or lose an engine, is taken back. What an
+earlier fix wrote is not overwritten by a later one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rlaudit.finding import Finding
+from rlaudit.inspection.apply_edits import Misplaced, Span, apply, moved, overlap, undoes
+from rlaudit.inspection.files import TextFile
+from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
+from rlaudit.rollout_config.edit import Edit
+from rlaudit.rollout_config.source import Source
+
+MOST_ROUNDS = 50
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedFile:
+    """A file with its fixes made. refused: why a fix was not made, in sentences."""
+
+    original: TextFile
+    inspected: InspectedFile
+    made: tuple[Finding, ...]
+    refused: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The text with the fixes."""
+        return self.inspected.file.source.text
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.text != self.original.source.text
+
+
+def fix_file(
+    inspected: InspectedFile,
+    context: Context,
+    unsafe: bool,
+    wanted: Callable[[InspectedFile], Sequence[Finding]],
+) -> FixedFile:
+    """Make every safe fix, and every other one where `unsafe`, of the findings that are wanted."""
+    original, now = inspected.file, inspected
+    made: list[Finding] = []
+    refused: list[str] = []
+    spans: list[Span] = []
+    # A proposal comes back where a finding stays in spite of its fix, as between two rules at odds: it is made as
+    # often as it was there at first, once per engine.
+    tried: Counter[Key] = Counter()
+    first = Counter(map(_key, wanted(now)))
+    at_once = MOST_ROUNDS
+    for _ in range(MOST_ROUNDS):
+        left = [one for one in wanted(now) if tried[_key(one)] < max(1, first[_key(one)])]
+        open_ = [one for one in left if _allowed(one, unsafe)]
+        batch, said = _batch(open_, now, spans, at_once)
+        refused += said
+        if not batch:
+            break
+        edits = list({edit: finding.rule for finding in reversed(batch) for edit in _edits(finding)}.items())
+        later, problem = _inspected_again(now, [edit for edit, _ in edits], context)
+        if later is not None:
+            now, spans = later, moved(spans, edits)
+            made += batch
+            tried.update(map(_key, batch))
+        elif len(batch) == 1:
+            refused.append(f"{batch[0].place}: the fix of {batch[0].rule} is not made: {problem}")
+            tried[_key(batch[0])] = MOST_ROUNDS
+        else:
+            at_once = 1
+    return FixedFile(original, now, tuple(made), tuple(dict.fromkeys(refused)))
+
+
+def _allowed(finding: Finding, unsafe: bool) -> bool:
+    return finding.fix is not None and (finding.fix.safe or unsafe)
+
+
+def _batch(
+    findings: Sequence[Finding], now: InspectedFile, spans: Sequence[Span], at_once: int
+) -> tuple[list[Finding], list[str]]:
+    """Findings whose fixes can be made together; the others wait for the next round or are refused."""
+    batch: list[Finding] = []
+    taken: list[Edit] = []
+    refused: list[str] = []
+    text = now.file.source.text
+    for finding in findings:
+        edits = _edits(finding)
+        elsewhere = {edit.path for edit in edits} - {now.file.path}
+        earlier = next((span.by for edit in edits for span in spans if undoes(edit, span, text)), None)
+        if elsewhere:
+            refused.append(
+                f"{finding.place}: the fix of {finding.rule} is in {', '.join(sorted(elsewhere))}: inspect that file"
+            )
+        elif earlier is not None:
+            refused.append(f"{finding.place}: the fix of {finding.rule} overlaps that of {earlier}, which came first")
+        elif len(batch) < at_once and not any(
+            overlap(edit, other) for edit in edits for other in taken if edit != other
+        ):
+            batch.append(finding)
+            taken += edits
+    return batch, refused
+
+
+def _inspected_again(now: InspectedFile, edits: Sequence[Edit], context: Context) -> tuple[InspectedFile | None, str]:
+    try:
+        text = apply(now.file.source.text, edits)
+    except Misplaced as error:
+        return None, str(error)
+    later = inspect_file(replace(now.file, source=Source(now.file.path, text)), context, now.versions)
+    if later.unreadable:
+        return None, f"the file could not be read afterwards ({later.unreadable})"
+    if len(later.configs) < len(now.configs) or len(later.bugs) > len(now.bugs):
+        return None, "the file would not say the same engines afterwards"
+    return later, ""
+
+
+def _edits(finding: Finding) -> tuple[Edit, ...]:
+    return finding.fix.edits if finding.fix is not None else ()
+
+
+def _key(finding: Finding) -> Key:
+    fix = finding.fix
+    return finding.rule, finding.setting, finding.place.setting, fix.description if fix is not None else ""

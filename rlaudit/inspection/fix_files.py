@@ -1,0 +1,73 @@
+"""Make the fixes of an inspection: in memory for a patch, or in the files, each replaced in one step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rlaudit.baseline import apply_baseline
+from rlaudit.finding import Finding
+from rlaudit.inspection.diff import unified_diff
+from rlaudit.inspection.files import Collected, reason
+from rlaudit.inspection.fix import FixedFile, fix_file
+from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
+from rlaudit.inspection.inspect_file import InspectedFile
+from rlaudit.write_atomically import write_atomically
+
+
+@dataclass(frozen=True, eq=False)
+class Fixes:
+    """What was fixed. inspection: as the files are now, None where none was written. failed: files that could not be
+    written, in sentences.
+    """
+
+    files: tuple[FixedFile, ...]
+    inspection: Inspection | None
+    failed: tuple[str, ...]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """For the report."""
+        changed = [one for one in self.files if one.changed]
+        return {
+            "made": sum(len(one.made) for one in changed),
+            "files": [shown_path(one.original.path) for one in changed],
+            "written": self.inspection is not None,
+            "refused": [*(said for one in self.files for said in one.refused), *self.failed],
+        }
+
+
+def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
+    """Fix what counts: a suppressed finding is somebody's decision and is left alone."""
+    request = inspection.request
+
+    def counted(file: InspectedFile) -> Sequence[Finding]:
+        verdicts = judge_files(request, [file])
+        if request.baseline is not None:
+            verdicts, _ = apply_baseline(request.baseline, verdicts)
+        return [one.finding for one in verdicts if one.suppressed is None]
+
+    fixed = [fix_file(file, request.context, unsafe, counted) for file in inspection.files if file.configs]
+    if not write:
+        return Fixes(tuple(fixed), None, ())
+    written: dict[str, InspectedFile] = {}
+    failed = []
+    done = []
+    for one in fixed:
+        path = one.original.path
+        if one.changed:
+            try:
+                write_atomically(Path(path), one.original.encoding.encode(one.text))
+            except (OSError, UnicodeEncodeError) as error:
+                failed.append(f"{path} could not be written and is as it was: {reason(error)}")
+                continue
+            written[path] = one.inspected
+        done.append(one)
+    files = [written.get(file.file.path, file) for file in inspection.files]
+    again = judged(request, Collected((), inspection.unread, inspection.others), files)
+    return Fixes(tuple(done), replace(again, read=inspection.read), tuple(failed))
+
+
+def diff_of(fixes: Fixes) -> str:
+    """All changes as one patch."""
+    return "".join(unified_diff(one) for one in fixes.files)

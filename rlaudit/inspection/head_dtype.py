@@ -1,0 +1,56 @@
+"""In which dtype either side computes its output head (`lm_head`).
+
+vLLM takes a head dtype of its own from `hf_overrides={"head_dtype": ...}`. For text generation it has no effect in
+0.10.2 (which documents it) and before, is refused with a warning from 0.11.0 to 0.25.1, and is honoured from 0.26.0 on.
+Before that only plug-ins do it. Source: ModelConfig.head_dtype, vllm/config/model.py (0.11.0:1462), LogitsProcessor,
+vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 48390.
+"""
+
+import json
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.inspection.audit import Audit, Side
+from rlaudit.rollout_config.node import Unknown
+
+HONOURED = Version("0.26.0")
+FLOAT32 = ("float32", "float", "fp32")
+HALF = "the model's dtype"
+
+
+def asked_head_dtype(side: Side) -> str | None:
+    """What hf_overrides asks for; None where it names no head dtype or cannot be read."""
+    overrides: Any = side.value("hf_overrides")
+    if isinstance(overrides, str):
+        try:
+            overrides = json.loads(overrides)
+        except ValueError:
+            return None
+    asked = overrides.get("head_dtype") if isinstance(overrides, dict) else None
+    return _name(asked) if isinstance(asked, str) and asked != "model" else None
+
+
+def rollout_head_dtype(side: Side) -> str | Unknown:
+    """`float32`, another dtype's name, or HALF where the head follows a model in half precision."""
+    by_plug_in = side.config.trainer.get("rollout_head_dtype")
+    if by_plug_in is not None and by_plug_in.value is not None:
+        return by_plug_in.value if isinstance(by_plug_in.value, Unknown) else _name(by_plug_in.value)
+    asked = asked_head_dtype(side)
+    if asked is not None and side.version >= HONOURED:
+        return asked
+    given = side.resolution.given("dtype")
+    if given is None or given == "auto":  # never float32 on a GPU: a float32 checkpoint is cast to half precision
+        return HALF
+    return given if isinstance(given, Unknown) else _name(given)
+
+
+def trainer_head_dtype(audit: Audit) -> str | None:
+    """The dtype of the trainer's head, else of its whole forward pass; None where neither is known."""
+    known = audit.config.says("head_dtype") or audit.config.says("dtype")
+    return _name(known) if known is not None else None
+
+
+def _name(dtype: Any) -> str:
+    name = str(dtype).lower().removeprefix("torch.")
+    return "float32" if name in FLOAT32 else name

@@ -1,0 +1,136 @@
+"""From paths to judged findings: the whole of `rlaudit inspect` but its arguments and its report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from rlaudit.baseline import Baseline, apply_baseline
+from rlaudit.finding import Severity
+from rlaudit.inspection.files import Collected, Unread, collect, text_of
+from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
+from rlaudit.inspection.selection import known_rules
+from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
+from rlaudit.suppression import Judged, Suppression, inline_suppressions, judge
+
+BUG = 70
+NOT_FINISHED = 3
+FOUND = 1
+NOTHING_FIXED: Mapping[str, Any] = {"made": 0, "files": [], "written": False, "refused": []}
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What was asked. about_suppressions: which findings about suppressions are wanted."""
+
+    paths: tuple[str, ...]
+    context: Context
+    about_suppressions: frozenset[str] = frozenset(ABOUT_SUPPRESSIONS)
+    suppressions: tuple[Suppression, ...] = ()
+    baseline: Baseline | None = None
+    stdin_name: str = "stdin.yaml"
+    excluded: Callable[[str], bool] = lambda _path: False
+    today: date = date.max
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What was found. files: those with a config. stale: baseline entries that did not occur."""
+
+    request: Request
+    files: tuple[InspectedFile, ...]
+    judged: tuple[Judged, ...]
+    unread: tuple[Unread, ...]
+    bugs: tuple[str, ...]
+    read: int
+    others: int
+    stale: int = 0
+
+    @property
+    def configs(self) -> int:
+        """How many rollout engines were inspected."""
+        return sum(len(file.configs) for file in self.files)
+
+    @property
+    def counted(self) -> tuple[Judged, ...]:
+        """Findings that nobody suppressed."""
+        return tuple(one for one in self.judged if one.suppressed is None)
+
+    @property
+    def unread_by_name(self) -> tuple[Unread, ...]:
+        """What was named on the command line and could not be read."""
+        return tuple(one for one in self.unread if one.named)
+
+
+def inspect(request: Request) -> Inspection:
+    """Collect, read, audit and judge."""
+    collected = collect(request.paths, request.stdin_name, request.excluded)
+    inspected = [inspect_file(file, request.context) for file in collected.files]
+    return judged(request, collected, inspected)
+
+
+def judged(request: Request, collected: Collected, inspected: Sequence[InspectedFile]) -> Inspection:
+    """Apply suppressions and baseline to what was inspected."""
+    with_configs = tuple(one for one in inspected if one.configs or one.bugs)
+    unreadable = tuple(Unread(one.file.path, one.unreadable, one.file.named) for one in inspected if one.unreadable)
+    verdicts = judge_files(request, with_configs)
+    stale = 0
+    if request.baseline is not None:
+        verdicts, stale = apply_baseline(request.baseline, verdicts)
+    return Inspection(
+        request=request,
+        files=with_configs,
+        judged=verdicts,
+        unread=(*collected.unread, *unreadable),
+        bugs=tuple(str(bug) for one in inspected for bug in one.bugs),
+        read=len(collected.files),
+        others=collected.others,
+        stale=stale,
+    )
+
+
+def judge_files(request: Request, files: Sequence[InspectedFile]) -> tuple[Judged, ...]:
+    """The findings of some files with their suppressions, in the order of the files."""
+    with_configs = [one for one in files if one.configs]
+    findings = list({finding: None for one in with_configs for finding in one.findings})
+    texts = {file.file.path: file.file.source.text for file in with_configs}
+    # A finding may be in a file that another one inherits from: a suppression there speaks as well.
+    inherited = {finding.place.path for finding in findings} - set(texts)
+    texts |= {path: text for path in sorted(inherited) if (text := text_of(path)) is not None}
+    inline = [one for path, text in texts.items() for one in inline_suppressions(text, path)]
+    verdicts = judge(
+        findings,
+        (*inline, *request.suppressions),
+        ran=tuple(request.context.rules),
+        known=(*known_rules(), *request.context.rules, *ABOUT_SUPPRESSIONS),
+        paths=tuple(texts),
+        today=request.today,
+    )
+    order = {file.file.path: number for number, file in enumerate(with_configs)}
+    wanted = [one for one in verdicts if one.finding.rule not in ABOUT_SUPPRESSIONS
+              or one.finding.rule in request.about_suppressions]  # fmt: skip
+    return tuple(sorted(wanted, key=lambda one: _place_in(order, one)))
+
+
+def _place_in(order: dict[str, int], one: Judged) -> tuple[int, int, int, int, str]:
+    place = one.finding.place
+    return order.get(place.path, len(order)), place.line, place.column, -one.finding.severity.rank, one.finding.rule
+
+
+def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bool) -> int:
+    """The code of the contract. none_is_fine: whether finding no config is an answer and not an unfinished audit."""
+    if inspection.bugs:
+        return BUG
+    if inspection.unread_by_name or (not inspection.configs and not none_is_fine):
+        return NOT_FINISHED
+    failing = fail_on is not None and any(one.finding.severity.rank >= fail_on.rank for one in inspection.counted)
+    return FOUND if failing else 0
+
+
+def shown_path(path: str) -> str:
+    """A path for a report: relative to the working directory where it lies below it, with forward slashes."""
+    try:
+        return Path(path).absolute().relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return Path(path).as_posix()

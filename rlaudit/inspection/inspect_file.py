@@ -1,0 +1,93 @@
+"""One file, from text to findings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding
+from rlaudit.inspection.audit import Audit, Rule, audit_of
+from rlaudit.inspection.files import TextFile
+from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recognise
+from rlaudit.inspection.versions import Versions, choose
+from rlaudit.rollout_config.framework import Framework
+from rlaudit.vllm_versions.machine import Machine
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What is the same for every file. before, after: versions of the command line, None where it says none."""
+
+    rules: Mapping[str, Rule]
+    frameworks: Mapping[str, Framework]
+    machine: Machine
+    before: Version | None = None
+    after: Version | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class InspectedConfig:
+    """One rollout engine and what the rules found in it."""
+
+    framework: Framework
+    audit: Audit
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class InspectedFile:
+    """One file. versions: None where it holds no config. unreadable: why it could not be parsed, else empty."""
+
+    file: TextFile
+    versions: Versions | None = None
+    configs: tuple[InspectedConfig, ...] = ()
+    not_seen: tuple[str, ...] = ()
+    bugs: tuple[Bug, ...] = ()
+    unreadable: str = ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Of all its configs, by place; what two configs share is said once."""
+        found = {finding: None for config in self.configs for finding in config.findings}
+        return tuple(sorted(found, key=_by_place))
+
+
+def inspect_file(file: TextFile, context: Context, versions: Versions | None = None) -> InspectedFile:
+    """Recognise, read and audit. `versions` overrules what the surroundings of the file say."""
+    try:
+        recognised, bugs = recognise(file.source, context.frameworks)
+        if not recognised:
+            return InspectedFile(file, bugs=bugs)
+        versions = versions or choose(context.before, context.after, file.path, file.source.text)
+        read = read_configs(file.source, recognised, (versions.before, versions.after))
+    except Unreadable as error:
+        return InspectedFile(file, unreadable=str(error))
+    configs = []
+    failures = [*bugs, *read.bugs]
+    for pair in read.pairs:
+        try:
+            audit = audit_of(pair.before, pair.after, (versions.before, versions.after), context.machine)
+        except Exception as error:
+            failures.append(Bug(file.path, f"resolving the settings of {pair.framework.title}", error))
+            continue
+        found, failed = run_rules(audit, tuple(context.rules.values()))
+        failures += failed
+        configs.append(InspectedConfig(pair.framework, audit, found))
+    return InspectedFile(file, versions, tuple(configs), read.not_seen, tuple(failures))
+
+
+def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:
+    """What the rules say; one that fails is reported and the others run on."""
+    findings: list[Finding] = []
+    bugs: list[Bug] = []
+    for rule in rules:
+        try:
+            findings += rule.check(audit)
+        except Exception as error:
+            bugs.append(Bug(audit.config.path, f"rule {rule.name}", error))
+    return tuple(findings), tuple(bugs)
+
+
+def _by_place(finding: Finding) -> tuple[str, int, int, int, str, str]:
+    place = finding.place
+    return place.path, place.line, place.column, -finding.severity.rank, finding.rule, finding.message

@@ -1,0 +1,60 @@
+"""A default that moved between two versions under a config that leaves it to vLLM."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rlaudit.inspection.audit import Audit
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.rollout_config import Origin, Setting
+
+
+@dataclass(frozen=True)
+class MovedDefault:
+    """One engine argument as vLLM itself decides it before and after; `value` is None where a release lacks it."""
+
+    before: Setting
+    after: Setting
+
+
+def left_to_vllm(audit: Audit, name: str) -> bool:
+    """Whether neither file nor framework decide an engine argument, on either side.
+
+    A written `false` that the dialect drops counts as said: `written-false-dropped` speaks about it.
+    """
+    if any(lost.name == name for lost in audit.config.lost):
+        return False
+    sides = (audit.before.engine(name), audit.after.engine(name))
+    return all(setting.origin is Origin.ENGINE and setting.written is None for setting in sides)
+
+
+def moved_default(audit: Audit, name: str) -> MovedDefault | None:
+    """The default, where both sides know it and they differ; None where it is set, stays, or cannot be told."""
+    if not audit.migrates or not left_to_vllm(audit, name):
+        return None
+    before, after = audit.before.engine(name), audit.after.engine(name)
+    if isinstance(before.value, Unknown) or isinstance(after.value, Unknown) or before.value == after.value:
+        return None
+    return MovedDefault(before, after)
+
+
+def untold(audit: Audit, name: str) -> str | None:
+    """Why a default that is left to vLLM cannot be compared; None where it can be, or where it ends in false."""
+    if not audit.migrates or not left_to_vllm(audit, name) or audit.after.engine(name).value is False:
+        return None
+    for side in (audit.before, audit.after):
+        value = side.engine(name).value
+        if isinstance(value, Unknown):
+            return f"what {engine_of(side)} makes of it cannot be told: {value.reason}"
+    return None
+
+
+def restores(audit: Audit, name: str, value: Any) -> bool:
+    """Whether setting an engine argument to `value` only writes down what runs before the migration.
+
+    A release without the argument behaves as one with a false switch.
+    """
+    if not audit.migrates:
+        return False
+    before = audit.before.engine(name).value
+    return bool(not isinstance(before, Unknown) and (before == value or (before is None and value is False)))

@@ -1,0 +1,138 @@
+"""From a file to the rollout configs in it: which dialect, read once for each version, and paired."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from packaging.version import Version
+
+from rlaudit.discover import discover
+from rlaudit.rollout_config.framework import Framework
+from rlaudit.rollout_config.rollout_config import RolloutConfig
+from rlaudit.rollout_config.source import Source
+
+
+class Unreadable(ValueError):
+    """The file is not what its name promises: broken YAML, TOML or Python."""
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A reader or a rule that failed on a file where it should have said something."""
+
+    path: str
+    where: str
+    error: Exception
+
+    def __str__(self) -> str:
+        trace = self.error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        line = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace is not None else ""
+        return f"{self.path}: {self.where} failed: {type(self.error).__name__}: {self.error}{line}; a bug in rlaudit"
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigPair:
+    """One rollout engine of a file, as each version gets it."""
+
+    framework: Framework
+    before: RolloutConfig
+    after: RolloutConfig
+
+
+@dataclass(frozen=True)
+class FileConfigs:
+    """All rollout engines of a file. not_seen: in sentences."""
+
+    pairs: tuple[ConfigPair, ...] = ()
+    not_seen: tuple[str, ...] = ()
+    bugs: tuple[Bug, ...] = ()
+
+
+@lru_cache(maxsize=1)
+def known_frameworks() -> Mapping[str, Framework]:
+    """Every dialect, by name."""
+    from rlaudit.rollout_config import frameworks
+
+    return discover(frameworks, "FRAMEWORK", Framework)
+
+
+def parse(source: Source) -> None:
+    """Parse the file in the syntax of its name. Raises Unreadable."""
+    try:
+        if source.suffix in {".yaml", ".yml", ".json"}:
+            _ = source.yaml
+        elif source.suffix == ".toml":
+            _ = source.toml
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(_at_line(error)) from None
+
+
+def recognise(source: Source, known: Mapping[str, Framework]) -> tuple[tuple[Framework, ...], tuple[Bug, ...]]:
+    """Every dialect that the file could be written in, the most specific first."""
+    if source.suffix == ".json" and "vllm" not in source.text.lower():
+        # Every JSON that a dialect reads has the word in it; parsing every lock file of a repository takes seconds.
+        return (), ()
+    parse(source)
+    found, bugs = [], []
+    for framework in known.values():
+        try:
+            if framework.recognise(source):
+                found.append(framework)
+        except Exception as error:
+            bugs.append(Bug(source.path, f"recognising {framework.name}", error))
+    return tuple(sorted(found, key=lambda framework: -framework.specific)), tuple(bugs)
+
+
+def read_configs(source: Source, recognised: Sequence[Framework], versions: tuple[Version, Version]) -> FileConfigs:
+    """Every rollout engine that the file sets up, by its most specific dialects. Raises Unreadable."""
+    pairs: list[ConfigPair] = []
+    not_seen: list[str] = []
+    bugs: list[Bug] = []
+    best = recognised[0].specific if recognised else 0
+    for framework in recognised:
+        if framework.specific < best:
+            not_seen.append(f"{source.path}: what it may say to {framework.title} by itself is not read")
+            continue
+        try:
+            before = framework.read(source, versions[0])
+            after = before if versions[0] == versions[1] else framework.read(source, versions[1])
+        except (SyntaxError, RecursionError) as error:
+            raise Unreadable(_at_line(error)) from None
+        except Exception as error:
+            if hasattr(error, "line") and isinstance(error, ValueError):
+                raise Unreadable(_at_line(error)) from None
+            bugs.append(Bug(source.path, f"reading it as {framework.title}", error))
+            continue
+        matched, alone = _paired(framework, before, after)
+        pairs += matched
+        not_seen += alone
+    return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
+
+
+def _paired(
+    framework: Framework, before: Sequence[RolloutConfig], after: Sequence[RolloutConfig]
+) -> tuple[list[ConfigPair], list[str]]:
+    if len(before) == len(after):
+        return [ConfigPair(framework, old, new) for old, new in zip(before, after, strict=True)], []
+    by_place = {(config.path, config.place): config for config in before}
+    pairs, alone = [], []
+    for config in after:
+        old = by_place.pop((config.path, config.place), None)
+        if old is None:
+            alone.append(
+                f"{config.place or config.path}: this engine is set up under the newer vLLM only, not compared"
+            )
+            old = config
+        pairs.append(ConfigPair(framework, old, config))
+    alone += [f"{old.place or old.path}: this engine is set up under the older vLLM only" for old in by_place.values()]
+    return pairs, alone
+
+
+def _at_line(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    line = getattr(error, "line", None) or getattr(error, "lineno", None)
+    said = getattr(error, "msg", None) or str(error) or type(error).__name__
+    return f"{said} in line {line}" if line else str(said)

@@ -1,0 +1,49 @@
+"""Which rules run: all of them, or those that names and layers choose."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from rlaudit.discover import discover
+from rlaudit.errors import UsageError
+from rlaudit.inspection.audit import Rule
+from rlaudit.layers import Layer
+from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
+
+
+@lru_cache(maxsize=1)
+def known_rules() -> Mapping[str, Rule]:
+    """Every rule, by name."""
+    from rlaudit import rules
+
+    return discover(rules, "RULE", Rule)
+
+
+def selected(
+    rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
+) -> tuple[dict[str, Rule], set[str]]:
+    """The rules to run, and which findings about suppressions to report.
+
+    Raises UsageError for a name that is neither a rule nor a layer, with the nearest that is.
+    """
+    everything = {*rules, *ABOUT_SUPPRESSIONS}
+    chosen = _named(rules, select) if select else everything
+    chosen -= _named(rules, ignore)
+    return {name: rule for name, rule in rules.items() if name in chosen}, chosen & set(ABOUT_SUPPRESSIONS)
+
+
+def _named(rules: Mapping[str, Rule], words: Sequence[str]) -> set[str]:
+    layers = {layer.value.replace(" ", "-"): layer for layer in Layer}
+    found: set[str] = set()
+    for word in (part.strip() for words_ in words for part in words_.split(",")):
+        layer = layers.get(word.lower().replace(" ", "-"))
+        if layer is not None:
+            found |= {name for name, rule in rules.items() if rule.layer is layer}
+        elif word in rules or word in ABOUT_SUPPRESSIONS:
+            found.add(word)
+        else:
+            import difflib
+
+            near = difflib.get_close_matches(word, [*rules, *layers, *ABOUT_SUPPRESSIONS], n=1)
+            hint = f"did you mean {near[0]}?" if near else f"rules: rlaudit list rules; layers: {', '.join(layers)}"
+            raise UsageError(f"{word!r} is neither a rule nor a layer", hint)
+    return found

@@ -1,0 +1,104 @@
+"""The settings of one config, side by side: as written, and as each version will run them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.audit import Audit, Side
+from rlaudit.inspection.inspect import shown_path
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.rollout_config import Origin, Setting
+from rlaudit.vllm_versions.resolve import resolution_rules
+from rlaudit.vllm_versions.why_it_matters import WHY
+
+# Every dialect names the model in a place of its own; vLLM's default model is nobody's.
+NOBODYS = ("model", "tokenizer", "served_model_name")
+
+
+def setting_rows(audit: Audit, number: int) -> Iterator[dict[str, Any]]:
+    """Rows of the report's `settings` for the config of that number: all that the file or the framework says, then
+    all that vLLM itself decides differently in the two versions.
+    """
+    said = {**audit.before.config.engine, **audit.after.config.engine}
+    for name, setting in said.items():
+        yield _engine_row(audit, number, name, setting)
+    if audit.migrates:
+        for name in _decided_by_vllm(audit):
+            if name not in said:
+                row = _engine_row(audit, number, name, None)
+                if row["moves"]:
+                    yield row
+    for group in ("sampling", "environment", "trainer"):
+        before: Mapping[str, Setting] = getattr(audit.before.config, group)
+        after: Mapping[str, Setting] = getattr(audit.after.config, group)
+        for name in {**before, **after}:
+            yield _row(number, group, name, before.get(name), after.get(name), after.get(name) or before[name])
+    for model in filter(None, [audit.config.model]):
+        yield _row(number, "model", model.name, audit.before.config.model, model, model)
+
+
+def _decided_by_vllm(audit: Audit) -> list[str]:
+    """Values that vLLM decides and that may move, those that matter most for logprobs first.
+
+    An argument that only the newer release has is there where a resolution rule says what it comes to. A config object
+    that stands where nothing stood is the same nothing.
+    """
+    before, after = audit.before.catalogue.engine, audit.after.catalogue.engine
+    declared = [name for name in after if name in before and not (after[name].config or before[name].config)]
+    names = dict.fromkeys((*resolution_rules(), *declared))
+    order = {name: number for number, name in enumerate(WHY)}
+    return sorted((name for name in names if name not in NOBODYS), key=lambda name: order.get(name, len(order)))
+
+
+def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> dict[str, Any]:
+    before, after = _arriving(audit.before, name), _arriving(audit.after, name)
+    row = _row(number, "engine", name, before, after, said or after)
+    for side, key in ((audit.before, "effective_from"), (audit.after, "effective_to")):
+        if not side.exists(name) and name not in resolution_rules() and name not in side.catalogue.frontend:
+            row[key] = {"absent": f"vLLM {side.version} has no {name}"}
+    if said is not None:
+        row["moves"] = audit.migrates and row["effective_from"] != row["effective_to"]
+        row["note"] = after.note or said.note
+    return row
+
+
+def _arriving(side: Side, name: str) -> Setting:
+    """As the engine runs it; an option of the server beside the engine as it is given."""
+    said = side.config.engine.get(name)
+    return said if said is not None and name in side.catalogue.frontend else side.engine(name)
+
+
+def _row(
+    number: int, group: str, name: str, before: Setting | None, after: Setting | None, said: Setting
+) -> dict[str, Any]:
+    old = before.value if before is not None else None
+    new = after.value if after is not None else None
+    place = said.place
+    return {
+        "config": number,
+        "group": group,
+        "name": name,
+        "written": as_json(said.written)
+        if said.origin in {Origin.FILE, Origin.OVERRIDE} or place is not None
+        else None,
+        "effective_from": as_json(old),
+        "effective_to": as_json(new),
+        "origin": str(after.origin if after is not None else said.origin),
+        "moves": _moves(old, new),
+        "note": said.note,
+        "location": None
+        if place is None
+        else {"path": shown_path(place.path), "line": place.line, "column": place.column, "setting": place.setting},
+    }
+
+
+def _moves(old: Any, new: Any) -> bool:
+    """Two unknown values are not said to differ: neither is seen."""
+    if isinstance(old, Unknown) and isinstance(new, Unknown):
+        return False
+    return bool((as_json(old) or _empty(old)) != (as_json(new) or _empty(new)))
+
+
+def _empty(value: Any) -> Any:
+    """Releases write the same nothing as None, an empty text or an empty mapping."""
+    return value if value is False or value == 0 else None

@@ -1,0 +1,177 @@
+"""NeMo-RL: YAML with `policy.generation.vllm_cfg`, inherited over `defaults: parent.yaml`.
+
+`vllm_cfg` is read key by key (vllm_worker.py), so a key that it does not know has no effect; `vllm_kwargs` go to vLLM
+as they are. logprobs_mode was `processed_logprobs` in code up to 2026-08-05 (#3290) and is only in the YAML since.
+"""
+
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.rollout_config.framework import Framework
+from rlaudit.rollout_config.node import Node, Unknown
+from rlaudit.rollout_config.rollout_config import Loss, RolloutConfig
+from rlaudit.rollout_config.serializers.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.rollout_config.serializers.hydra_defaults import Composed
+from rlaudit.rollout_config.serializers.mapping_writer import two_mappings
+from rlaudit.rollout_config.serializers.merging import mapping_of
+from rlaudit.rollout_config.serializers.nemo_rl_inheritance import inherited
+from rlaudit.rollout_config.serializers.nemo_rl_trainer import trainer_facts
+from rlaudit.rollout_config.serializers.python_kwargs import hand_over, has_argument, neutral_sampling
+from rlaudit.rollout_config.source import Source
+
+WORKER = "NeMo-RL vllm_worker.py (7ea279a)"
+_FIELDS = {
+    "tensor_parallel_size": "tensor_parallel_size",
+    "pipeline_parallel_size": "pipeline_parallel_size",
+    "gpu_memory_utilization": "gpu_memory_utilization",
+    "max_model_len": "max_model_len",
+    "enforce_eager": "enforce_eager",
+    "enable_prefix_caching": "enable_prefix_caching",
+    "logprobs_mode": "logprobs_mode",
+    "load_format": "load_format",
+    "skip_tokenizer_init": "skip_tokenizer_init",
+}
+_HTTP_SERVER = {
+    "reasoning_parser",
+    "reasoning_parser_plugin",
+    "tool_call_parser",
+    "tool_parser_plugin",
+    "chat_template",
+}
+_FIRST_WITHOUT_CODE = Version("0.26.0")
+
+
+def recognise(source: Source) -> bool:
+    """Whether `policy.generation` has a `vllm_cfg` or `vllm_kwargs`."""
+    if "generation" not in source.text or "vllm_" not in source.text:
+        return False
+    root = mapping_of(source)
+    generation = root.get("policy", "generation") if root is not None else None
+    return generation is not None and any(generation.get(key) is not None for key in ("vllm_cfg", "vllm_kwargs"))
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """The generation workers' engine, all with the same arguments except for their seeds."""
+    config = inherited(source)
+    own = mapping_of(source)
+    generation = config.root.get("policy", "generation") if config is not None else None
+    if config is None or own is None or generation is None or known(generation.get("backend"), "vllm") != "vllm":
+        return ()
+    draft = Draft("nemo_rl", source.path, parts=config.parts)
+    cfg = generation.get("vllm_cfg")
+    _fields(draft, cfg, vllm, inherits=bool(config.missing))
+    hand_over(draft, generation.get("vllm_kwargs"), "vllm_kwargs go to vLLM as they are")
+    _by_the_code(draft, config, vllm)
+    _sampling(draft, generation, inherits=bool(config.missing))
+    served = known(cfg.get("expose_http_server")) if cfg is not None else None
+    if served is not True and not config.missing:
+        neutral_sampling(draft, f"{WORKER} builds SamplingParams itself")
+    elif served is True:
+        draft.not_seen.append("sampling of the requests that reach vllm_cfg.expose_http_server from elsewhere")
+    trainer_facts(draft, config.root, inherits=bool(config.missing))
+    for missing in config.missing:
+        draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
+    asynchronous = known(cfg.get("async_engine")) if cfg is not None else None
+    home = own.get("policy", "generation") or own
+    return (
+        draft.done(
+            model=config.root.get("policy", "model_name"),
+            offline=asynchronous is not True,
+            place=home.key or home.place,
+            write=two_mappings(home.get("vllm_cfg"), _spell_field, home.get("vllm_kwargs"), source.text),
+        ),
+    )
+
+
+def _spell_field(name: str) -> str | None:
+    return {"dtype": "precision"}.get(name) or next((key for key, field in _FIELDS.items() if field == name), None)
+
+
+def _fields(draft: Draft, cfg: Node | None, vllm: Version, *, inherits: bool) -> None:
+    for key, node in cfg.items() if cfg is not None else ():
+        if key in _FIELDS:
+            draft.engine[_FIELDS[key]] = by_file(_FIELDS[key], node)
+        elif key == "precision":
+            _precision(draft, node)
+        elif key == "kv_cache_dtype":
+            if node.value not in (None, "auto"):
+                draft.engine[key] = by_file(key, node, note=f"{WORKER} passes it on for fp8 weights and fp8 KV caches")
+        elif key == "expert_parallel_size":
+            size = arriving(node)
+            on = size > 1 if isinstance(size, int) else size
+            draft.engine["enable_expert_parallel"] = by_file("enable_expert_parallel", node, on, "1 is off")
+        elif key == "use_deep_gemm":
+            told = arriving(node)
+            told = told if isinstance(told, Unknown) else str(int(bool(told)))
+            draft.environment["VLLM_USE_DEEP_GEMM"] = by_file("VLLM_USE_DEEP_GEMM", node, told, "with fp8 weights only")
+        elif key not in _HTTP_SERVER and has_argument(key, vllm):
+            draft.lose(key, node, Loss.UNKNOWN_KEY, f"{WORKER} does not read vllm_cfg.{key}; vllm_kwargs would pass it")
+    prefix = cfg.get("enable_prefix_caching") if cfg is not None else None
+    note = f"{WORKER}:84-88: on where the GPU's compute capability is 8 or more"
+    if prefix is not None and prefix.value is None:
+        draft.engine["enable_prefix_caching"] = by_file("enable_prefix_caching", prefix, True, note)
+    elif prefix is None and not inherits:
+        draft.engine["enable_prefix_caching"] = by_code("enable_prefix_caching", True, note)
+
+
+def _precision(draft: Draft, node: Node) -> None:
+    if node.value == "fp8":
+        note = "vllm_cfg.precision fp8: quantized weights, activations in bfloat16"
+        draft.engine["dtype"] = by_file("dtype", node, "bfloat16", note)
+        draft.engine["quantization"] = by_file("quantization", node, "fp8", note)
+    else:
+        draft.engine["dtype"] = by_file("dtype", node, note="vllm_cfg.precision")
+
+
+def _by_the_code(draft: Draft, config: Composed, vllm: Version) -> None:
+    for name, value in (("enable_sleep_mode", True), ("trust_remote_code", True), ("disable_log_stats", False)):
+        draft.engine.setdefault(name, by_code(name, value, WORKER))
+    reason = "every worker gets its own seed: 1024 x node + index of the engine"
+    draft.engine.setdefault("seed", by_code("seed", Unknown(reason), f"{WORKER}: {reason}"))
+    if "logprobs_mode" not in draft.engine:
+        base = "its base config may say it; " if config.missing else ""
+        if config.missing or vllm < _FIRST_WITHOUT_CODE:
+            reason = (
+                f"vllm_cfg.logprobs_mode is not in this file: {base}NeMo-RL set processed_logprobs in code up to "
+                "2026-08-05 (#3290), later releases leave vLLM's raw_logprobs"
+            )
+            draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(reason), reason)
+    if config.missing:
+        for name, published in (("enable_prefix_caching", "null (on)"), ("enforce_eager", "false"), ("dtype", "bf16")):
+            if name not in draft.engine:
+                reason = f"{config.missing[0]} is not beside this file; grpo_math_1B.yaml of 7ea279a says {published}"
+                draft.engine[name] = by_code(name, Unknown(reason), reason)
+    note = f"{WORKER}:configure_worker"
+    for name in ("VLLM_ENABLE_V1_MULTIPROCESSING",):
+        draft.environment[name] = by_code(name, "0", note)
+    draft.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = by_code("VLLM_ALLOW_INSECURE_SERIALIZATION", "1", WORKER)
+
+
+def _sampling(draft: Draft, generation: Node, *, inherits: bool) -> None:
+    names: dict[str, str] = {
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "top_k": "top_k",
+        "max_new_tokens": "max_tokens",
+        "stop_token_ids": "stop_token_ids",
+        "stop_strings": "stop",
+    }
+    for key, name in names.items():
+        node = generation.get(key)
+        if node is None:
+            continue
+        value: Any = arriving(node)
+        if key == "top_k" and value is None:
+            draft.sampling[name] = by_file(name, node, -1, "null is no top-k")
+        elif value is not None:
+            draft.sampling[name] = by_file(name, node)
+    if inherits:
+        for name in ("temperature", "top_p", "top_k"):
+            if name not in draft.sampling:
+                reason = f"policy.generation.{name} is in a base config that is not beside this file"
+                draft.sampling[name] = by_code(name, Unknown(reason), reason)
+    draft.sampling["logprobs"] = by_code("logprobs", 0, f"{WORKER}:_build_sampling_params")
+
+
+FRAMEWORK = Framework("nemo_rl", "NeMo-RL", 10, recognise, read)

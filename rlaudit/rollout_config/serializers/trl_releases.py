@@ -1,0 +1,124 @@
+"""Which release of TRL reads a config, as far as its keys and the vLLM beside it tell.
+
+No config names the release, but its fields come and go: a key that a release does not have ends the run with an
+error, so one written key bounds the release. Fields, defaults and calls were read in the released wheels 0.14.0,
+0.15.2, 0.16.1, 0.17.0, 0.18.2, 0.19.1, 0.20.0, 0.21.0, 0.22.2, 0.23.1, 0.24.0, 0.25.1, 0.26.2, 0.27.1, 0.28.0,
+0.29.1, 1.0.0, 1.3.0, 1.7.1, 1.11.0 and 1.16.0; a bound is the minor release in which a field is first or last seen.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+# Field of GRPOConfig -> first and last minor release with it; "" is before 0.14, or still there.
+FIELDS: Mapping[str, tuple[str, str]] = {
+    "vllm_device": ("", "0.17"),
+    "vllm_dtype": ("0.15", "0.17"),
+    "vllm_max_model_len": ("0.15", "0.17"),
+    "vllm_enable_prefix_caching": ("0.16", "0.17"),
+    "top_p": ("0.16", ""),
+    "top_k": ("0.16", ""),
+    "min_p": ("0.16", ""),
+    "repetition_penalty": ("0.16", ""),
+    "num_iterations": ("0.16", ""),
+    "vllm_server_host": ("0.16", ""),
+    "vllm_server_port": ("0.16", ""),
+    "vllm_server_timeout": ("0.16", ""),
+    "vllm_guided_decoding_regex": ("0.16", "0.27"),
+    "vllm_mode": ("0.18", ""),
+    "vllm_tensor_parallel_size": ("0.18", ""),
+    "vllm_server_base_url": ("0.18", ""),
+    "steps_per_generation": ("0.18", ""),
+    "generation_kwargs": ("0.19", ""),
+    "importance_sampling_level": ("0.20", ""),
+    "use_transformers_paged": ("0.20", ""),
+    "vllm_model_impl": ("0.21", ""),
+    "vllm_enable_sleep_mode": ("0.23", ""),
+    "vllm_importance_sampling_correction": ("0.23", ""),
+    "vllm_importance_sampling_cap": ("0.23", ""),
+    "cast_lm_head_to_fp32": ("0.25", ""),
+    "chat_template_kwargs": ("0.25", ""),
+    "vllm_max_model_length": ("0.26", ""),
+    "vllm_importance_sampling_mode": ("0.26", ""),
+    "vllm_group_port": ("0.27", ""),
+    "vllm_structured_outputs_regex": ("0.27", ""),
+    "off_policy_mask_threshold": ("0.27", ""),
+    "max_prompt_length": ("", "0.28"),
+    # First seen in 1.7.1, not in 1.3.0.
+    "vllm_importance_sampling_clip_max": ("1.4", ""),
+    "vllm_importance_sampling_clip_min": ("1.4", ""),
+}
+
+
+@dataclass(frozen=True)
+class Releases:
+    """The releases that may read a config. newest: exclusive, None where nothing ends the range."""
+
+    oldest: Version
+    newest: Version | None
+    because: tuple[str, ...] = ()
+
+    def since(self, release: str) -> bool | None:
+        """Whether `release` or a later one reads it; None where both are possible."""
+        if self.oldest >= Version(release):
+            return True
+        if self.newest is not None and self.newest <= Version(release):
+            return False
+        return None
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no release takes all the keys and runs with this vLLM."""
+        return self.newest is not None and self.newest <= self.oldest
+
+    def past(self, field: str) -> bool:
+        """Whether a field is gone in every release that may read the config."""
+        last = FIELDS.get(field, ("", ""))[1]
+        return bool(last) and self.oldest >= after(last)
+
+    def __str__(self) -> str:
+        if self.newest is None:
+            told = f"TRL {self.oldest} or later"
+        elif self.impossible:
+            told = "no TRL release that has all of these keys and runs with this vLLM"
+        else:
+            told = f"TRL {self.oldest} or later, before {self.newest}"
+        return f"{told} ({', '.join(self.because)})" if self.because else told
+
+
+def releases(
+    fields: Iterable[str], vllm: Version, colocated: bool, born: str = "0.14", patched: bool = False
+) -> Releases:
+    """The releases that take all of `fields` and run with this vLLM. born: first release of the trainer in question.
+    patched: whether something (unsloth) makes TRL run with a vLLM that it does not run with by itself.
+
+    colocated: whether `LLM(...)` is built by the trainer, which passes `logprobs_mode` from 0.24 on; `trl vllm-serve`
+    passes it from 0.27 on. vLLM before 0.10.0 does not take it (TypeError). Releases up to 0.15 pass `device`, which
+    vLLM 0.10.0 removed (TypeError); up to 0.26 they import GuidedDecodingParams, which 0.12.0 removed (ImportError).
+    """
+    oldest: Version = Version(born)
+    newest: Version | None = None
+    lower, upper = "", ""
+    for field in fields:
+        first, last = FIELDS.get(field, ("", ""))
+        if first and Version(first) > oldest:
+            oldest, lower = Version(first), f"{field} is there since {first}"
+        if last and (newest is None or after(last) < newest):
+            newest, upper = after(last), f"{field} is gone after {last}"
+    if patched:
+        return Releases(oldest, newest, tuple(reason for reason in (lower, upper) if reason))
+    if vllm >= Version("0.12") and oldest < Version("0.27"):
+        oldest, lower = Version("0.27"), "TRL up to 0.26 does not import with vLLM 0.12 or later"
+    elif vllm >= Version("0.10") and oldest < Version("0.16"):
+        oldest, lower = Version("0.16"), "TRL up to 0.15 passes device, which vLLM 0.10 or later does not take"
+    ends = Version("0.24" if colocated else "0.27")
+    if vllm < Version("0.10") and (newest is None or newest > ends):
+        newest, upper = ends, f"from {ends} on TRL passes logprobs_mode, which vLLM {vllm} does not take"
+    return Releases(oldest, newest, tuple(reason for reason in (lower, upper) if reason))
+
+
+def after(last: str) -> Version:
+    """The minor release after the last one with a field."""
+    major, minor = (int(part) for part in last.split("."))
+    return Version(f"{major}.{minor + 1}")

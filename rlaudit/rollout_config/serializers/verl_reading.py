@@ -1,0 +1,106 @@
+"""One verl config, wherever it stands, as a rollout config. rLLM's is verl's with keys of its own on top."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from rlaudit.rollout_config.edit import Edit
+from rlaudit.rollout_config.node import Node, Unknown
+from rlaudit.rollout_config.rollout_config import RolloutConfig
+from rlaudit.rollout_config.serializers.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.rollout_config.serializers.verl_engine import engine_arguments, overridden_generation
+from rlaudit.rollout_config.serializers.verl_release import release_of
+from rlaudit.rollout_config.serializers.verl_trainer import trainer_facts
+from rlaudit.rollout_config.serializers.verl_writing import writer_for
+from rlaudit.rollout_config.source import Source
+
+if TYPE_CHECKING:
+    from rlaudit.rollout_config.shell_text import Command
+
+# rollout's field -> SamplingParams, with the default of verl's rollout.yaml (v0.4.1 to 0.9.1)
+_SAMPLING: dict[str, Any] = {"temperature": 1.0, "top_k": -1, "top_p": 1.0}
+_FURTHER = {"repetition_penalty": "repetition_penalty", "ignore_eos": "ignore_eos"}
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A tree rooted where verl's is. own: without what it inherits. inherits: verl's defaults stand behind it."""
+
+    root: Node
+    own: Node
+    inherits: bool
+    command: "Command | None"
+    parts: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> RolloutConfig | None:
+    """None where another engine than vLLM is chosen."""
+    rollout = one.root.get("actor_rollout_ref", "rollout")
+    if rollout is None or known(rollout.get("name"), "vllm") not in ("vllm", "???"):
+        return None
+    draft = Draft(framework, source.path, parts=one.parts)
+    release = release_of(one.root, vllm)
+    engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
+    _sampling(draft, rollout, inherits=one.inherits)
+    trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
+    length = rollout.get("response_length") or one.root.get("data", "max_response_length")
+    if not release.in_process:
+        overridden_generation(draft, arriving(length) if length is not None else None)
+    _environment(draft, rollout, one.command)
+    _unread(draft, one)
+    if release.in_process is None:
+        draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
+    own = one.own.get("actor_rollout_ref", "rollout") or rollout
+    write: Callable[[str, Any], tuple[Edit, ...] | None] = writer_for(own, one.command, source)
+    return draft.done(
+        model=one.root.get("actor_rollout_ref", "model", "path"),
+        offline=release.in_process is True,
+        place=one.command.place if one.command is not None else (own.key or own.place),
+        write=write,
+    )
+
+
+def _sampling(draft: Draft, rollout: Node, *, inherits: bool) -> None:
+    for name, default in _SAMPLING.items():
+        node = rollout.get(name)
+        if node is not None and node.value is not None:
+            draft.sampling[name] = by_file(name, node)
+        elif inherits:
+            draft.sampling[name] = by_code(name, default, f"rollout.{name} of verl's rollout.yaml")
+    for key, name in _FURTHER.items():
+        node = rollout.get(key)
+        if node is not None and node.value is not None:
+            draft.sampling[name] = by_file(name, node)
+    greedy = rollout.get("do_sample")
+    if greedy is not None and greedy.value is False:
+        draft.sampling["temperature"] = by_file("temperature", greedy, 0, "do_sample: false is greedy")
+    draft.sampling.setdefault(
+        "repetition_penalty", by_code("repetition_penalty", 1.0, "verl sends it with each request")
+    )
+
+
+def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None:
+    full = rollout.get("full_determinism")
+    if full is not None:
+        value = arriving(full)
+        note = "verl vllm_async_server.py:151: rollout.full_determinism"
+        if isinstance(value, Unknown) or value is True:
+            told = value if isinstance(value, Unknown) else "1"
+            draft.environment["VLLM_BATCH_INVARIANT"] = by_file("VLLM_BATCH_INVARIANT", full, told, note)
+    for name, node in command.variables.items() if command is not None else ():
+        if name.startswith(("VLLM_", "NCCL_")):
+            draft.environment[name] = by_file(name, node)
+
+
+def _unread(draft: Draft, one: Read) -> None:
+    for missing in one.missing:
+        draft.not_seen.append(f"{missing}: not beside this file; verl's own defaults are assumed where releases agree")
+    draft.not_seen += one.command.assumed if one.command is not None else ()
+    if one.root.get("actor_rollout_ref", "rollout", "name") is None:
+        draft.not_seen.append("the rollout engine: rollout.name is not in this file, which is read as vLLM's")
+    servers = one.root.get("actor_rollout_ref", "rollout", "custom")
+    if servers is not None and servers.value:
+        draft.not_seen.append("rollout.custom: its keys go to code of the user's own")

@@ -1,0 +1,59 @@
+"""Async scheduling is on after the migration and was off before it, and nothing says which one is wanted.
+
+What changed
+    0.10.0 brought `async_scheduling`, off by default. From 0.14.0 the default is None and resolves to on wherever
+    the executor supports it (0.18.1 vllm/config/vllm.py:713-773); V0 had nothing like it.
+
+Why it matters
+    The next step is scheduled before the tokens of the last one are known. Preemption, pausing and weight updates
+    then meet a step in flight: several releases lost or repeated tokens there (vllm#42043, #38624, #47900, #49620).
+    PipelineRL turned it off to get its V0 curves back.
+
+Example
+    Reported:
+
+        from: 0.13.0
+        to: 0.18.1
+
+    Use instead:
+
+        engine: {async_scheduling: false}
+
+Safe to ignore when
+    no weights change while requests run, and nothing is preempted or paused.
+
+How to confirm
+    `rlaudit ablate` with factor `async-scheduling`; recipe `v0-to-v1` has it. A CPU turns it off: run it on a GPU.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import moved_default, untold
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTING = "async_scheduling"
+CONFIRM = "rlaudit ablate, factor async-scheduling"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Off or absent before, on after, set by nobody."""
+    reason = untold(audit, SETTING)
+    if reason is not None:
+        yield RULE.finding(audit, Severity.NOTE, SETTING, f"Nothing sets {SETTING}, and {reason}.", confirm=CONFIRM)
+        return
+    moved = moved_default(audit, SETTING)
+    if moved is None or moved.after.value is not True:
+        return
+    was = "off with" if audit.before.exists(SETTING) else "not there in"
+    message = (
+        f"Nothing sets {SETTING}: {was} {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
+        "Set it to false to keep what runs today."
+    )
+    fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
+
+
+RULE = Rule("async-scheduling-on", Layer.INFERENCE_PATH, check)

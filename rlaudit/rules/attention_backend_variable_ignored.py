@@ -1,0 +1,68 @@
+"""VLLM_ATTENTION_BACKEND chooses the attention backend, and this version does not read it any more.
+
+What changed
+    0.13.0 brought `--attention-backend` and kept the variable for two releases; 0.15.0 removed it. Nothing fails:
+    up to 0.16.0 it is ignored in silence, from 0.17.0 with the warning "Unknown vLLM environment variable".
+
+Why it matters
+    The engine runs the backend that it finds best for the device. Attention rounds differently in each, and a
+    backend that was chosen for agreement with the trainer is gone without a word.
+
+Example
+    Reported:
+
+        from: 0.11.2
+        to: 0.18.1
+        environment: {VLLM_ATTENTION_BACKEND: FLASHINFER}
+
+    Use instead:
+
+        engine: {attention_backend: FLASHINFER}
+
+Safe to ignore when
+    the variable names the backend that the engine chooses anyway, FLASH_ATTN on sm80 and sm90.
+
+How to confirm
+    The backend is in the start-up log of both versions; `rlaudit ablate` with factor `engine-version`.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, BACKEND_VARIABLE_ENDS, attention_backend
+from rlaudit.layers import Layer
+
+ARGUMENT = "attention_backend"
+# Backends that were renamed on the way; those without a successor need a decision.
+RENAMED = {"FLASH_ATTN_VLLM_V1": "FLASH_ATTN", "FLASHINFER_VLLM_V1": "FLASHINFER", "TRITON_ATTN_VLLM_V1": "TRITON_ATTN"}
+STILL_THERE = {"FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION", "FLASHMLA", "TRITON_MLA", "FLASHINFER_MLA",
+               "FLASH_ATTN_MLA", "CUTLASS_MLA", "TREE_ATTN"}  # fmt: skip
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """The variable from 0.15.0 on, with no argument in its place."""
+    said = audit.after.variable(BACKEND_VARIABLE)
+    if said is None or said.value in (None, "") or audit.after.version < BACKEND_VARIABLE_ENDS:
+        return
+    if attention_backend(audit.after) is not None:
+        return
+    wanted = RENAMED.get(str(said.value), str(said.value)) if said.known else None
+    fix = None
+    if wanted in STILL_THERE:
+        fix = audit.fix("Ask for the backend by argument", safe=True, attention_backend=wanted)
+    if wanted is None:
+        severity = Severity.WARNING
+    elif wanted == audit.after.value(ARGUMENT):
+        severity = Severity.NOTE
+    else:
+        severity = Severity.ERROR if said.place is not None else Severity.WARNING
+    message = (
+        f"{BACKEND_VARIABLE}={said.value if said.known else '...'} has no effect on vLLM {audit.after.version}, "
+        f"which chooses the backend itself. Set {ARGUMENT} instead."
+    )
+    confirm = "rlaudit ablate, factor engine-version"
+    yield RULE.finding(audit, severity, BACKEND_VARIABLE, message, fix, confirm)
+
+
+RULE = Rule("attention-backend-variable-ignored", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,57 @@
+"""How many requests and tokens go into one step is left to vLLM, and the two versions choose differently.
+
+What changed
+    V0: 256 requests, and as many tokens as the longest prompt. V1 chooses by memory and by how it is started: 1024
+    requests and 8192 or 16384 tokens on a GPU with 70 GiB (A100s excepted from 0.9.0), 256 and 2048 or 8192 on a
+    smaller one; 0.32.0 adds a class from 160 GiB (0.18.1 vllm/engine/arg_utils.py:1979-2060).
+
+Why it matters
+    The composition of a batch chooses kernels and their order of summation, so logprobs move by rounding, and
+    preemption begins at another load. No layer is wrong for it; it is a difference that a comparison should not
+    carry along.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {max_model_len: 4096}
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+
+    Use instead:
+
+        engine: {max_num_batched_tokens: 4096, max_num_seqs: 256}
+
+Safe to ignore when
+    throughput is what you migrate for: larger batches are part of it.
+
+How to confirm
+    `rlaudit ablate` with factor `batch-size`.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import moved_default
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTINGS = ("max_num_batched_tokens", "max_num_seqs")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """One note for both sizes."""
+    moved = {name: found for name in SETTINGS if (found := moved_default(audit, name)) is not None}
+    if not moved:
+        return
+    changes = " and ".join(f"{name} from {found.before.value} to {found.after.value}" for name, found in moved.items())
+    message = (
+        f"Nothing sets {' or '.join(moved)}: {engine_of(audit.after)} moves {changes} "
+        f"(against {engine_of(audit.before)}). Set what runs today if batches should stay as they are."
+    )
+    confirm = "rlaudit ablate, factor batch-size"
+    yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=confirm)
+
+
+RULE = Rule("batch-sizes-moved", Layer.INFERENCE_PATH, check)

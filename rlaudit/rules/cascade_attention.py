@@ -1,0 +1,67 @@
+"""Cascade attention changes with the migration, or is set in a version that has none left.
+
+What changed
+    V0 had no cascade attention. V1 used it for batches that share a long prefix unless `disable_cascade_attn` was
+    set; 0.18.0 made "disabled" the default (vllm#36318); 0.32.0 removed the code, keeps the flag and ignores it.
+
+Why it matters
+    It computes attention over the shared prefix once for the whole batch: another kernel and another order of
+    summation for exactly the prompts that RL repeats. A100s returned wrong results for a time (vllm#22103).
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.10.2
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+
+    Use instead:
+
+        engine: {disable_cascade_attn: true}
+
+Safe to ignore when
+    prompts share fewer than 256 tokens or fewer than eight requests run at once: cascade attention is not used
+    then.
+
+How to confirm
+    `rlaudit ablate` with factor `cascade-attention`.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import moved_default
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTING = "disable_cascade_attn"
+NO_CODE_LEFT = Version("0.32.0")
+CONFIRM = "rlaudit ablate, factor cascade-attention"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Another default on the two sides, or a flag without effect."""
+    said = audit.config.engine.get(SETTING)
+    if audit.after.version >= NO_CODE_LEFT and said is not None and said.place is not None and said.value is False:
+        message = f"{SETTING}=false asks for cascade attention, which {audit.after.version} does not have any more."
+        yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
+        return
+    moved = moved_default(audit, SETTING)
+    if moved is None or not isinstance(moved.before.value, bool) or not isinstance(moved.after.value, bool):
+        return
+    was, now = ("off" if setting.value else "on" for setting in (moved.before, moved.after))
+    message = (
+        f"Nothing sets {SETTING}: cascade attention is {was} with {engine_of(audit.before)} and {now} with "
+        f"{engine_of(audit.after)}."
+    )
+    fix = None
+    if now == "on":
+        message += " Disable it to keep what runs today."
+        fix = audit.fix("Keep cascade attention off, as before the migration", safe=True, disable_cascade_attn=True)
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
+
+
+RULE = Rule("cascade-attention", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,101 @@
+"""Other defaults that the config leaves to vLLM differ between the two versions.
+
+What changed
+    Whatever the message lists: declared defaults of engine arguments, values that vLLM decides at start-up, and
+    variables that choose kernels. Defaults with a rule of their own (prefix caching, async scheduling, seed, ...)
+    are not repeated.
+
+Why it matters
+    Each is a difference between the two engines that a comparison carries along. Most are harmless by themselves;
+    `gpu_memory_utilization`, for one, moves when requests are preempted, and so what runs beside what.
+
+Example
+    Reported:
+
+        from: 0.18.1
+        to: 0.32.0
+
+    Use instead:
+
+        engine: {gpu_memory_utilization: 0.9}
+        to: 0.18.1
+
+Safe to ignore when
+    you do not compare the two versions with each other.
+
+How to confirm
+    `rlaudit inspect --defaults --from A --to B` prints every default that moves; `rlaudit ablate` with factor
+    `engine-version` measures all of them together.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
+from rlaudit.inspection.moved_default import moved_default
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+CONFIRM = "rlaudit ablate, factor engine-version"
+# Rules of their own speak about these.
+ELSEWHERE = {
+    "async_scheduling", "compilation_config", "disable_cascade_attn", "dtype", "enable_chunked_prefill",
+    "enable_prefix_caching", "generation_config", "kv_cache_dtype", "logprobs_mode", "max_logprobs",
+    "max_num_batched_tokens", "max_num_seqs", "optimization_level", "seed",
+}  # fmt: skip
+# Names, downloads and classes that say the same in other words.
+NO_DIFFERENCE = {
+    "distributed_executor_backend", "ignore_patterns", "model", "model_weights", "scheduler_cls", "served_model_name",
+    "tokenizer",
+}  # fmt: skip
+# Variables whose default chooses another kernel; the others are timeouts, paths and ports.
+KERNELS = ("VLLM_ALLREDUCE_USE_SYMM_MEM", "VLLM_ALLREDUCE_USE_FLASHINFER", "VLLM_USE_DEEP_GEMM")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """One note that lists them all."""
+    if not audit.migrates:
+        return
+    moved = {}
+    chosen = audit.after.variable(BACKEND_VARIABLE) is not None
+    names = (audit.before.catalogue.engine.keys() & audit.after.catalogue.engine.keys()) | {"attention_backend"}
+    for name in sorted(names - {"attention_backend"} if chosen else names):
+        found = None if name in ELSEWHERE | NO_DIFFERENCE else moved_default(audit, name)
+        if found is not None and _differ(found.before.value, found.after.value):
+            moved[name] = (found.before.value, found.after.value)
+    moved |= _variables(audit)
+    if not moved:
+        return
+    listed = ", ".join(f"{name} {_text(before)} -> {_text(after)}" for name, (before, after) in moved.items())
+    message = f"Left to vLLM, and different on {audit.after.version} than on {audit.before.version}: {listed}."
+    place = audit.place("")
+    yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=CONFIRM, place=place)
+
+
+def _variables(audit: Audit) -> dict[str, tuple[Any, Any]]:
+    before, after = audit.before.catalogue.variables, audit.after.catalogue.variables
+    one_gpu = audit.after.value("tensor_parallel_size") == 1
+    moved = {}
+    for name in KERNELS:
+        if name not in before or name not in after or audit.after.variable(name) is not None:
+            continue
+        if ("ALLREDUCE" in name and one_gpu) or ("DEEP_GEMM" in name and audit.after.value("quantization") is None):
+            continue
+        was, now = before[name].default, after[name].default
+        if not isinstance(was, Unknown) and not isinstance(now, Unknown) and _differ(was, now):
+            moved[name] = (was, now)
+    return moved
+
+
+def _differ(before: Any, after: Any) -> bool:
+    """None only says that vLLM decides later, and not what."""
+    return before is not None and after is not None and bool(before != after)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+RULE = Rule("changed-default", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,65 @@
+"""Prompts are prefilled in chunks after the migration and were not before, and nothing says which is wanted.
+
+What changed
+    V0 prefilled a prompt in one piece unless its context was longer than 32768 tokens (0.8.5
+    vllm/engine/arg_utils.py:1501-1530). V1 chunks by default; up to 0.11.0 always, from 0.11.1 unless it is set to
+    false.
+
+Why it matters
+    Where a prompt is cut decides which kernels compute it and beside which other tokens: the same prompt no longer
+    rounds the same way. The effect is small and spread over all tokens; it explains a floor, not a bias.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {max_model_len: 4096}
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+
+    Use instead:
+
+        engine: {enable_chunked_prefill: false}
+
+Safe to ignore when
+    prompts are shorter than `max_num_batched_tokens` and few run at once.
+
+How to confirm
+    `rlaudit ablate` with factor `chunked-prefill`.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import moved_default, untold
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTING = "enable_chunked_prefill"
+CONFIRM = "rlaudit ablate, factor chunked-prefill"
+HONOURS_FALSE = Version("0.11.1")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Off before, on after, set by nobody."""
+    reason = untold(audit, SETTING)
+    if reason is not None:
+        yield RULE.finding(audit, Severity.NOTE, SETTING, f"Nothing sets {SETTING}, and {reason}.", confirm=CONFIRM)
+        return
+    moved = moved_default(audit, SETTING)
+    if moved is None or moved.after.value is not True:
+        return
+    message = f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}"
+    fix = None
+    if audit.after.version < HONOURS_FALSE:
+        message += ", which ignores a false (0.11.1 does not). Rounding of long prompts moves with it."
+    else:
+        message += ". Rounding of long prompts moves with it; set it to false to keep what runs today."
+        fix = audit.fix("Keep chunked prefill off, as before the migration", safe=True, enable_chunked_prefill=False)
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
+
+
+RULE = Rule("chunked-prefill-on", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,68 @@
+"""An importance-sampling correction is on while the backend itself is wrong.
+
+What changed
+    Truncated or masked importance sampling (TIS, MIS, IcePop, a rollout correction) became a switch in most
+    frameworks, and it is what people reach for when curves move after an upgrade.
+
+Why it matters
+    A correction weighs tokens by the ratio between trainer and rollout. Where that ratio is wrong because logprobs
+    mean something else, or KV is stale, it weighs tokens by the fault: training looks calmer and learns from the
+    wrong ones. Repair the backend first; what is left then is for the objective.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        sampling: {temperature: 0.7}
+        trainer: {divides_by_temperature: true, uses_rollout_logprobs: true, importance_sampling_correction: true}
+
+    Use instead:
+
+        engine: {logprobs_mode: processed_logprobs}
+
+Safe to ignore when
+    Never while the other finding is true.
+
+How to confirm
+    `rlaudit ablate v0-to-v1`: the objective layer is not judged before the two others match.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+
+# Errors of these make the ratio itself wrong. Other errors stop the run, and a correction hides nothing of them.
+DISTORTING = (
+    "raw-logprobs",
+    "processed-before-temperature",
+    "logits-instead-of-logprobs",
+    "prompt-logprobs-recompute",
+    "prefix-cache-across-updates",
+    "stale-kv-after-update",
+    "lost-token-window",
+)
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """A correction over an error of an earlier layer."""
+    if audit.config.says("importance_sampling_correction") is not True:
+        return
+    wrong = [name for name in DISTORTING if _is_an_error(name, audit)]
+    if wrong:
+        kind = audit.config.says("importance_sampling_mode")
+        correction = f"The importance-sampling correction ({kind})" if kind else "The importance-sampling correction"
+        message = f"{correction} weighs tokens by a ratio that is itself wrong here: {', '.join(wrong)}."
+        message += " Resolve that first, with the correction off; then judge what is left."
+        yield RULE.finding(audit, Severity.WARNING, "importance_sampling_correction", message)
+
+
+def _is_an_error(name: str, audit: Audit) -> bool:
+    from rlaudit.inspection.selection import known_rules  # it lists the files of this package, this one too
+
+    return any(finding.severity is Severity.ERROR for finding in known_rules()[name].check(audit))
+
+
+RULE = Rule("correction-hides-a-backend-mismatch", Layer.OBJECTIVE, check)

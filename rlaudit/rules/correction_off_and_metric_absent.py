@@ -1,0 +1,48 @@
+"""No metric of the rollout-trainer mismatch is logged as this is configured.
+
+What changed
+    Nothing in vLLM. TRL, OpenRLHF and ms-swift log the mismatch only where their correction is on, OpenRLHF does
+    not even ask for logprobs otherwise, and torchforge never logs it.
+
+Why it matters
+    A migration is judged by this metric. Where it is absent, dashboards show nothing unusual whatever happens:
+    absent means unknown, not fine.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        trainer: {importance_sampling_correction: false, logs_mismatch: false}
+
+    Use instead:
+
+        trainer: {logs_mismatch: true}
+
+Safe to ignore when
+    Mismatch is measured elsewhere, for instance with `rlaudit ablate` before every upgrade.
+
+How to confirm
+    Look for the metric in the last run's log; `rlaudit ablate quick` measures it without a training run.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """A framework that is known not to log it under these settings."""
+    if audit.config.says("logs_mismatch") is not False:
+        return
+    off = audit.config.says("importance_sampling_correction") is False
+    message = "No rollout-trainer mismatch is logged as this is configured"
+    message += " (the importance-sampling correction is off)" if off else ""
+    message += ": what this migration does to logprobs would not show." if audit.migrates else ": it stays unknown."
+    severity = Severity.WARNING if audit.migrates else Severity.NOTE
+    yield RULE.finding(audit, severity, "logs_mismatch", message, confirm="rlaudit ablate quick")
+
+
+RULE = Rule("correction-off-and-metric-absent", Layer.OBJECTIVE, check)

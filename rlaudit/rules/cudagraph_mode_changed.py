@@ -1,0 +1,63 @@
+"""CUDA graphs and compilation are left to vLLM, and the two versions do it differently.
+
+What changed
+    V0 captured whole decode steps and compiled nothing. V1 compiles with torch.compile and captured piecewise until
+    0.10.2; from 0.11.0 on FULL_AND_PIECEWISE captures whole decode steps as well (0.11.0
+    vllm/config/__init__.py:365).
+
+Why it matters
+    Inductor fuses element-wise operations and keeps intermediate values in float32, so that activations round
+    elsewhere than in eager mode. Graphs pad a batch to captured sizes, which chooses other kernels.
+
+Example
+    Reported:
+
+        from: 0.10.2
+        to: 0.18.1
+
+    Use instead:
+
+        engine: {compilation_config: {cudagraph_mode: PIECEWISE}}
+
+Safe to ignore when
+    a comparison with `enforce_eager` on both sides shows the same mismatch.
+
+How to confirm
+    `rlaudit ablate` with factor `enforce-eager`.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+MODE, SETTING = "cudagraph_mode", "compilation_config"
+WORDS = {
+    "V0 decode": "captures whole decode steps and compiles nothing",
+    "NONE": "captures nothing",
+    "PIECEWISE": "compiles and captures piecewise",
+    "FULL": "compiles and captures whole steps",
+    "FULL_AND_PIECEWISE": "compiles and captures whole decode steps, the rest piecewise",
+}
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Another way of capturing on the two sides."""
+    before, after = audit.before.value(MODE), audit.after.value(MODE)
+    if not audit.migrates or isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
+        return
+    message = (
+        f"CUDA graphs: {engine_of(audit.before)} {_words(before)}, {engine_of(audit.after)} {_words(after)}. "
+        "Rounding moves with it."
+    )
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm="rlaudit ablate, factor enforce-eager")
+
+
+def _words(mode: object) -> str:
+    return WORDS.get(str(mode), f"captures in mode {mode}")
+
+
+RULE = Rule("cudagraph-mode-changed", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,80 @@
+"""The dtype is left to vLLM, and what it makes of some checkpoints differs between releases.
+
+What changed
+    With `dtype=auto` a float32 checkpoint ran as float16 up to 0.9.0.1, and as bfloat16 (on sm80 and later) from
+    0.9.1 (vllm/config.py:3185). 0.8.5 knows only `torch_dtype` in a model's config.json: one that has only `dtype`,
+    as transformers writes it from 4.56 on, counts as float32 there and runs as float16; current releases read both.
+
+Why it matters
+    float16 and bfloat16 round differently in every layer. Against a trainer in bfloat16 the wrong one is a mismatch
+    of the size of an unmatched lm_head, and it appears or goes away with an upgrade that nobody connects with
+    precision.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        trainer: {dtype: bfloat16}
+
+    Use instead:
+
+        engine: {dtype: bfloat16}
+
+Safe to ignore when
+    the checkpoint's config.json says `"torch_dtype": "bfloat16"` (or float16), which every release reads alike.
+
+How to confirm
+    Look at the dtype in the engine's start-up log of both versions; `rlaudit ablate` with factor `dtype`.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+SETTING = "dtype"
+RUNS_AS_BFLOAT16 = "0.9.1"
+CONFIRM = "rlaudit ablate, factor dtype"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """dtype open or auto, in or out of the releases that make float16 of float32."""
+    said = audit.config.engine.get(SETTING)
+    if said is not None and said.value not in (None, "auto"):
+        return
+    trainer = audit.config.says("dtype")
+    before, after = audit.before.value(SETTING), audit.after.value(SETTING)
+    told = not isinstance(before, Unknown) and not isinstance(after, Unknown)
+    old = audit.after.version < Version(RUNS_AS_BFLOAT16)
+    severity = Severity.WARNING
+    if told and audit.migrates and before != after:
+        message = (
+            f"dtype is left to the checkpoint: {audit.before.version} runs it in {before}, {audit.after.version} in "
+            f"{after}."
+        )
+    elif not told and audit.crosses(RUNS_AS_BFLOAT16):
+        severity = Severity.NOTE
+        message = (
+            "dtype is left to the checkpoint: a float32 one, or one whose config.json has no torch_dtype, runs as "
+            f"float16 on {audit.before.version} and as bfloat16 on {audit.after.version}."
+        )
+    elif isinstance(after, Unknown) and old and trainer not in (None, "float16"):
+        message = (
+            f"dtype is left to the checkpoint: {audit.after.version} runs a float32 one, or one whose config.json has "
+            f"no torch_dtype, as float16, and the trainer computes in {trainer}."
+        )
+    else:
+        return
+    message += " Write the dtype you mean."
+    fix = None
+    if trainer in ("bfloat16", "float16"):
+        fix = audit.fix("Run the engine in the trainer's dtype", safe=False, dtype=trainer)
+    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
+
+
+RULE = Rule("dtype-auto-trap", Layer.INFERENCE_PATH, check)

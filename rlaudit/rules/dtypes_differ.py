@@ -1,0 +1,59 @@
+"""Trainer and rollout engine run the model in different dtypes.
+
+What changed
+    Nothing by itself; `dtype=auto` and a framework's default are decided in other places than the trainer's
+    precision, and an upgrade moves them apart (0.9.1 casts float32 checkpoints to bfloat16 where older ones cast
+    to float16).
+
+Why it matters
+    float16 keeps 10 bits of mantissa, bfloat16 7: the same weights give logits that differ in every position.
+    Where both sides agree, much of the rounding is shared. It is the floor under every mismatch metric, and no
+    setting of caching or scheduling gets below it.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        engine: {dtype: float16}
+        trainer: {dtype: bfloat16, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        engine: {dtype: bfloat16}
+
+Safe to ignore when
+    The trainer's dtype is that of its parameters, and its forward pass is autocast to the rollout's.
+
+How to confirm
+    `rlaudit ablate quick`: factor `dtype` with both values.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SHORT = {"half": "float16", "fp16": "float16", "bf16": "bfloat16", "float": "float32", "fp32": "float32"}
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Two dtypes that are both known."""
+    rollout, trainer = _named(audit.after.value("dtype")), _named(audit.config.says("dtype"))
+    if rollout is None or trainer is None or rollout == trainer or audit.config.says("uses_rollout_logprobs") is False:
+        return
+    # float32 is often the dtype of parameters alone, under autocast; two kinds of half precision never are.
+    severity = Severity.NOTE if trainer == "float32" else Severity.WARNING
+    message = f"The trainer runs in {trainer} and {engine_of(audit.after)} in {rollout}. Run both in one dtype."
+    fix = audit.fix(f"run rollouts in {trainer}", restores(audit, "dtype", trainer), dtype=trainer)
+    yield RULE.finding(audit, severity, "dtype", message, fix, "rlaudit ablate, factor dtype")
+
+
+def _named(dtype: object) -> str | None:
+    name = SHORT.get(dtype, dtype) if isinstance(dtype, str) else None
+    return name if name in SHORT.values() else None
+
+
+RULE = Rule("dtypes-differ", Layer.INFERENCE_PATH, check)

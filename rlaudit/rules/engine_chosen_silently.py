@@ -1,0 +1,66 @@
+"""Whether V0 or V1 runs is decided by vLLM from other settings, and nothing in the config says which.
+
+What changed
+    From 0.8.5 to 0.10.2 both engines are in the package. Unless VLLM_USE_V1 is set, vLLM takes V1 where everything
+    asked for is supported and otherwise V0, with a log line (0.8.5 vllm/engine/arg_utils.py:1292-1499): a device
+    older than sm80, a scheduler option, a dtype, a start from another thread all decide.
+
+Why it matters
+    Two machines, or two runs with one flag between them, run different engines with logprobs of different meaning.
+    A baseline measured on "0.8.5" is then a baseline of nobody knows what.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {scheduling_policy: priority}
+
+    Use instead:
+
+        environment: {VLLM_USE_V1: "0"}
+
+Safe to ignore when
+    the start-up log of the run that you compare with says which engine it was, and rlaudit says the same.
+
+How to confirm
+    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+VARIABLE = "VLLM_USE_V1"
+V0_ENDS = Version("0.11.0")
+CONFIRM = 'the words "Initializing a V0" or "V1 LLM engine" in the log of a run'
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Every side that has both engines and is not told which."""
+    for side in (audit.before, audit.after) if audit.migrates else (audit.after,):
+        if side.version >= V0_ENDS or side.variable(VARIABLE) is not None:
+            continue
+        runs = {None: "V0 or V1", False: "V0", True: "V1"}[side.is_v1]
+        engine = side.value("engine")
+        why = engine.reason if isinstance(engine, Unknown) else side.resolution.why_engine
+        message = (
+            f"Nothing chooses an engine for vLLM {side.version}, which has both: {runs} runs ({why}). "
+            f"Set {VARIABLE} to what you mean."
+        )
+        # V1 is what a reader of the release notes expects; V0 by fallback, or neither for certain, is not.
+        severity = Severity.NOTE if side.is_v1 is True or _only_today(audit, side) else Severity.WARNING
+        yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)
+
+
+def _only_today(audit: Audit, side: Side) -> bool:
+    """Whether V0 certainly runs today and the migration leaves it anyway: a fact about the baseline, no risk."""
+    return audit.migrates and side is audit.before and side.is_v1 is False
+
+
+RULE = Rule("engine-chosen-silently", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,68 @@
+"""VLLM_USE_V1 asks for an engine that this version does not let one choose.
+
+What changed
+    Up to 0.10.2 `VLLM_USE_V1=0` ran V0 and `=1` insisted on V1. 0.11.0 has no V0: with 0 its engine refuses to
+    start. From 0.11.1 the variable is not read at all.
+
+Why it matters
+    With 0 the config still says V0, and V1 runs: other logprobs (raw unless told otherwise), prefix caching on,
+    another scheduler. This is the migration, and the config does not show it.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        environment: {VLLM_USE_V1: "0"}
+
+    Use instead:
+
+        environment: {VLLM_USE_V1: null}
+
+Safe to ignore when
+    a launcher shared with older releases sets it, and the V1 defaults were looked at.
+
+How to confirm
+    `rlaudit ablate v0-to-v1`.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+
+VARIABLE = "VLLM_USE_V1"
+V0_ENDS, NOT_READ = Version("0.11.0"), Version("0.11.1")
+CONFIRM = "rlaudit ablate v0-to-v1"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """The variable where there is no choice left."""
+    said, version = audit.after.variable(VARIABLE), audit.after.version
+    if said is None or said.value is None or version < V0_ENDS:
+        return
+    where = said.place
+    if not said.known:
+        message = f"{VARIABLE} is not read by vLLM {version}, whatever it is here. Remove it."
+        yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
+    elif str(said.value).lower() in ("0", "false"):
+        if version < NOT_READ:
+            message = f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it refuses to start. Remove it."
+            yield RULE.finding(audit, Severity.ERROR, VARIABLE, message, confirm=CONFIRM)
+        else:
+            ran = audit.migrates and audit.before.is_v1 is False
+            message = (
+                f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it runs V1 and says nothing. "
+                "Remove it, and decide what V1 changes by default."
+            )
+            severity = Severity.ERROR if ran else Severity.WARNING
+            yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)
+    elif said.place is not None and version >= NOT_READ:
+        message = f"{VARIABLE}={said.value} is not read by vLLM {version}, which has only V1. Remove it."
+        yield RULE.finding(audit, Severity.NOTE, VARIABLE, message)
+
+
+RULE = Rule("engine-variable-ignored", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,72 @@
+"""Rollouts are cut by top-p, top-k or min-p, and the trainer computes the whole softmax.
+
+What changed
+    Processed logprobs (V0, and V1 from 0.10.2 on with `processed_logprobs`) are renormalised over the tokens that
+    the filter keeps. Raw logprobs are not, but the tokens are drawn from the filtered distribution all the same.
+
+Why it matters
+    With processed logprobs the mean importance ratio is the kept mass instead of 1 (0.896 at a kept mass of 0.895
+    in TRL's pull request 7269), a bias on every token. With raw logprobs no metric shows anything, and the tokens
+    are still off-policy: only a test of the tokens themselves reveals it. The trainer must apply the same filter,
+    or none may be set.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        engine: {logprobs_mode: processed_logprobs}
+        sampling: {temperature: 1.0, top_p: 0.9}
+        trainer: {divides_by_temperature: true, replays_filters: false, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        sampling: {top_p: 1.0}
+
+Safe to ignore when
+    The filter keeps practically everything (top_p=0.999 of a peaked distribution), or the trainer applies it.
+
+How to confirm
+    `rlaudit ablate quick` with your sampling parameters: the report names the kept mass. vLLM 0.28.0 and later
+    return the kept set with `return_sampling_mask`.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import FILTERS, Audit, Rule
+from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.sampling import filters, is_greedy, listed, unknown_among
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic layer names the kept mass"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Filters in the sampler that the trainer does not have."""
+    replays = audit.config.says("replays_filters")
+    if replays or is_greedy(audit.after):
+        return
+    cut = filters(audit.after)
+    if cut:
+        severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+        trainer = "the trainer does not apply" if replays is False else "the trainer would have to apply as well"
+        message = f"Rollouts are sampled with {listed(cut)}, which {trainer}: {_consequence(audit)}. Sample without."
+        yield RULE.finding(audit, severity, next(iter(cut)), message, confirm=CONFIRM)
+    elif audit.config.trainer:
+        names, why = unknown_among(audit.after, FILTERS)
+        if names:
+            message = f"Whether {', '.join(names)} cut the rollouts' distribution cannot be told: {why}."
+            yield RULE.finding(audit, Severity.NOTE, names[0], message)
+
+
+def _consequence(audit: Audit) -> str:
+    returned = returned_logprobs(audit.after)
+    if isinstance(returned, Unknown) or audit.config.says("uses_rollout_logprobs") is False:
+        return "the tokens are off-policy"
+    if returned is Returned.PROCESSED:
+        return f"{engine_of(audit.after)} renormalises its logprobs, and the mean ratio is the kept mass instead of 1"
+    return f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy unseen"
+
+
+RULE = Rule("filters-not-replayed", Layer.SEMANTIC, check)

@@ -1,0 +1,77 @@
+"""Top-p and top-k sampling move to or from FlashInfer's kernel.
+
+What changed
+    Which kernel draws filtered samples on a GPU, where `VLLM_USE_FLASHINFER_SAMPLER` is not set: V0 PyTorch; V1
+    0.8.5 PyTorch with FlashInfer 0.2.3 or later; 0.9.0 to 0.11.0 FlashInfer where it is installed; 0.11.1 to
+    0.20.2 PyTorch (after reports of wrong samples, vLLM pull request 26859); from 0.21.0 on FlashInfer (pull
+    request 40376). It is never used with processed logprobs from 0.10.2 on, with per-request seeds, or without a
+    filter.
+    Source: vllm/v1/sample/ops/topk_topp_sampler.py (0.8.5:32, 0.9.0:32, 0.11.1:30, 0.21.0:32).
+
+Why it matters
+    The kernels agree in distribution up to ties at the filter's edge, and draw other tokens from the same seed.
+    Runs are not reproducible across the change, and what is at the edge of the filter differs.
+
+Example
+    Reported:
+
+        from: 0.18.1
+        to: 0.21.0
+        sampling: {temperature: 1.0, top_p: 0.95}
+
+    Use instead:
+
+        environment: {VLLM_USE_FLASHINFER_SAMPLER: "0"}
+
+Safe to ignore when
+    No filter is set, logprobs_mode is processed_logprobs, or samples need not be reproducible.
+
+How to confirm
+    `rlaudit ablate quick` on a GPU with your filters: factor `engine-version`, the support test of the semantic
+    layer.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.returned_logprobs import PROCESSED_IS_FINAL, engine_of
+from rlaudit.inspection.sampling import filters, is_greedy, listed
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Another sampling kernel after the migration."""
+    cut = {name: value for name, value in filters(audit.after).items() if name != "min_p"}
+    if not audit.migrates or not cut or is_greedy(audit.after) or audit.after.machine.platform != "cuda":
+        return
+    before, after = _kernel(audit.before), _kernel(audit.after)
+    if before is None or after is None or before == after:
+        return
+    where = "" if audit.after.machine.flashinfer else " where FlashInfer is installed"
+    message = f"{listed(cut)} is sampled by {after} in {engine_of(audit.after)}, by {before} in"
+    message += f" {engine_of(audit.before)}{where}. Set {VARIABLE} to keep one of them."
+    yield RULE.finding(audit, Severity.NOTE, VARIABLE, message)
+
+
+def _kernel(side: Side) -> str | None:
+    """FlashInfer or PyTorch; None where it cannot be told."""
+    setting, mode = side.variable(VARIABLE), side.value("logprobs_mode")
+    variable = None if setting is None else setting.value
+    if side.is_v1 is None or isinstance(variable, Unknown) or isinstance(mode, Unknown):
+        return None
+    by_default = side.is_v1 and (side.version < Version("0.11.1") or side.version >= Version("0.21.0"))
+    wanted = by_default if variable is None else str(variable) not in {"0", "False"}
+    impossible = side.is_v1 and (
+        side.version < Version("0.9.0")  # refuses FlashInfer 0.2.3 and later, the only ones that are still around
+        or (side.version >= PROCESSED_IS_FINAL and str(mode).startswith("processed"))
+    )
+    return "FlashInfer" if wanted and not impossible and side.machine.flashinfer is not False else "PyTorch"
+
+
+RULE = Rule("flashinfer-sampler-default", Layer.INFERENCE_PATH, check)

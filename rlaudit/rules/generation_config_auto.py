@@ -1,0 +1,104 @@
+"""The server takes sampling parameters that requests leave out from the model's generation_config.json.
+
+What changed
+    `generation_config=auto` is vLLM's default in every catalogued release. An OpenAI-compatible server then
+    answers a request that does not name temperature, top_p, top_k, min_p or repetition_penalty with the values of
+    the model's own file; 0.31.0 adds presence_penalty and frequency_penalty to that list.
+    Source: get_diff_sampling_param, vllm/config/model.py (0.18.1:1332, 0.31.0:1804).
+
+Why it matters
+    Qwen models bring top_k=20, top_p=0.8 and repetition_penalty=1.05. The trainer never learns of them: rollouts
+    are filtered and penalised, and a new checkpoint or release can change that without a line of config changing.
+    This is the one cause of a broken upgrade that no returned setting shows.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        sampling: {temperature: 1.0}
+        trainer: {divides_by_temperature: true, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        engine: {generation_config: vllm}
+
+Safe to ignore when
+    Every request carries temperature, top_p, top_k, min_p and the penalties, or rollouts are made in-process with
+    SamplingParams of their own, or the model has no generation_config.json.
+
+How to confirm
+    vLLM logs at start that default sampling parameters have been overridden by the model's generation_config.json.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+COMMON = ("temperature", "top_p", "top_k", "repetition_penalty")
+RARE = ("min_p",)
+SINCE_0_31 = ("presence_penalty", "frequency_penalty")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Sampling parameters left to the model's file."""
+    side = audit.after
+    where = side.value("generation_config")
+    if side.config.offline or where is None or where == "vllm":
+        return
+    left, unknown = _left_to_the_model(side)
+    open_questions = [where.reason] if isinstance(where, Unknown) else []
+    if not left:
+        open_questions = list(dict.fromkeys([*open_questions, *unknown.values()]))
+    if open_questions and (left or unknown):
+        message = (
+            f"Whether {engine_of(side)} takes {', '.join(left or unknown)} from the model's generation_config.json"
+        )
+        message += f" cannot be told: {'; '.join(open_questions)}."
+        yield RULE.finding(audit, Severity.NOTE, "generation_config", message)
+    elif left:
+        certain = audit.config.trainer and set(left) & set(COMMON)
+        file = "the model's generation_config.json" if where == "auto" else f"the generation_config.json in {where}"
+        message = f"{engine_of(side)} takes {', '.join(left)} from {file} wherever a request does not name them"
+        if audit.crosses("0.31.0") and set(left) & set(SINCE_0_31):
+            message += " (the penalties are new in 0.31.0)"
+        message += ". Set generation_config=vllm, or name all of them in the sampling parameters."
+        fix = audit.fix("take vLLM's neutral sampling defaults", safe=False, generation_config="vllm")
+        yield RULE.finding(audit, Severity.WARNING if certain else Severity.NOTE, "generation_config", message, fix)
+
+
+def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
+    """What neither requests nor an override name, and what they may name, with the reason why that is not known."""
+    override = side.value("override_generation_config")
+    overridden = _mapping(override)
+    names = (*COMMON, *RARE, *(SINCE_0_31 if side.version >= Version("0.31.0") else ()))
+    said = {name: side.config.sampling.get(name) for name in names if name not in overridden}
+    left = [name for name, setting in said.items() if setting is None or setting.value is None]
+    # A parameter that is written with a value nobody can tell is in the requests; one that another file may set is not.
+    unknown = {
+        name: setting.value.reason
+        for name, setting in said.items()
+        if setting is not None and isinstance(setting.value, Unknown) and name not in side.config.sampling
+    }
+    if isinstance(override, Unknown):
+        return [], {**dict.fromkeys(left, override.reason), **unknown}
+    return left, unknown
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+RULE = Rule("generation-config-auto", Layer.SEMANTIC, check)

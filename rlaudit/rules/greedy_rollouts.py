@@ -1,0 +1,46 @@
+"""Rollouts are sampled greedily.
+
+What changed
+    A temperature below 1e-5 makes vLLM take the most likely token. V0 then returns logprobs at temperature 1, and
+    V1 in both modes those of the whole distribution at temperature 1.
+
+Why it matters
+    There is no sampling distribution any more: the sampled token had probability one, the returned logprob says
+    otherwise, and no importance ratio means anything. All samples of a prompt are the same, so group advantages
+    are zero, and a trainer that divides logits by the temperature divides by zero.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        sampling: {temperature: 0.0}
+        trainer: {divides_by_temperature: true, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        sampling: {temperature: 1.0}
+
+Safe to ignore when
+    The config only evaluates.
+
+How to confirm
+    Sample one prompt twice: greedy samples are equal.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.sampling import is_greedy, temperature
+from rlaudit.layers import Layer
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Temperature zero under a trainer."""
+    if audit.config.trainer and is_greedy(audit.after):
+        message = f"Rollouts are greedy (temperature={temperature(audit.after):g}): their logprobs are not those of"
+        message += " the distribution they come from, and importance ratios mean nothing. Sample with a temperature."
+        yield RULE.finding(audit, Severity.WARNING, "temperature", message)
+
+
+RULE = Rule("greedy-rollouts", Layer.SEMANTIC, check)

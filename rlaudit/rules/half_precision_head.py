@@ -1,0 +1,61 @@
+"""Neither side computes its output head in float32, and the engine is about to change.
+
+What changed
+    Logits of a bfloat16 head carry 8 bits: near 20 they are 0.125 apart. V0 and V1 round them in other places,
+    with other kernels around them.
+
+Why it matters
+    The published migration from 0.8.5 to 0.18.1 (PipelineRL, pull request 137) matched its V0 curves only with a
+    float32 head on both sides, after logprobs and runtime defaults had been put right. Rounding is a part of the
+    mismatch that no flag of scheduling or caching removes.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {dtype: bfloat16}
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+        trainer: {dtype: bfloat16, head_dtype: bfloat16, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        trainer: {head_dtype: float32, rollout_head_dtype: float32}
+
+Safe to ignore when
+    The mismatch metric of the running setup is already where you want it.
+
+How to confirm
+    `rlaudit ablate fp32-head`, which runs float32 on neither, either and both sides: factor `fp32-head`.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.head_dtype import HONOURED, asked_head_dtype, rollout_head_dtype, trainer_head_dtype
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Half precision in both heads across a change of engine."""
+    if not audit.migrates or audit.config.says("uses_rollout_logprobs") is not True:
+        return
+    if not (audit.before.is_v1 is False and audit.after.is_v1):
+        return
+    rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
+    if isinstance(rollout, Unknown) or "float32" in (rollout, trainer) or asked_head_dtype(audit.after):
+        return  # one float32 head is one-sided-fp32-head's, a dtype that is asked for in vain head-dtype-ignored's
+    both = f"The rollout's head is in {rollout}"
+    both += f", the trainer's in {trainer}" if trainer else ""
+    native = "hf_overrides head_dtype" if audit.after.version >= HONOURED else "a plug-in, or 0.26.0 and its head_dtype"
+    message = (
+        f"{both}. From {engine_of(audit.before)} to {engine_of(audit.after)} the published migration needed float32"
+    )
+    message += f" on both sides ({native}, and the trainer's own switch), never on one."
+    yield RULE.finding(audit, Severity.NOTE, "head_dtype", message, confirm="rlaudit ablate fp32-head")
+
+
+RULE = Rule("half-precision-head", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,62 @@
+"""`head_dtype` in hf_overrides has no effect in this version.
+
+What changed
+    For text generation vLLM computes the head in the dtype that `hf_overrides={"head_dtype": ...}` names from
+    0.26.0 on. 0.10.2 documents it and does not use it, 0.11.0 to 0.25.1 warn once and fall back to the model's
+    dtype, and older ones do not know it.
+    Source: ModelConfig.head_dtype, vllm/config/__init__.py (0.10.2:1772), vllm/config/model.py (0.11.0:1462),
+    vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 48390.
+
+Why it matters
+    The config says float32 and the head runs in bfloat16. Together with a trainer whose head is float32 that is
+    the one-sided arrangement, which can be worse than bfloat16 on both sides.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        engine: {hf_overrides: {head_dtype: float32}}
+
+    Use instead:
+
+        to: 0.26.0
+
+Safe to ignore when
+    A plug-in of yours computes the head in float32 anyway.
+
+How to confirm
+    `rlaudit ablate fp32-head`: factor `fp32-head` reads each side's precision off the lattice of its logprobs.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.head_dtype import HONOURED, asked_head_dtype, rollout_head_dtype
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTING = "hf_overrides"
+CONFIRM = "rlaudit ablate fp32-head"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """A head dtype that is asked for and not given, or given from this migration on."""
+    asked = asked_head_dtype(audit.after)
+    if asked is None or audit.after.value("runner") == "pooling":
+        return
+    if audit.after.version < HONOURED:
+        if rollout_head_dtype(audit.after) == asked:
+            return  # by a plug-in, or because the whole model has that dtype
+        message = f"{engine_of(audit.after)} ignores head_dtype={asked} in hf_overrides: the head runs in the model's"
+        message += " dtype. 0.26.0 is the first version that honours it for text generation."
+        yield RULE.finding(audit, Severity.ERROR, SETTING, message, confirm=CONFIRM)
+    elif audit.crosses(str(HONOURED)) and rollout_head_dtype(audit.before) != asked:
+        message = (
+            f"{engine_of(audit.before)} ignored head_dtype={asked} in hf_overrides and {engine_of(audit.after)} honours"
+        )
+        message += " it: logprobs move, towards a trainer whose head has that dtype and away from any other."
+        yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
+
+
+RULE = Rule("head-dtype-ignored", Layer.INFERENCE_PATH, check)

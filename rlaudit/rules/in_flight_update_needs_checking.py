@@ -1,0 +1,53 @@
+"""Weights change while requests run, and the engine that does it is replaced by the migration.
+
+What changed
+    V0 updated weights between two steps of one loop, with its scheduler held. V1 runs the scheduler in a process of
+    its own, may have a step in flight, caches prefixes and offers three kinds of pause. A port of the update code
+    decides anew which tokens, keys and values belong to which policy.
+
+Why it matters
+    It is the third of the four fixes that brought PipelineRL's V1 runs back to its V0 curves. No setting shows
+    whether a port is right.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        trainer: {weight_updates: in flight}
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+
+    Use instead:
+
+        trainer: {weight_updates: between rollouts}
+
+Safe to ignore when
+    the update path was compared between both versions, token by token, at equal lag.
+
+How to confirm
+    with the weight-update experiment once it is there; until then recipe `v0-to-v1`, which updates nothing, tells
+    what the engine alone contributes.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """In-flight updates across the change from V0 to V1."""
+    if not audit.migrates or audit.config.says("weight_updates") != "in flight":
+        return
+    if audit.before.is_v1 is not False or audit.after.is_v1 is not True:
+        return
+    message = (
+        f"Weights are updated in flight, and vLLM {audit.before.version} (V0) does that another way than "
+        f"{audit.after.version} (V1). Compare tokens and logprobs around an update before training on them."
+    )
+    confirm = "rlaudit ablate, factor weight-update; recipe v0-to-v1 for the engine without updates"
+    yield RULE.finding(audit, Severity.NOTE, "weight_updates", message, confirm=confirm)
+
+
+RULE = Rule("in-flight-update-needs-checking", Layer.INFERENCE_PATH, check)

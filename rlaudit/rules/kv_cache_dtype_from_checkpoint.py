@@ -1,0 +1,77 @@
+"""The dtype of the KV cache is left to vLLM, which from 0.14.0 on may take fp8 from the checkpoint.
+
+What changed
+    `kv_cache_dtype=auto` meant the model's dtype up to 0.13.0. From 0.14.0 it first asks the checkpoint's
+    `quantization_config` for a KV cache scheme (vllm/utils/torch_utils.py, resolve_kv_cache_dtype_string).
+
+Why it matters
+    An fp8 cache stores keys and values with three bits of mantissa. Every token after the prompt attends to them,
+    and the trainer has nothing like it: the mismatch grows with the length of the completion.
+
+Example
+    Reported:
+
+        from: 0.13.0
+        to: 0.18.1
+        model: example/quantized-FP8
+
+    Use instead:
+
+        engine: {kv_cache_dtype: bfloat16}
+
+Safe to ignore when
+    the checkpoint's config.json has no `kv_cache_scheme` or `kv_cache_quant_algo`.
+
+How to confirm
+    Look for kv_cache_dtype in the engine's start-up log of both versions; `rlaudit ablate` with factor
+    `engine-version`.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+SETTING = "kv_cache_dtype"
+# Words in the names of checkpoints that may carry a scheme for the cache.
+QUANTIZED = ("fp8", "nvfp4", "fp4", "modelopt", "w8a8", "w4a16")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """auto across 0.14.0, with a checkpoint that quantises the cache, or may."""
+    said = audit.config.engine.get(SETTING)
+    if not audit.crosses("0.14.0") or (said is not None and said.value not in (None, "auto")):
+        return
+    runs = audit.after.value(SETTING)
+    if isinstance(runs, Unknown):
+        clue, does = runs.reason, "takes it from there"
+    elif audit.after.resolution.checkpoint is None and (clue := _may_quantise(audit)):
+        does = "stores keys and values in fp8 if the checkpoint says so"
+    else:
+        return
+    message = (
+        f"kv_cache_dtype is auto and {clue}: vLLM {audit.after.version} {does}, where {audit.before.version} kept the "
+        "model's dtype. Set it to what you mean."
+    )
+    fix = None
+    declared, dtype = audit.after.catalogue.engine.get(SETTING), audit.after.value("dtype")
+    wanted = dtype if isinstance(dtype, str) and dtype != "auto" else "bfloat16"
+    if declared is not None and declared.choices is not None and wanted in declared.choices:
+        fix = audit.fix(f"Keep the KV cache in {wanted}", safe=False, kv_cache_dtype=wanted)
+    confirm = "rlaudit ablate, factor engine-version"
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, confirm)
+
+
+def _may_quantise(audit: Audit) -> str:
+    quantization = audit.after.value("quantization")
+    if isinstance(quantization, str) and any(word in quantization.lower() for word in QUANTIZED):
+        return f"quantization is {quantization}"
+    name = audit.config.model.value if audit.config.model is not None else None
+    if isinstance(name, str) and any(word in name.lower() for word in QUANTIZED):
+        return f"{name} is quantised by its name"
+    return ""
+
+
+RULE = Rule("kv-cache-dtype-from-checkpoint", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,64 @@
+"""In this release a weight update that keeps requests and clears the cache loses one token per request.
+
+What changed
+    From 0.12.0 to 0.21.0, clearing the cache under running requests preempts them and marks the token in flight as
+    to be discarded. With async scheduling the mark outlives the pause and drops the first token after it
+    (vllm#42043, `discard_latest_async_tokens` in vllm/v1/core/sched/scheduler.py). 0.22.0 counts placeholders
+    instead.
+
+Why it matters
+    A token was sampled, its effect is in the cache, and neither its id nor its logprob reaches the trainer:
+    everything after it is conditioned on something else than the trainer sees.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        trainer: {weight_updates: in flight, pause_mode: keep, pause_clears_cache: true}
+
+    Use instead:
+
+        engine: {async_scheduling: false}
+
+Safe to ignore when
+    the build carries the fix of vllm#42043.
+
+How to confirm
+    `rlaudit ablate` with factor `async-scheduling`, and the weight-update experiment once it is there.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import restores
+from rlaudit.layers import Layer
+
+SETTING = "async_scheduling"
+FIRST, FIXED = Version("0.12.0"), Version("0.22.0")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Keep, cleared while requests run, async scheduling, and a release in the window."""
+    says = audit.config.says
+    in_window = FIRST <= audit.after.version < FIXED
+    if not in_window or says("pause_mode") != "keep" or audit.after.value(SETTING) is not True:
+        return
+    if says("pause_clears_cache") is True:
+        severity, how = Severity.ERROR, "pause_generation(mode=keep, clear_cache=True)"
+    elif says("resets_prefix_cache") is True:
+        # Only reset_running_requests=True can clear a cache in use; without it the reset fails instead.
+        severity, how = Severity.WARNING, "Resetting the prefix cache while kept requests are paused"
+    else:
+        return
+    message = (
+        f"{how} with async scheduling loses the first token of every request after a weight update in "
+        f"{audit.after.version} (0.12.0 to 0.21.0). Set async_scheduling to false, or move to 0.22.0."
+    )
+    fix = audit.fix("Turn async scheduling off", restores(audit, SETTING, False), async_scheduling=False)
+    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate, factor async-scheduling")
+
+
+RULE = Rule("lost-token-window", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,73 @@
+"""Requests ask for more logprobs than the server grants.
+
+What changed
+    `max_logprobs` is 20 by default in every release and a request above it is refused. `-1` takes the limit away
+    from 0.10.1 on (in V1); before that, and in V0, it is a limit of minus one that refuses every request for
+    logprobs.
+    Source: _validate_logprobs, vllm/v1/engine/processor.py (0.10.0:62, 0.10.1:64), vllm/engine/llm_engine.py
+    (0.9.2:749).
+
+Why it matters
+    Every rollout request fails with a ValueError (HTTP 400), at the first step or when evaluation starts.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        sampling: {logprobs: 50}
+
+    Use instead:
+
+        engine: {max_logprobs: 50}
+
+Safe to ignore when
+    Never where requests really carry this number.
+
+How to confirm
+    Send one request.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+ASKING = ("logprobs", "prompt_logprobs")
+NO_LIMIT = Version("0.10.1")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """More logprobs asked for than granted."""
+    for name in ASKING:
+        asked, limit = audit.after.sampling(name), _limit(audit.after)
+        if limit is not None and _is_number(asked) and asked > max(limit, 0):
+            fine_today = audit.migrates and _granted(audit.before, asked)
+            fix = audit.fix(f"grant {asked} logprobs", safe=fine_today, max_logprobs=asked)
+            message = f"Requests ask for {name}={asked} and {engine_of(audit.after)} grants max_logprobs={limit}"
+            message += f": every one is refused. Set max_logprobs={asked} or more."
+            yield RULE.finding(audit, Severity.ERROR, name, message, fix)
+
+
+def _limit(side: Side) -> int | None:
+    """None where there is no limit, or none that is known."""
+    limit = side.value("max_logprobs")
+    if not _is_number(limit) or (limit == -1 and side.is_v1 is not False and side.version >= NO_LIMIT):
+        return None
+    return int(limit)
+
+
+def _granted(side: Side, asked: int) -> bool:
+    limit = _limit(side)
+    return limit is None or asked <= limit
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+RULE = Rule("max-logprobs-too-small", Layer.SEMANTIC, check)

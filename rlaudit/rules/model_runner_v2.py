@@ -1,0 +1,70 @@
+"""The migration crosses the switch to Model Runner V2, which replaces how batches are built and sampled.
+
+What changed
+    Model Runner V2 is a choice from 0.12.0 and the default from 0.22.0 for dense Qwen3, from 0.23.0 for Llama and
+    Mistral, from 0.24.0 for quantised and some mixture models, from 0.25.0 for every dense generation model, and from
+    0.29.0 for everything that it supports (use_v2_model_runner in vllm/config/vllm.py of each).
+
+Why it matters
+    It is the second change of engine after V0 to V1: input preparation, sampling kernels and penalties are new code.
+    The same seed draws other tokens, and logprobs move by rounding. A feature that it lacks keeps the old runner, so
+    that one flag more or less decides which of them runs.
+
+Example
+    Reported:
+
+        from: 0.21.0
+        to: 0.32.0
+
+    Use instead:
+
+        environment: {VLLM_USE_V2_MODEL_RUNNER: "0"}
+
+Safe to ignore when
+    a comparison of both versions shows no mismatch with the new runner.
+
+How to confirm
+    `rlaudit ablate v1-to-latest`, on a GPU: without Triton, as on a CPU, the old runner is used.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+RUNNER, VARIABLE = "model_runner", "VLLM_USE_V2_MODEL_RUNNER"
+# First release -> which models run on it unless the variable says otherwise.
+BY_DEFAULT = {
+    "0.22.0": "dense Qwen3 models",
+    "0.23.0": "dense Qwen3, Llama and Mistral models",
+    "0.25.0": "every dense generation model",
+    "0.29.0": "every model whose features it supports",
+}
+CONFIRM = "rlaudit ablate v1-to-latest, on a GPU"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Another runner after than before, for certain or depending on the model."""
+    crossed = [first for first in BY_DEFAULT if audit.crosses(first)]
+    before, after = audit.before.value(RUNNER), audit.after.value(RUNNER)
+    if not crossed or audit.after.variable(VARIABLE) is not None or before == "V2" or after == "V1":
+        return
+    between = f"between {audit.before.version} and {audit.after.version}"
+    which = (
+        f"From {crossed[-1]} on, vLLM runs {BY_DEFAULT[crossed[-1]]} on Model Runner V2, and nothing pins the runner"
+    )
+    advice = f"Compare, or set {VARIABLE}=0"
+    if isinstance(before, Unknown) or isinstance(after, Unknown):
+        reason = next(value.reason for value in (after, before) if isinstance(value, Unknown))
+        message = (
+            f"{which}. Whether that changes sampling and batch building {between} is not known: {reason}. {advice}."
+        )
+        yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
+    else:
+        message = f"{which}: sampling and batch building change {between}. {advice}."
+        yield RULE.finding(audit, Severity.WARNING, VARIABLE, message, confirm=CONFIRM)
+
+
+RULE = Rule("model-runner-v2", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,78 @@
+"""One side computes its output head in float32, and the other does not.
+
+What changed
+    Nothing in vLLM by itself: trainers have a switch (TRL `cast_lm_head_to_fp32`), engines have another
+    (`hf_overrides={"head_dtype": "float32"}` from 0.26.0 on, framework plug-ins before), and an upgrade is when
+    one of them comes or goes.
+
+Why it matters
+    With both heads in bfloat16 the two sides round alike, and part of the rounding cancels. With one in float32
+    nothing cancels: Fast-LLM's pull request 525 measures 0.040 nats (root mean square) with one against 0.031 with
+    both, and NeMo-RL's 3936 finds one side alone worse than none.
+
+Example
+    Reported:
+
+        to: 0.26.0
+        engine: {dtype: bfloat16}
+        trainer: {dtype: bfloat16, head_dtype: float32}
+
+    Use instead:
+
+        engine: {hf_overrides: {head_dtype: float32}}
+
+Safe to ignore when
+    The body's noise is far larger than a head's rounding (FP8 rollouts, mixture-of-experts models).
+
+How to confirm
+    `rlaudit ablate fp32-head`: factor `fp32-head` runs neither, rollout, trainer and both.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.head_dtype import HONOURED, rollout_head_dtype, trainer_head_dtype
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+CONFIRM = "rlaudit ablate fp32-head"
+SETTING = "head_dtype"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """float32 here, something shorter there."""
+    rollout, trainer = rollout_head_dtype(audit.after), trainer_head_dtype(audit)
+    engine_dtype = audit.after.resolution.given("dtype")
+    head_is_raised = rollout == "float32" and engine_dtype not in ("float32", "float")
+    trainer_raises = audit.config.says("head_dtype") is not None and trainer == "float32"
+    if isinstance(rollout, Unknown):
+        if trainer_raises:
+            message = f"The trainer's head is float32; whether the rollout's is cannot be told: {rollout.reason}."
+            yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
+    elif trainer_raises and rollout != "float32":
+        message = f"The trainer computes its head in float32, {engine_of(audit.after)} in {rollout}. {_remedy(audit)}"
+        yield RULE.finding(audit, Severity.WARNING, SETTING, message, _fix(audit), CONFIRM)
+    elif head_is_raised and trainer is None:
+        message = "The rollout's head is float32; whether the trainer's is, this file does not tell. It should be."
+        yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
+    elif head_is_raised and trainer != "float32":
+        message = f"The rollout's head is float32 and the trainer's {trainer}. Use float32 on both sides or on none."
+        yield RULE.finding(audit, Severity.WARNING, SETTING, message, confirm=CONFIRM)
+
+
+def _remedy(audit: Audit) -> str:
+    if audit.after.version >= HONOURED:
+        return 'Set hf_overrides={"head_dtype": "float32"}.'
+    return "vLLM offers that from 0.26.0 on; before it takes a plug-in, or bfloat16 in the trainer as well."
+
+
+def _fix(audit: Audit) -> Fix | None:
+    """Only where there are no other overrides to keep."""
+    if audit.after.version < HONOURED or audit.after.resolution.given("hf_overrides") is not None:
+        return None
+    return audit.fix("compute the rollout's head in float32", safe=False, hf_overrides={"head_dtype": "float32"})
+
+
+RULE = Rule("one-sided-fp32-head", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,59 @@
+"""Rollouts are sampled with a penalty that the trainer does not have.
+
+What changed
+    V0 and processed logprobs of V1 contain repetition, presence and frequency penalties; raw logprobs do not. No
+    trainer replays them: they depend on all tokens before.
+    Source: vllm/model_executor/layers/sampler.py (0.8.5:258), vllm/v1/sample/sampler.py (0.18.1:177).
+
+Why it matters
+    Tokens come from another distribution than the policy's. Processed logprobs make that visible as ratios away
+    from 1 wherever a token repeats; raw ones hide it. Penalties often arrive unasked, from the model's
+    generation_config.json.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        engine: {logprobs_mode: processed_logprobs, generation_config: vllm}
+        sampling: {temperature: 1.0, repetition_penalty: 1.05}
+        trainer: {divides_by_temperature: true, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        sampling: {repetition_penalty: 1.0}
+
+Safe to ignore when
+    The rollouts are used without importance ratios and off-policy samples are accepted.
+
+How to confirm
+    `rlaudit ablate quick` with your sampling parameters: compare factor `logprobs-mode` raw and processed.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.sampling import PENALTIES, listed, penalties, unknown_among
+from rlaudit.layers import Layer
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Penalties in the sampler."""
+    used = penalties(audit.after)
+    severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+    if used:
+        what = returned_logprobs(audit.after)
+        seen = "and the returned logprobs hide it" if what is Returned.RAW else "which moves the importance ratios"
+        message = f"{engine_of(audit.after)} samples rollouts with {listed(used)}, which no trainer applies"
+        message += f", {seen}. Sample without it."
+        confirm = "rlaudit ablate quick, with these sampling parameters"
+        yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
+    elif audit.config.trainer:
+        names, why = unknown_among(audit.after, PENALTIES)
+        if names:
+            message = f"Whether {', '.join(names)} change logits cannot be told: {why}."
+            yield RULE.finding(audit, Severity.NOTE, names[0], message)
+
+
+RULE = Rule("penalties-in-logprobs", Layer.SEMANTIC, check)

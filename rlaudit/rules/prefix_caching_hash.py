@@ -1,0 +1,55 @@
+"""The hash that the prefix cache is asked to use does not exist in this version, so that the engine does not start.
+
+What changed
+    `prefix_caching_hash_algo=builtin` was the default up to 0.10.1.1 and is rejected from 0.10.2 on, which hashes
+    with sha256; 0.10.2 renamed sha256_cbor_64bit to sha256_cbor (vllm/config/cache.py:27). The V0 engine, on the
+    other hand, takes nothing but builtin.
+
+Why it matters
+    The engine ends before it loads the model. Which hash is used changes no logprob.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {prefix_caching_hash_algo: builtin}
+
+    Use instead:
+
+        engine: {prefix_caching_hash_algo: sha256}
+
+Safe to ignore when
+    never: the value is not accepted.
+
+How to confirm
+    Start the engine; it names the accepted values.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+
+SETTING = "prefix_caching_hash_algo"
+SUCCESSOR = {"builtin": "sha256", "sha256_cbor_64bit": "sha256_cbor"}
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """A written value that is none of the declared ones."""
+    said, declared = audit.config.engine.get(SETTING), audit.after.catalogue.engine.get(SETTING)
+    if said is None or not isinstance(said.value, str) or declared is None or not declared.choices:
+        return
+    if said.value in declared.choices:
+        return
+    accepted = ", ".join(declared.choices)
+    message = f"vLLM {audit.after.version} does not start with {SETTING}={said.value}; it takes {accepted}."
+    successor = SUCCESSOR.get(said.value)
+    fix = None
+    if successor in declared.choices:
+        fix = audit.fix(f"Use {successor}", safe=True, prefix_caching_hash_algo=successor)
+    yield RULE.finding(audit, Severity.ERROR, SETTING, message, fix)
+
+
+RULE = Rule("prefix-caching-hash", Layer.INFERENCE_PATH, check)

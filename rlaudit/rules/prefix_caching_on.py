@@ -1,0 +1,68 @@
+"""Prefix caching is on after the migration and was off before it, and nothing says which one is wanted.
+
+What changed
+    V0 left prefix caching off unless it was asked for. V1 turns it on for text generation (vllm/engine/arg_utils.py,
+    0.8.5:1572, 0.18.1:2098). Both declare `enable_prefix_caching = None`, so comparing declared defaults does not show
+    it.
+
+Why it matters
+    A prompt that was seen before is not computed again: its keys and values come from another batch, and after a
+    weight update from another policy unless the cache was reset. It is one of the V1-only defaults that PipelineRL
+    had to turn off to get its V0 curves back.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        environment: {VLLM_USE_V1: "0"}
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+
+    Use instead:
+
+        engine: {enable_prefix_caching: false}
+
+Safe to ignore when
+    the cache is reset, or salted with the policy version, at every weight update, and training was validated with
+    it.
+
+How to confirm
+    `rlaudit ablate` with factor `prefix-caching`; recipe `v0-to-v1` has it.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import moved_default, untold
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTING = "enable_prefix_caching"
+CONFIRM = "rlaudit ablate, factor prefix-caching"
+CLEANED_BY = ("resets_prefix_cache", "salts_prefix_cache", "pause_clears_cache")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Off before, on after, set by nobody."""
+    reason = untold(audit, SETTING)
+    if reason is not None:
+        yield RULE.finding(audit, Severity.NOTE, SETTING, f"Nothing sets {SETTING}, and {reason}.", confirm=CONFIRM)
+        return
+    moved = moved_default(audit, SETTING)
+    if moved is None or moved.after.value is not True:
+        return
+    message = (
+        f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
+        "Set it to false to keep what runs today"
+    )
+    if any(audit.config.says(fact) is True for fact in CLEANED_BY):
+        message += "; weight updates clean the cache here, so the prompts' rounding is what remains"
+        severity = Severity.NOTE
+    else:
+        severity = Severity.WARNING
+    fix = audit.fix("Keep prefix caching off, as before the migration", safe=True, enable_prefix_caching=False)
+    yield RULE.finding(audit, severity, SETTING, message + ".", fix, CONFIRM)
+
+
+RULE = Rule("prefix-caching-on", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,71 @@
+"""`processed_logprobs` of 0.10.0 and 0.10.1 lacks the temperature and the filters.
+
+What changed
+    0.10.0 introduced `logprobs_mode`. Until 0.10.1.1 its processed modes are taken after penalties and bias but
+    before temperature, min-p, top-k and top-p; from 0.10.2 on after all of them.
+    Source: vllm/v1/sample/sampler.py (0.10.0:41, 0.10.2:143), vLLM pull request 22387.
+
+Why it matters
+    The setting looks right and the numbers are not: against a trainer that divides by the temperature they are as
+    wrong as raw logprobs. prime-rl patched vLLM for this (its issue 697).
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.10.1.1
+        engine: {logprobs_mode: processed_logprobs}
+        environment: {VLLM_USE_V1: "1"}
+        sampling: {temperature: 0.7}
+        trainer: {divides_by_temperature: true, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        to: 0.10.2
+
+Safe to ignore when
+    Temperature is 1 and no filter is set, the trainer does not divide by the temperature, or vLLM is patched.
+
+How to confirm
+    `rlaudit ablate v0-to-v1` between this version and 0.10.2: the factor `engine-version` alone moves the mean
+    ratio.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.sampling import filters, is_greedy, listed, temperature
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Half-processed logprobs against a trainer that needs whole ones."""
+    says = audit.config.says
+    if returned_logprobs(audit.after) is not Returned.HALF_PROCESSED or says("uses_rollout_logprobs") is False:
+        return
+    if is_greedy(audit.after) or says("divides_by_temperature") is False:
+        return
+    heat, cut = temperature(audit.after), filters(audit.after)
+    lacking = f"{engine_of(audit.after)} takes processed logprobs before temperature and filters"
+    remedy = "Move to 0.10.2 or later, where they are taken after them."
+    if isinstance(heat, Unknown):
+        reason = f"Whether that matters here is open: {heat.reason}."
+        yield RULE.finding(audit, Severity.WARNING, "logprobs_mode", f"{lacking}. {reason} {remedy}")
+        return
+    missing = [f"temperature {heat:g}"] if heat != 1 else []
+    if cut and says("replays_filters"):
+        missing.append(listed(cut))
+    if missing:
+        certain = says("divides_by_temperature") and says("uses_rollout_logprobs")
+        message = f"{lacking}: {' and '.join(missing)} are missing from them, and the trainer applies that. {remedy}"
+        if not certain:
+            message = f"{lacking}: {' and '.join(missing)} are missing, which a trainer usually applies. {remedy}"
+        severity = Severity.ERROR if certain else Severity.WARNING
+        confirm = "rlaudit ablate, factor engine-version between this release and 0.10.2"
+        yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=confirm)
+
+
+RULE = Rule("processed-before-temperature", Layer.SEMANTIC, check)

@@ -1,0 +1,65 @@
+"""Rollouts run quantized against a trainer in full precision.
+
+What changed
+    Nothing by itself; new releases bring more ways to quantize, and from 0.14.0 on a checkpoint's own
+    quantization_config can quantize the KV cache as well.
+
+Why it matters
+    FP8 weights or KV cache move logprobs by more than any scheduling default: NeMo-RL reports k3 of 0.0018 to
+    0.0031 nats with FP8 rollouts, and accepts 0.001 otherwise. It is a choice that needs a correction in the
+    objective, and a noise level that hides smaller causes during a migration.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        engine: {quantization: fp8}
+        trainer: {dtype: bfloat16, importance_sampling_correction: false, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        engine: {quantization: null}
+
+Safe to ignore when
+    The speed is worth it, importance weights correct for it, and the mismatch metric is watched.
+
+How to confirm
+    `rlaudit ablate quick` with and without it: compare k3 with the noise floor.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.rollout_config import Origin
+
+NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Quantized weights, or a quantized KV cache that the config asks for."""
+    for setting, value in _quantized(audit.after):
+        if "fp32" in value and audit.config.says("rollout_head_dtype") == "float32":
+            continue  # PipelineRL's bf16_last_layer_fp32 is a float32 head by way of a quantization plug-in
+        precision = audit.config.says("dtype") or "its own dtype"
+        message = f"{engine_of(audit.after)} runs rollouts with {setting}={value}; the trainer runs in {precision}."
+        if audit.config.says("importance_sampling_correction"):
+            severity = Severity.NOTE
+            message += " The importance-sampling correction is on, as it should be then."
+        else:
+            severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+            message += " Expect a mismatch that only a correction in the objective can answer."
+        yield RULE.finding(audit, severity, setting, message, confirm="rlaudit ablate quick, with and without it")
+
+
+def _quantized(side: Side) -> Iterator[tuple[str, str]]:
+    method, cache = side.engine("quantization"), side.engine("kv_cache_dtype")
+    if isinstance(method.value, str) and method.value.lower() not in ("", "none"):
+        yield "quantization", method.value
+    if isinstance(cache.value, str) and cache.origin is not Origin.ENGINE and cache.value not in NOT_QUANTIZED:
+        yield "kv_cache_dtype", cache.value
+
+
+RULE = Rule("quantized-rollout", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,127 @@
+"""The engine returns logprobs before temperature, and the trainer computes them after it.
+
+What changed
+    V0 returned logprobs after penalties, temperature and filters. V1 returns them before all of these: that is the
+    only thing it can return before 0.10.0, and its default `logprobs_mode=raw_logprobs` since. 0.10.2 is the first
+    release in which `processed_logprobs` means what V0 returned.
+    Source: vllm/v1/sample/sampler.py (0.8.5:28, 0.10.2:143), vLLM pull requests 21398 and 22387.
+
+Why it matters
+    A trainer that divides its logits by the sampling temperature compares log p at T with log p at 1. Importance
+    ratios leave 1 on the first step, clip rates and KL rise, and the loss weighs tokens by how uncertain the model
+    was instead of by how far the policy moved. Measured with SmolLM2 at T=0.7: mean ratio 1.16, k3 0.056 nats.
+    What is right depends on the trainer: one that does not divide needs raw logprobs
+    (processed-for-a-plain-trainer). At temperature 1 without filters and penalties raw and processed are the same;
+    then this is only a note.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        environment: {VLLM_USE_V1: "0"}
+        sampling: {temperature: 0.7}
+        trainer: {divides_by_temperature: true, uses_rollout_logprobs: true}
+
+    Use instead:
+
+        engine: {logprobs_mode: processed_logprobs}
+
+Safe to ignore when
+    The trainer never reads the returned logprobs (it recomputes old logprobs and logs no mismatch), or it scores
+    with temperature 1.
+
+How to confirm
+    `rlaudit ablate v0-to-v1` with your temperature: the factor `logprobs-mode` alone must bring the mean ratio to
+    1.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.returned_logprobs import (
+    MODE_APPEARS,
+    PROCESSED_IS_FINAL,
+    Returned,
+    engine_of,
+    returned_logprobs,
+)
+from rlaudit.inspection.sampling import filters, is_greedy, listed, penalties, temperature
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+
+CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it must bring the mean ratio to 1"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Raw logprobs against a trainer that computes processed ones."""
+    what = returned_logprobs(audit.after)
+    if audit.config.says("uses_rollout_logprobs") is False or is_greedy(audit.after):
+        return
+    if isinstance(what, Unknown):
+        if _trainer_could_differ(audit):
+            message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: {what.reason}."
+            heat = temperature(audit.after)
+            matters = audit.config.says("divides_by_temperature") and not isinstance(heat, Unknown) and heat != 1
+            severity = Severity.WARNING if matters else Severity.NOTE
+            yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=CONFIRM)
+    elif what is Returned.RAW:
+        verdict = _verdict(audit)
+        if verdict is not None:
+            severity, sentence = verdict
+            safe = returned_logprobs(audit.before) is Returned.PROCESSED
+            fix = None
+            if audit.after.version >= PROCESSED_IS_FINAL:
+                fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
+            message = f"{_what_is_returned(audit)} {sentence} {_remedy(audit)}"
+            yield RULE.finding(audit, severity, "logprobs_mode", message, fix, CONFIRM)
+
+
+def _verdict(audit: Audit) -> tuple[Severity, str] | None:
+    """How bad, and the sentence that says why; None where raw is what the trainer needs."""
+    divides, uses = audit.config.says("divides_by_temperature"), audit.config.says("uses_rollout_logprobs")
+    heat, cut = temperature(audit.after), filters(audit.after)
+    trainer_does = []
+    if divides and not isinstance(heat, Unknown) and heat != 1:
+        trainer_does.append(f"divides its logits by the temperature of {heat:g}")
+    if audit.config.says("replays_filters") and cut:
+        trainer_does.append(f"applies {listed(cut)}")
+    if trainer_does:
+        sentence = f"The trainer {' and '.join(trainer_does)}, so its importance ratios are wrong from the first step"
+        return (Severity.ERROR, f"{sentence}.") if uses else (Severity.WARNING, f"{sentence} if it reads them.")
+    if divides is False:
+        return None
+    if isinstance(heat, Unknown):
+        open_question = f"Whether that is what the trainer computes is open: {heat.reason}."
+    elif heat != 1:
+        open_question = f"At a temperature of {heat:g} a trainer that divides its logits by it computes other ones."
+    elif cut or penalties(audit.after):
+        return None  # filters-not-replayed and penalties-in-logprobs say what that means for this trainer
+    else:
+        return Severity.NOTE, "At temperature 1 without filters or penalties that is the same; otherwise it is not."
+    heard_of_trainer = bool(audit.config.trainer) or returned_logprobs(audit.before) is Returned.PROCESSED
+    return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
+
+
+def _trainer_could_differ(audit: Audit) -> bool:
+    return bool(audit.config.trainer) and audit.config.says("divides_by_temperature") is not False
+
+
+def _what_is_returned(audit: Audit) -> str:
+    now = f"{engine_of(audit.after)} returns raw logprobs, before temperature"
+    before = returned_logprobs(audit.before)
+    if audit.migrates and before is Returned.PROCESSED:
+        return f"{now}; {engine_of(audit.before)} returned processed ones."
+    return f"{now}, as it does today." if audit.migrates and before is Returned.RAW else f"{now}."
+
+
+def _remedy(audit: Audit) -> str:
+    if audit.after.version >= PROCESSED_IS_FINAL:
+        return "Set logprobs_mode=processed_logprobs."
+    if audit.after.version >= MODE_APPEARS:
+        return "processed_logprobs lacks the temperature before 0.10.2: move to 0.10.2 or later and set it there."
+    return "V1 has no other logprobs before 0.10: move to 0.10.2 or later and set logprobs_mode=processed_logprobs."
+
+
+RULE = Rule("raw-logprobs", Layer.SEMANTIC, check)

@@ -1,0 +1,84 @@
+"""A flag or engine argument is set that this vLLM version does not have.
+
+What changed
+    From 0.8.5 to 0.18.1 vLLM lost 29 engine arguments and gained over a hundred; some flags of the server went with
+    them. The command line rejects an unknown flag, `LLM(...)` an unknown argument.
+
+Why it matters
+    The engine does not start, which is at least loud. The quiet damage comes after: the flag is deleted to get it
+    running, and nobody looks for what does the same today.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {max_seq_len_to_capture: 8192}
+
+    Use instead:
+
+        engine: {max_seq_len_to_capture: null, max_cudagraph_capture_size: 512}
+
+Safe to ignore when
+    the framework drops the flag for this version before it starts vLLM.
+
+How to confirm
+    Start the engine of the new version with the same command; it names the flag.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.rollout_config import Setting
+from rlaudit.vllm_versions.catalogue import Catalogue
+from rlaudit.vllm_versions.lifetimes import lifetime
+from rlaudit.vllm_versions.removed import Removed, removed
+
+DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Everything written that the catalogue of the new version does not hold."""
+    for name, said in audit.config.engine.items():
+        if said.place is None or said.value is None or name == "model" or _has(audit.after.catalogue, name):
+            continue
+        version = audit.after.version
+        gone = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
+        first = lifetime("engine", name) or lifetime("frontend", name)
+        if gone is not None:
+            message = f"vLLM {version} has no {name}: {gone.effect}. {gone.instead}"
+            kept = audit.config.offline and name in DROPPED_BY_LLM
+            severity = Severity.WARNING if kept else Severity.ERROR
+            yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, said))
+        elif first is not None and first[0] > version:
+            message = f"vLLM {version} has no {name}: it came with {first[0]}. Leave it out, or move to that release."
+            yield RULE.finding(audit, Severity.ERROR, name, message)
+        elif _has(audit.before.catalogue, name):
+            message = (
+                f"vLLM {version} has no {name}, which {audit.before.version} has: the engine does not start with it."
+            )
+            yield RULE.finding(audit, Severity.ERROR, name, message)
+        else:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, audit.after.catalogue.engine, n=1, cutoff=0.8)
+            guess = f"; did you mean {near[0]}?" if near else "."
+            message = f"No vLLM release known here has an engine argument {name}{guess}"
+            yield RULE.finding(audit, Severity.WARNING, name, message)
+
+
+def _has(catalogue: Catalogue, name: str) -> bool:
+    return name in catalogue.engine or name in catalogue.frontend or name in catalogue.cli.values()
+
+
+def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
+    """The replacement, where one says exactly the same; None as value takes the old argument away."""
+    if gone.replacement is None or not said.known or gone.replacement[0] in audit.config.engine:
+        return None
+    new, translate = gone.replacement
+    return audit.fix(f"Write {new} instead of {said.name}", True, **{said.name: None, new: translate(said.value)})
+
+
+RULE = Rule("removed-flag", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,118 @@
+"""A key of a nested config, such as compilation_config, does not exist in this version.
+
+What changed
+    `use_cudagraph` and `full_cuda_graph` gave way to `cudagraph_mode` (gone in 0.11.1), `use_inductor` to `backend`
+    (gone in 0.12.0), `level` to `mode` (gone in 0.18.0), and the passes were renamed in 0.12.0
+    (`enable_fi_allreduce_fusion` to `fuse_allreduce_rms` and so on). Source: vllm/config/compilation.py of each
+    release.
+
+Why it matters
+    From 0.13.0 on the nested config rejects a key that it does not know, and the engine does not start. Before, it
+    ignores the key: the config asks for one way of compiling and capturing, and another one runs.
+
+Example
+    Reported:
+
+        from: 0.11.0
+        to: 0.18.1
+        engine: {compilation_config: {level: 3, use_cudagraph: false}}
+
+    Use instead:
+
+        engine: {compilation_config: {mode: 3, cudagraph_mode: NONE}}
+
+Safe to ignore when
+    never, where the engine does not start.
+
+How to confirm
+    Start the engine; it names the key. `rlaudit ablate` with factor `enforce-eager` tells whether the block
+    mattered.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.vllm_versions.resolution_rule import part
+
+SETTING = "compilation_config"
+CONFIRM = "rlaudit ablate, factor enforce-eager"
+REJECTS = Version("0.13.0")  # ConfigDict(extra="forbid") on CompilationConfig
+# Old key -> old value as text -> what says the same today; "*" keeps the value under a new name. {} drops the key.
+SUCCESSORS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "level": {"*": {"mode": None}},
+    "use_cudagraph": {"False": {"cudagraph_mode": "NONE"}, "True": {}},
+    "full_cuda_graph": {"True": {"cudagraph_mode": "FULL"}, "False": {}},
+    "use_inductor": {"False": {"backend": "eager"}, "True": {"backend": "inductor"}},
+    "pass_config.enable_fusion": {"*": {"fuse_norm_quant": None, "fuse_act_quant": None}},
+    "pass_config.enable_attn_fusion": {"*": {"fuse_attn_quant": None}},
+    "pass_config.enable_noop": {"*": {"eliminate_noops": None}},
+    "pass_config.enable_sequence_parallelism": {"*": {"enable_sp": None}},
+    "pass_config.enable_async_tp": {"*": {"fuse_gemm_comms": None}},
+    "pass_config.enable_fi_allreduce_fusion": {"*": {"fuse_allreduce_rms": None}},
+}
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Keys that were there before, or are known to have been, and are not there after."""
+    written = part(audit.after.resolution, SETTING)
+    if not isinstance(written, dict) or not audit.after.exists(SETTING):
+        return
+    gone = [key for key in _keys(written) if _is_gone(audit, key)]
+    if not gone:
+        return
+    rejected = audit.after.version >= REJECTS
+    effect = "the engine does not start" if rejected else "it is ignored in silence"
+    renamed = _translated(audit, written, gone)
+    message = f"{SETTING} of vLLM {audit.after.version} has no {' and no '.join(gone)}: {effect}"
+    fix = None
+    if renamed is None:
+        message += ". Remove it, or look up what took its place."
+    else:
+        message += f". {SETTING}={renamed} says the same."
+        fix = audit.fix("Use the keys of the new version", safe=True, compilation_config=renamed)
+    yield RULE.finding(audit, Severity.ERROR if rejected else Severity.WARNING, SETTING, message, fix, CONFIRM)
+
+
+def _keys(written: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in written.items():
+        if key == "pass_config" and isinstance(value, dict):
+            yield from (f"pass_config.{inner}" for inner in value)
+        else:
+            yield key
+
+
+def _is_gone(audit: Audit, key: str) -> bool:
+    full = f"{SETTING}.{key}"
+    known_before = full in audit.before.catalogue.nested or key in SUCCESSORS
+    return known_before and full not in audit.after.catalogue.nested
+
+
+def _translated(audit: Audit, written: Mapping[str, Any], gone: list[str]) -> dict[str, Any] | None:
+    """The same wish in keys of the new version; None where a key has no successor there or two disagree."""
+    passes = dict(written.get("pass_config") or {}) if isinstance(written.get("pass_config"), dict) else {}
+    top = {key: value for key, value in written.items() if key not in gone and key != "pass_config"}
+    for key in gone:
+        inside = key.startswith("pass_config.")
+        old = key.removeprefix("pass_config.")
+        value = passes.pop(old) if inside else written[key]
+        by_value = SUCCESSORS.get(key, {})
+        successor = by_value.get("*", by_value.get(str(value)))
+        if successor is None or isinstance(value, Unknown):
+            return None
+        for name, fixed in successor.items():
+            new = value if fixed is None else fixed
+            target = passes if inside else top
+            known = f"{SETTING}.pass_config.{name}" if inside else f"{SETTING}.{name}"
+            if known not in audit.after.catalogue.nested or target.get(name, new) != new:
+                return None
+            target[name] = new
+    return {**top, "pass_config": passes} if passes else top
+
+
+RULE = Rule("removed-nested-key", Layer.INFERENCE_PATH, check)

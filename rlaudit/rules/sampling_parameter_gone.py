@@ -1,0 +1,71 @@
+"""A sampling parameter of this config no longer exists, or V1 refuses it.
+
+What changed
+    `best_of` and `guided_decoding` (with the request fields guided_json, guided_regex, guided_choice,
+    guided_grammar) are gone from 0.12.0 on, per-request `logits_processors` and `truncate_prompt_tokens` from
+    0.17.0 on. V1 refuses `best_of` above 1 and per-request processors in every release.
+    Source: vllm/sampling_params.py (0.11.2, 0.12.0, 0.16.0, 0.17.0), vllm/v1/engine/processor.py (0.8.5:118).
+
+Why it matters
+    In-process the call fails with a TypeError. A server drops the unknown field with a line in its log and samples
+    without it: guided rollouts are then not guided any more, and nothing else says so.
+
+Example
+    Reported:
+
+        from: 0.10.2
+        to: 0.18.1
+        offline: true
+        sampling: {temperature: 1.0, guided_decoding: {regex: "[0-9]+"}}
+
+    Use instead:
+
+        sampling: {guided_decoding: null, structured_outputs: {regex: "[0-9]+"}}
+
+Safe to ignore when
+    The framework translates the parameter before vLLM sees it.
+
+How to confirm
+    Send one request to the new version and read its log.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.vllm_versions.removed import ADVICE, removed
+
+REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")
+REFUSED_BY_V1 = ("best_of", "logits_processors")
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """What the config samples with and the version after the migration does not know."""
+    side = audit.after
+    for name, setting in side.config.sampling.items():
+        parameter = "guided_decoding" if name in REQUEST_FIELDS else name
+        if not _is_used(name, setting.value):
+            continue
+        gone = removed("sampling", parameter, side.version)
+        if gone is not None:
+            # A server drops the field and goes on; only an in-process call stops at it.
+            stops = side.config.offline and name not in REQUEST_FIELDS
+            message = f"{engine_of(side)} has no sampling parameter {name}, {gone.last} was the last with {parameter}:"
+            message += f" {gone.effect}. {gone.instead}"
+            yield RULE.finding(audit, Severity.ERROR if stops else Severity.WARNING, name, message.strip())
+        elif parameter in REFUSED_BY_V1 and side.is_v1:
+            message = f"{engine_of(side)} refuses requests with {name}. {ADVICE['sampling', parameter][0]}"
+            yield RULE.finding(audit, Severity.ERROR, name, message)
+
+
+def _is_used(name: str, value: Any) -> bool:
+    if isinstance(value, Unknown) or value is None:
+        return False
+    return bool(value != 1 if name == "best_of" else value)
+
+
+RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check)

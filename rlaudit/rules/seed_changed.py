@@ -1,0 +1,63 @@
+"""Sampling is seeded another way after the migration, with no seed in the config.
+
+What changed
+    Without `seed`, V0 and V1 of 0.8.5 stay unseeded. V1 of 0.9.0 and later seeds with 0; 0.12.0 declares 0. 0.32.0
+    mixes the data-parallel rank into the seed, so that ranks which sampled alike do not any more.
+
+Why it matters
+    Logprobs keep their meaning; which tokens are drawn does not. Two starts of the same engine now draw the same
+    tokens, which can look like less variance than there is.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        at_from: {environment: {VLLM_USE_V1: "0"}}
+
+    Use instead:
+
+        engine: {seed: 1234}
+
+Safe to ignore when
+    you compare distributions and not single runs.
+
+How to confirm
+    `rlaudit ablate` with factor `engine-version`: its repeats with other seeds are the noise floor.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import moved_default
+from rlaudit.inspection.returned_logprobs import engine_of
+from rlaudit.layers import Layer
+
+SETTING = "seed"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Unseeded before and seeded after, or the rank mixed in."""
+    moved = moved_default(audit, SETTING)
+    ranks = audit.after.value("data_parallel_size")
+    if moved is not None:
+        message = (
+            f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
+            f"{engine_of(audit.after)} {_how(moved.after.value)}. Starts that differed now repeat each other."
+        )
+    elif audit.crosses("0.32.0") and isinstance(ranks, int) and ranks > 1:
+        message = (
+            f"{ranks} data-parallel ranks sampled from one seed on {audit.before.version}; "
+            f"{audit.after.version} gives each its own. Expect other, more diverse samples."
+        )
+    else:
+        return
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm="rlaudit ablate, factor engine-version")
+
+
+def _how(seed: object) -> str:
+    return "stays unseeded" if seed is None else f"seeds with {seed}"
+
+
+RULE = Rule("seed-changed", Layer.INFERENCE_PATH, check)

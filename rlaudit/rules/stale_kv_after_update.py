@@ -1,0 +1,67 @@
+"""Weight updates keep running requests and the prefix cache, so keys and values of old weights reach new requests.
+
+What changed
+    `pause_generation(mode="keep", clear_cache=False)` (0.16.0 on) freezes running requests and resumes them on the
+    keys and values that the old weights made. That alone is how in-flight updates worked on V0. With prefix
+    caching, which V1 turns on by itself, the blocks are also handed to requests that start after the update (0.18.1
+    vllm/v1/engine/core.py:599-640).
+
+Why it matters
+    Without the cache, staleness ends with the requests in flight. With it there is no bound: a system prompt that
+    every request shares is never computed by the current policy again.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        trainer:
+          weight_updates: in flight
+          pause_mode: keep
+          pause_clears_cache: false
+          resets_prefix_cache: false
+          salts_prefix_cache: false
+
+    Use instead:
+
+        engine: {enable_prefix_caching: false}
+
+Safe to ignore when
+    another call resets the cache, or prompts carry a salt that changes with the policy version.
+
+How to confirm
+    `rlaudit ablate` with factor `prefix-caching`, and the weight-update experiment once it is there.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.moved_default import restores
+from rlaudit.layers import Layer
+
+SETTING = "enable_prefix_caching"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Keep, clear_cache=False and a cache that nothing else cleans."""
+    says = audit.config.says
+    if (
+        audit.after.value(SETTING) is not True
+        or says("pause_mode") != "keep"
+        or says("pause_clears_cache") is not False
+    ):
+        return
+    if says("resets_prefix_cache") is True or says("salts_prefix_cache") is True or says("weight_updates") == "none":
+        return
+    certain = says("resets_prefix_cache") is False and says("salts_prefix_cache") is False
+    severity = Severity.ERROR if certain else Severity.WARNING
+    message = (
+        f"pause_generation keeps requests and cache (mode=keep, clear_cache=False) while prefix caching is on in "
+        f"vLLM {audit.after.version}: blocks of old weights serve new requests. Set {SETTING} to false, "
+        "or clear the cache."
+    )
+    fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
+    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate, factor prefix-caching")
+
+
+RULE = Rule("stale-kv-after-update", Layer.INFERENCE_PATH, check)

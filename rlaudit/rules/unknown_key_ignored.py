@@ -1,0 +1,79 @@
+"""A setting for vLLM is written and has no effect: misspelt, not passed on, or overruled by the framework's code.
+
+What changed
+    Nothing moved; the setting never worked. Some frameworks copy extra keys onto the engine's arguments without
+    asking whether the engine has them, some hand on only the keys they know, some set a value in code afterwards.
+
+Why it matters
+    Experiments are read by their configs. A key without effect makes two equal runs look different, or a fix that
+    was never applied look useless.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        lost:
+          - name: enable_prefx_caching
+            written: false
+            loss: unknown key
+            reason: the framework sets it on a namespace that vLLM does not read
+
+    Use instead:
+
+        lost: null
+        engine: {enable_prefix_caching: false}
+
+Safe to ignore when
+    the value that runs is the one that you want.
+
+How to confirm
+    Look for the setting in "non-default args" of the engine's start-up log.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.rollout_config import Loss, Lost
+
+HOW = {
+    Loss.UNKNOWN_KEY: "is no key that reaches the engine",
+    Loss.NOT_PASSED: "is not passed on to the engine",
+    Loss.OVERRULED: "is overruled",
+}
+CONFIRM = '"non-default args" in the engine\'s start-up log'
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Everything lost but a dropped false."""
+    for lost in audit.config.lost:
+        if lost.loss not in HOW:
+            continue
+        severity, effect = _effect(audit, lost)
+        said = lost.name if lost.written in (None, "") else f"{lost.name}={lost.written}"
+        message = f"{said} {HOW[lost.loss]} ({lost.reason}){effect}."
+        yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
+
+
+def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:
+    """By what runs in its place; a key that neither side knows can only be a mistake."""
+    if not audit.after.exists(lost.name):
+        if lost.loss is not Loss.UNKNOWN_KEY:
+            return Severity.NOTE, f"; vLLM {audit.after.version} has no such argument"
+        from difflib import get_close_matches
+
+        near = get_close_matches(lost.name, audit.after.catalogue.engine, n=1, cutoff=0.8)
+        return Severity.WARNING, f"; did you mean {near[0]}?" if near else ""
+    runs = audit.after.value(lost.name)
+    if isinstance(runs, Unknown):
+        return Severity.NOTE, f"; what runs instead is open: {runs.reason}"
+    if runs == lost.written:
+        return Severity.NOTE, "; the same value runs all the same"
+    # Code that overrules is the framework's decision; a key that goes nowhere is nobody's.
+    severity = Severity.NOTE if lost.loss is Loss.OVERRULED else Severity.WARNING
+    return severity, f"; vLLM {audit.after.version} runs with {runs}"
+
+
+RULE = Rule("unknown-key-ignored", Layer.INFERENCE_PATH, check)

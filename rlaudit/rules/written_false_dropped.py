@@ -1,0 +1,69 @@
+"""A `false` is written, and it never reaches the engine, which runs with its own default.
+
+What changed
+    Nothing in vLLM's default: the way there loses it. `vllm serve --config` drops every false up to 0.27.1 and,
+    later, every false under a key with underscores; several frameworks build a command line and leave out what is
+    false. That went unnoticed while vLLM's defaults were off. V1 turned many of them on.
+
+Why it matters
+    The config says off and the engine runs on. Whoever looks for the cause of a mismatch reads the config and rules
+    out the very setting that is at work.
+
+Example
+    Reported:
+
+        to: 0.18.1
+        lost:
+          - name: enable_prefix_caching
+            written: false
+            loss: false dropped
+            reason: vllm serve --config drops a false
+
+    Use instead:
+
+        lost: null
+        engine: {enable_prefix_caching: false}
+
+Safe to ignore when
+    the engine's own default is off too; then this is a note.
+
+How to confirm
+    Look for the setting in "non-default args" of the engine's start-up log: a dropped false is missing there.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.finding import Finding, Severity
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.layers import Layer
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.rollout_config import Loss
+
+CONFIRM = '"non-default args" in the engine\'s start-up log'
+# Arguments that decide how logprobs are computed: their loss is an error, that of others a warning.
+MOVES_LOGPROBS = {
+    "enable_prefix_caching", "async_scheduling", "enable_chunked_prefill", "enforce_eager", "disable_cascade_attn",
+    "enable_expert_parallel", "calculate_kv_scales",
+}  # fmt: skip
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Every dropped false, by what runs in its place."""
+    for lost in audit.config.lost:
+        if lost.loss is not Loss.FALSE_DROPPED:
+            continue
+        runs = audit.after.value(lost.name)
+        said = f"{lost.name}={lost.written} never reaches the engine ({lost.reason})"
+        if isinstance(runs, Unknown):
+            severity, effect = Severity.WARNING, f"what vLLM {audit.after.version} runs instead is open: {runs.reason}."
+        elif runs is True:
+            severity = Severity.ERROR if lost.name in MOVES_LOGPROBS else Severity.WARNING
+            effect = f"vLLM {audit.after.version} runs with true. Write it in a way that arrives."
+        else:
+            severity = Severity.NOTE
+            effect = f"vLLM {audit.after.version} runs with {runs} by itself, so nothing is lost yet."
+        message = f"{said}: {effect}"
+        yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
+
+
+RULE = Rule("written-false-dropped", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,1 @@
+"""What each vLLM release takes, defaults to and decides by itself."""

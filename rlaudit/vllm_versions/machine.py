@@ -1,0 +1,54 @@
+"""What vLLM's own decisions depend on beyond the config: the device."""
+
+from dataclasses import dataclass
+
+from rlaudit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine that the rollout engine runs on.
+
+    platform: cuda or cpu. gpu: compute capability as `sm90`. memory_gib: memory of one device. name: as the driver
+    spells the model, for the releases that treat one model apart (A100). flashinfer: whether FlashInfer is installed
+    and usable; None where nobody said so.
+    """
+
+    platform: str = "cuda"
+    gpu: str = "sm90"
+    memory_gib: float = 80.0
+    name: str = "H100"
+    flashinfer: bool | None = None
+
+    @property
+    def capability(self) -> int:
+        """90 for sm90; 0 on a CPU."""
+        return int(self.gpu.removeprefix("sm")) if self.platform == "cuda" else 0
+
+
+MACHINES = {
+    "h100": Machine(),
+    "h200": Machine(memory_gib=140.0, name="H200"),
+    "h20": Machine(memory_gib=95.0, name="H20"),
+    "b200": Machine(gpu="sm100", memory_gib=179.0, name="B200"),
+    "gb200": Machine(gpu="sm100", memory_gib=185.0, name="GB200"),
+    "b300": Machine(gpu="sm103", memory_gib=268.0, name="B300"),
+    "rtx-pro-6000": Machine(gpu="sm120", memory_gib=95.0, name="RTX PRO 6000 Blackwell"),
+    "a100": Machine(gpu="sm80", memory_gib=79.0, name="A100-SXM4-80GB"),
+    "a100-40gb": Machine(gpu="sm80", memory_gib=39.0, name="A100-SXM4-40GB"),
+    "a10": Machine(gpu="sm86", memory_gib=22.0, name="A10"),
+    "a40": Machine(gpu="sm86", memory_gib=44.0, name="A40"),
+    "l4": Machine(gpu="sm89", memory_gib=22.0, name="L4"),
+    "l40s": Machine(gpu="sm89", memory_gib=44.0, name="L40S"),
+    "rtx-4090": Machine(gpu="sm89", memory_gib=24.0, name="GeForce RTX 4090"),
+    "t4": Machine(gpu="sm75", memory_gib=15.0, name="T4"),
+    "cpu": Machine("cpu", "", 0.0, "CPU"),
+}
+
+
+def machine_named(name: str) -> Machine:
+    """A machine by the name of its device. Raises UsageError, listing the known ones, for any other."""
+    found = MACHINES.get(name.lower())
+    if found is None:
+        raise UsageError(f"machine {name!r} is not known", f"Known: {', '.join(MACHINES)}.")
+    return found

@@ -1,0 +1,44 @@
+"""The documentation of rules, frameworks and releases that lives in the code."""
+
+import pytest
+
+from rlaudit.cli.app import run
+from rlaudit.inspection.read_configs import known_frameworks
+from rlaudit.inspection.selection import known_rules
+from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
+from rlaudit.vllm_versions.catalogue import known_versions
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_every_rule_is_listed_with_its_layer_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = {line.split()[0]: line for line in printed(capsys, "list", "rules").splitlines()}
+    assert set(lines) == {*known_rules(), *ABOUT_SUPPRESSIONS}
+    for name, rule in known_rules().items():
+        assert str(rule.layer) in lines[name]
+        text = printed(capsys, "explain", name)
+        assert text.startswith(f"{name}\n\n")
+        assert text.splitlines()[2] in lines[name]
+
+
+@pytest.mark.parametrize("name", ABOUT_SUPPRESSIONS)
+def test_findings_about_suppressions_are_explained(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert ABOUT_SUPPRESSIONS[name] in printed(capsys, "explain", name)
+
+
+def test_frameworks_releases_and_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    frameworks = printed(capsys, "list", "frameworks")
+    assert all(one.title in frameworks for one in known_frameworks().values())
+    versions = [line.split()[0] for line in printed(capsys, "list", "versions").splitlines()]
+    assert versions == [str(version) for version in known_versions()]
+    assert "fail-on" in printed(capsys, "list", "settings-keys")
+
+
+def test_a_framework_is_explained_and_a_wrong_name_has_a_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "PipelineRL" in printed(capsys, "explain", "pipelinerl")
+    assert run(["explain", "raw-logprob"]) == 2
+    assert "did you mean raw-logprobs?" in capsys.readouterr().err
+    assert run(["explain", "../rules"]) == 2

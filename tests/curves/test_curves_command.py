@@ -1,0 +1,164 @@
+"""`rlaudit curves` from files to exit codes and reports."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rlaudit.cli import commands
+from rlaudit.cli.app import run
+from rlaudit.reports import curves_markdown, curves_text
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(commands.COMMANDS, "curves", "rlaudit.cli.curves:curves")
+
+
+def verl_log(path: Path, seed: int, shifts: dict[str, tuple[int, float]], length: int = 120) -> str:
+    generator = np.random.default_rng(seed)
+    levels = {"critic/rewards/mean": (0.3, 0.02), "rollout_corr/k3_kl": (1e-3, 1e-4), "actor/entropy": (0.5, 0.01)}
+    with path.open("w", encoding="utf-8") as file:
+        for step in range(length):
+            data = {key: level + noise * generator.standard_normal() for key, (level, noise) in levels.items()}
+            for key, (start, size) in shifts.items():
+                data[key] += size * (step >= start)
+            file.write(
+                json.dumps({"step": step, "data": data | {"actor/lr": 1e-6, "own": data["actor/entropy"]}}) + "\n"
+            )
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("logs")
+    shifts = {"rollout_corr/k3_kl": (30, 4e-3), "critic/rewards/mean": (70, -0.25)}
+    return {
+        "first": verl_log(folder / "first.jsonl", 1, {}),
+        "second": verl_log(folder / "second.jsonl", 2, {}),
+        "third": verl_log(folder / "third.jsonl", 3, {}),
+        "moved": verl_log(folder / "moved.jsonl", 4, shifts),
+        "short": verl_log(folder / "short.jsonl", 5, {}, length=8),
+    }
+
+
+def report(arguments: list[str], tmp_path: Path) -> tuple[int, dict[str, Any]]:
+    path = tmp_path / "report.json"
+    code = run(["curves", *arguments, "--output", f"json:{path}"])
+    return code, json.loads(path.read_text(encoding="utf-8"))
+
+
+def metrics(document: dict[str, Any]) -> dict[str, Any]:
+    return {metric["name"]: metric for metric in document["curves"]["metrics"]}
+
+
+def test_seeds_alone_exit_with_0(logs: dict[str, str], tmp_path: Path) -> None:
+    code, document = report([logs["first"], logs["second"]], tmp_path)
+    assert (code, document["exit_code"]) == (0, 0)
+    assert {metric["outcome"] for metric in document["curves"]["metrics"]} == {"not separated"}
+
+
+@pytest.mark.parametrize("references", [["first"], ["first", "second", "third"]], ids=len)
+def test_a_moved_run_exits_with_1_and_says_what_moved_first(
+    references: list[str], logs: dict[str, str], tmp_path: Path
+) -> None:
+    code, document = report([*(logs[name] for name in references), logs["moved"]], tmp_path)
+    found = metrics(document)
+    assert code == 1
+    assert 30 <= found["rollout_corr/k3_kl"]["detected_step"] <= 36
+    assert 70 <= found["critic/rewards/mean"]["detected_step"] <= 80
+    assert found["actor/entropy"]["outcome"] == "not separated"
+    assert document["curves"]["order"]["precedence"] == "logprobs first"
+    assert found["rollout_corr/k3_kl"]["definition"] == "mean over tokens of r - 1 - d"
+    assert found["rollout_corr/k3_kl"]["clipping"] == "before clipping"
+
+
+def test_fail_on_never_exits_with_0(logs: dict[str, str], tmp_path: Path) -> None:
+    code, document = report([logs["first"], logs["moved"], "--fail-on", "never"], tmp_path)
+    assert (code, document["exit_code"]) == (0, 0)
+    assert metrics(document)["rollout_corr/k3_kl"]["outcome"] == "separated"
+
+
+def test_too_few_common_steps_are_unfinished(logs: dict[str, str], tmp_path: Path) -> None:
+    code, document = report([logs["first"], logs["short"]], tmp_path)
+    assert code == 3
+    assert any("8 steps are in all runs" in line for line in document["not_seen"])
+
+
+def test_a_metric_asked_for_and_missing_is_unfinished(logs: dict[str, str], tmp_path: Path) -> None:
+    code, document = report([logs["first"], logs["moved"], "--metric", "absent"], tmp_path)
+    assert code == 3
+    assert any(line.startswith("absent: not in ") for line in document["not_seen"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["{first}"],
+        ["{first}", "/absent"],
+        ["{first}", "{first}", "{second}"],
+        ["{first}", "{second}", "--format", "nothing"],
+    ],
+    ids=" ".join,
+)
+def test_a_bad_command_line_exits_with_2(
+    arguments: list[str], logs: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["curves", *(argument.format(**logs) for argument in arguments)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_log_exits_with_3(logs: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\0")
+    assert run(["curves", logs["first"], str(tmp_path / "x.bin")]) == 3
+
+
+def test_the_same_seed_gives_the_same_report(logs: dict[str, str], tmp_path: Path) -> None:
+    assert report([logs["first"], logs["moved"]], tmp_path) == report([logs["first"], logs["moved"]], tmp_path)
+
+
+def test_problems_of_a_log_are_in_the_report_and_do_not_decide_it(logs: dict[str, str], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(Path(logs["second"]).read_text() + '{"step": 120, "da')
+    code, document = report([logs["first"], str(broken)], tmp_path)
+    assert code == 0
+    assert document["curves"]["candidate"]["problems"][0]["place"] == "line 121"
+
+
+def test_a_candidate_that_breaks_off_says_where(logs: dict[str, str], tmp_path: Path) -> None:
+    half = tmp_path / "half.jsonl"
+    half.write_text("".join(Path(logs["second"]).read_text().splitlines(keepends=True)[:60]))
+    _, document = report([logs["first"], str(half)], tmp_path)
+    notes = metrics(document)["actor/entropy"]["notes"]
+    assert notes == ["the candidate ends at step 59, the reference goes on to 119"]
+
+
+def test_long_curves_are_averaged_and_it_is_said(tmp_path: Path) -> None:
+    paths = [verl_log(tmp_path / f"{seed}.jsonl", seed, {}, length=1100) for seed in (1, 2)]
+    _, document = report([*paths, "--metric", "entropy"], tmp_path)
+    found = metrics(document)["actor/entropy"]
+    assert (found["averaged_steps"], found["steps"]["count"]) == (2, 550)
+
+
+def test_text_and_markdown_say_what_separated_when_and_from_which_definition(
+    logs: dict[str, str], tmp_path: Path
+) -> None:
+    _, document = report([logs["first"], logs["moved"]], tmp_path)
+    step = str(metrics(document)["rollout_corr/k3_kl"]["detected_step"])
+    for text in (curves_text.render(document, None), curves_markdown.render(document, None)):
+        table = text.split("Metrics\n")[1].splitlines()
+        row = next(line for line in table if line.strip("| ").startswith("rollout_corr/k3_kl"))
+        assert step in row.split()
+        assert "mean over tokens of r - 1 - d; before clipping" in text
+        assert "logprobs first" in text
+        assert "one reference cannot show" in text
+
+
+def test_text_for_a_terminal_is_broken_to_its_width_and_coloured(logs: dict[str, str], tmp_path: Path) -> None:
+    _, document = report([logs["first"], logs["moved"]], tmp_path)
+    text = curves_text.render(document, 80)
+    assert "\x1b[1;31m" in text
+    prose = text.split("Method")[1]
+    assert all(len(line) <= 80 for line in prose.splitlines())

@@ -1,0 +1,149 @@
+"""Logs as crashes, resumes and other programs leave them: said where, and the rest used."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rlaudit.curves.curve import Run, run_of
+from rlaudit.curves.open_run import open_run
+from rlaudit.errors import NotFinished
+
+
+def jsonl(tmp_path: Path, text: str) -> Run:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(text, encoding="utf-8")
+    return run_of(open_run(str(path), None), None)
+
+
+def rows(*pairs: tuple[object, object]) -> str:
+    return "".join(json.dumps({"step": step, "m": value}) + "\n" for step, value in pairs)
+
+
+def said(run: Run) -> str:
+    return "\n".join(str(problem) for problem in run.problems)
+
+
+def test_a_line_cut_off_at_the_end_is_said_and_the_rest_used(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((1, 0.5), (2, 0.6)) + '{"step": 3, "m": 0.')
+    assert run.curves["m"].steps.tolist() == [1, 2]
+    assert "line 3: cut off in the middle" in said(run)
+
+
+def test_lines_of_another_kind_are_counted_at_their_first(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((1, 0.5)) + "[1, 2]\nTraceback\nTraceback\n" + rows((2, 0.6)))
+    assert run.curves["m"].steps.tolist() == [1, 2]
+    assert "line 2: a list where an object was expected" in said(run)
+    assert "line 3: not JSON (2 times, this is the first)" in said(run)
+
+
+def test_nan_and_infinity_are_no_values_and_their_beginning_is_told(tmp_path: Path) -> None:
+    text = rows((1, 0.5)) + '{"step": 2, "m": NaN}\n{"step": 3, "m": "Infinity"}\n' + rows((4, 0.6))
+    run = jsonl(tmp_path, text)
+    assert run.curves["m"].steps.tolist() == [1, 4]
+    assert (run.curves["m"].not_finite, run.curves["m"].first_not_finite) == (2, 2)
+    assert "line 2: m is not finite at 2 steps, the first is 2" in said(run)
+
+
+def test_a_word_where_a_number_was_is_told(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((1, 0.5), (2, "high"), (3, 0.6)))
+    assert run.curves["m"].steps.tolist() == [1, 3]
+    assert "line 2: m is 'high', not a number" in said(run)
+
+
+def test_a_column_of_words_flags_and_histograms_is_no_metric(tmp_path: Path) -> None:
+    row = {"step": 1, "m": 0.5, "text": "a", "flag": True, "histogram": {"bins": [1]}, "list": [1.0], "none": None}
+    run = jsonl(tmp_path, json.dumps(row) + "\n")
+    assert list(run.curves) == ["m"]
+    assert run.problems == ()
+
+
+@pytest.mark.parametrize("step", [None, "x", -1, 1.5, True, 1e300, [1]])
+def test_a_row_without_a_usable_step_is_told_and_left_out(step: object, tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((1, 0.5), (step, 0.6), (3, 0.7)))
+    assert run.curves["m"].steps.tolist() == [1, 3]
+    assert "line 2: no step" in said(run)
+
+
+def test_a_step_logged_twice_counts_with_its_later_value(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((1, 0.5), (2, 0.6), (2, 0.9), (3, 0.7)))
+    assert run.curves["m"].values.tolist() == [0.5, 0.9, 0.7]
+    assert "line 3: m has one step twice with different values" in said(run)
+
+
+def test_metrics_of_one_step_may_come_in_several_rows(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, '{"step": 1, "m": 0.5}\n{"step": 1, "eval": 2.0}\n{"step": 1, "m": 0.5}\n')
+    assert {key: curve.values.tolist() for key, curve in run.curves.items()} == {"eval": [2.0], "m": [0.5]}
+    assert run.problems == ()
+
+
+def test_after_a_resume_the_abandoned_part_is_dropped(tmp_path: Path) -> None:
+    first = [(step, 1.0) for step in range(1, 11)]
+    again = [(step, 2.0) for step in range(6, 8)]
+    run = jsonl(tmp_path, rows(*first, *again))
+    assert run.curves["m"].steps.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert run.curves["m"].values.tolist() == [1.0] * 5 + [2.0] * 2
+    assert "line 11: the steps go back to 6 from 10: a resume" in said(run)
+
+
+def test_a_resume_is_told_once_for_all_metrics(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, "".join(json.dumps({"step": step, "a": 1.0, "b": 2.0}) + "\n" for step in (1, 2, 3, 2, 3)))
+    assert said(run).endswith("line 4: the steps go back to 2 from 3: a resume; the later values are used")
+
+
+def test_train_and_eval_rows_of_one_step_may_differ_in_their_bookkeeping(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, '{"step": 1, "m": 0.5, "memory(GiB)": 1.0}\n{"step": 1, "eval": 2.0, "memory(GiB)": 1.5}\n')
+    assert run.problems == ()
+
+
+def test_rows_out_of_order_are_sorted_and_nothing_is_lost(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((3, 0.3), (1, 0.1), (2, 0.2)))
+    assert run.curves["m"].values.tolist() == [0.1, 0.2, 0.3]
+    assert "not in the order of its steps" in said(run)
+
+
+def test_an_integer_too_large_for_a_float_is_not_finite(tmp_path: Path) -> None:
+    run = jsonl(tmp_path, rows((1, 0.5)) + '{"step": 2, "m": 1' + "0" * 400 + "}\n")
+    assert run.curves["m"].not_finite == 1
+
+
+def test_a_table_with_ragged_lines_keeps_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("step,m\n1,0.5\n2\n3,0.7,9\n4,0.8\n")
+    run = run_of(open_run(str(path), None), None)
+    assert run.curves["m"].steps.tolist() == [1, 4]
+    assert "line 3: 1 cells where the header has 2" in said(run)
+
+
+def test_a_cut_off_dict_of_pipelinerl_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "info_0.log"
+    path.write_text("Completed steps 1: {'m': '0.5', 'n': nan}\nCompleted steps 2: {'m': '0.\n")
+    run = run_of(open_run(str(path), None), None)
+    assert run.curves["m"].steps.tolist() == [1]
+    assert run.curves["n"].not_finite == 1
+    assert "line 2: cut off in the middle" in said(run)
+
+
+def test_a_dict_of_pipelinerl_is_never_evaluated(tmp_path: Path) -> None:
+    path = tmp_path / "info_0.log"
+    trap = tmp_path / "trap"
+    path.write_text(f"Completed steps 1: {{'m': open({str(trap)!r}, 'w')}}\nCompleted steps 2: {{'m': '1.0'}}\n")
+    run = run_of(open_run(str(path), None), None)
+    assert run.curves["m"].steps.tolist() == [2]
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("trainer_state.json", b'{"log_history": [{"step": 1,'),
+        ("trainer_state.json", b"{}"),
+        ("t.parquet", b"PAR1 and then nothing"),
+        ("metrics.jsonl", b""),
+        ("run.wandb", b":W&B\xe1\xbe\x00"),
+    ],
+)
+def test_what_holds_nothing_ends_unfinished_and_not_in_a_traceback(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(NotFinished):
+        open_run(str(tmp_path / name), None)

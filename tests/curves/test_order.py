@@ -1,0 +1,63 @@
+"""Which metric was first, and what is claimed from it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rlaudit.curves.comparison import Comparison, MetricResult, Outcome, Points
+from rlaudit.curves.curve import Run
+from rlaudit.curves.metric_names import known_metric
+from rlaudit.curves.order import Precedence, order_of
+from rlaudit.curves.pairing import Pair
+
+STEPS = np.arange(200)
+POINTS = Points(STEPS, np.zeros(200), np.zeros(200), 1)
+
+
+def result(key: str, onset: int | None = None, detected: int | None = None) -> MetricResult:
+    outcome = Outcome.NOT_SEPARATED if detected is None else Outcome.SEPARATED
+    return MetricResult(key, Pair(key, key, known_metric(key)), outcome, "", detected, onset, points=POINTS)
+
+
+def comparison(*results: MetricResult) -> Comparison:
+    run = Run("run", (Path("run"),), "CSV", "step", {}, ())
+    return Comparison((run,), run, results, (), 0.05)
+
+
+KL, REWARD, ENTROPY = "rollout_corr/k3_kl", "critic/rewards/mean", "actor/entropy"
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([result(KL), result(REWARD)], Precedence.NOTHING),
+        ([result(KL, 10, 14), result(REWARD, 60, 70)], Precedence.LOGPROBS_FIRST),
+        ([result(KL, 60, 70), result(REWARD, 10, 14)], Precedence.TRAINING_FIRST),
+        ([result(KL, 10, 14), result(REWARD, 12, 70)], Precedence.UNDECIDED),
+        ([result(KL, 10, 14), result(REWARD)], Precedence.LOGPROBS_ONLY),
+        ([result(KL), result(REWARD, 10, 14)], Precedence.TRAINING_ONLY),
+        ([result(ENTROPY), result(REWARD, 10, 14)], Precedence.UNKNOWN),
+    ],
+)
+def test_the_order_is_read_from_what_left_its_band_before_the_other_began(
+    results: list[MetricResult], expected: Precedence
+) -> None:
+    assert order_of(comparison(*results)).precedence is expected
+
+
+def test_a_difference_from_the_first_steps_on_is_told_to_be_no_work_of_the_policy() -> None:
+    assert "before any update" in order_of(comparison(result(KL, 0, 3), result(REWARD, 60, 70))).suggests
+
+
+def test_a_metric_of_the_current_policy_leaves_staleness_open() -> None:
+    found = order_of(comparison(result("mismatch_kl/all/mean", 40, 44), result(REWARD, 60, 70)))
+    assert "staleness" in found.suggests
+
+
+def test_a_missing_mismatch_metric_names_how_to_log_it() -> None:
+    assert "calculate_log_probs" in order_of(comparison(result(ENTROPY, 3, 9))).next
+
+
+def test_training_alone_does_not_acquit_the_logprobs() -> None:
+    assert "raw logprobs" in order_of(comparison(result(KL), result(REWARD, 10, 14))).suggests

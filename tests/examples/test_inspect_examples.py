@@ -1,0 +1,64 @@
+"""Every small config under examples/ is inspected with the commands beside it, and says what is written there.
+
+After a change of rules or readers, look at what `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py`
+makes of the expected output: `git diff examples` shows it.
+"""
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlaudit.cli.app import run
+from rlaudit.inspection.read_configs import known_frameworks
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt"))
+UPDATE = "UPDATE_EXAMPLES" in os.environ
+VLLM = {"vllm-serve", "vllm-config-file", "vllm-python", "vllm-server-report"}
+
+
+def _transcript(case: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
+    """Each command as it would be typed, what it prints, and its exit code."""
+    for line in (case / "command.txt").read_text(encoding="utf-8").splitlines():
+        words = shlex.split(line)
+        assert words[0] == "rlaudit", line
+        code = run(words[1:])
+        printed = capsys.readouterr()
+        yield f"$ {line}\n{printed.out}{printed.err}[exit code {code}]\n"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
+def test_an_example_prints_what_stands_beside_it(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # In a folder of its own: the settings and lock files of this repository say nothing about the example.
+    monkeypatch.chdir(shutil.copytree(case, tmp_path / case.name))
+    printed = "\n".join(_transcript(case, capsys))
+    expected = case / "expected.txt"
+    if UPDATE:
+        expected.write_text(printed, encoding="utf-8")
+    assert printed == expected.read_text(encoding="utf-8")
+
+
+def test_every_dialect_that_is_read_has_an_example() -> None:
+    folders = {case.parent.name.replace("-", "_") for case in CASES}
+    dialects = {"vllm" if name in VLLM else name for name in known_frameworks()}
+    assert folders == {name.replace("-", "_") for name in dialects}
+
+
+def test_every_config_of_an_example_is_inspected_by_its_command() -> None:
+    for case in CASES:
+        commands = (case / "command.txt").read_text(encoding="utf-8")
+        others = {"command.txt", "expected.txt", "requirements.txt", "base.yaml"}
+        for file in case.iterdir():
+            assert file.name in others or file.name in commands, file
+
+
+def test_the_examples_together_show_every_severity_and_a_clean_config() -> None:
+    printed = "\n".join((case / "expected.txt").read_text(encoding="utf-8") for case in CASES)
+    assert all(f": {severity} " in printed for severity in ("error", "warning", "note"))
+    assert "0 errors, 0 warnings" in printed or "No findings" in printed or "[exit code 0]" in printed

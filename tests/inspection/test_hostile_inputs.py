@@ -1,0 +1,67 @@
+"""A fast part of tests/benchmarks/inspect_hostile_inputs.py, which runs thousands: nothing fed to inspect breaks it."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import inspect_hostile_inputs as hostile
+from hostile_inputs import Input, mutations, traps
+
+MUTATED = 150
+# Half a second to two each: large, and no other kind of trap than one of the rest.
+SLOW = {"inherits-many.yaml", "documents.yaml", "many-commands.sh", "k8s.yaml", "xargs.sh", "the whole folder at once"}
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A command that hangs, as one that opens a pipe does, is given up."""
+    monkeypatch.setattr(hostile, "GIVEN_UP", 5.0)
+    with hostile.guarded():
+        yield
+
+
+@pytest.mark.usefixtures("patience")
+def test_no_trap_breaks_or_holds_up_an_inspection(tmp_path: Path) -> None:
+    made = [one for one in traps(tmp_path) if one.kind not in SLOW]
+    outcomes = [hostile.measured(one) for one in made]
+    assert [(one.kind, one.problem) for one in outcomes if one.problem] == []
+    codes = {one.kind: one.code for one in outcomes}
+    assert {codes[kind] for kind in ("pipe.yaml", "zero.yaml", "loop.yaml", "socket.yaml", "zeros.yaml")} == {3}
+    assert {codes[kind] for kind in ("utf16.yaml", "marks.yaml", "new\\nline.yaml")} <= {0, 1}
+
+
+@pytest.mark.usefixtures("patience")
+@pytest.mark.parametrize("more", [(), ("--fix=unsafe",)], ids=["read", "fix"])
+def test_mutated_configs_are_read_or_refused(tmp_path: Path, more: tuple[str, ...]) -> None:
+    problems = []
+    codes = set()
+    seeds = hostile.seeds(hostile.examples())
+    for number, (kind, suffix, data) in enumerate(mutations(seeds, MUTATED // 2, Random(len(more)))):
+        path = tmp_path / f"{number}{suffix}"
+        path.write_bytes(data)
+        outcome = hostile.measured(Input(kind, (str(path),)), *more)
+        codes.add(outcome.code)
+        if outcome.problem and not (more and outcome.problem.startswith("changed")):
+            problems.append((kind, path.name, outcome.problem))
+    assert problems == []
+    assert {0, 1, 3} <= codes
+
+
+@pytest.mark.usefixtures("patience")
+def test_the_watch_sees_a_change_a_crash_and_a_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("a: 1\n")
+    one = Input("x", (str(path),))
+    monkeypatch.setattr(hostile, "run", lambda _words: path.write_text("a: 2\n") * 0)
+    assert "changed" in hostile.measured(one).problem
+    monkeypatch.setattr(hostile, "run", lambda _words: 70)
+    assert "exit code 70" in hostile.measured(one).problem
+    monkeypatch.setattr(hostile, "GIVEN_UP", 0.01)
+    monkeypatch.setattr(hostile, "run", lambda _words: signal.pause())
+    assert "given up" in hostile.measured(one).problem

@@ -1,0 +1,37 @@
+from simulated_audit import findings
+
+from rlaudit.finding import Severity
+from rlaudit.rules.changed_default import ELSEWHERE, RULE
+
+
+def test_all_other_moved_defaults_are_one_note():
+    (finding,) = findings(RULE, {"from": "0.18.1", "to": "0.32.0"})
+    assert finding.severity is Severity.NOTE
+    assert "gpu_memory_utilization 0.9 -> 0.92" in finding.message
+    assert not any(f" {name} " in finding.message for name in ELSEWHERE)
+
+
+def test_a_setting_of_the_config_did_not_move():
+    found = findings(RULE, {"from": "0.18.1", "to": "0.32.0", "engine": {"gpu_memory_utilization": 0.9}})
+    assert not any("gpu_memory_utilization" in finding.message for finding in found)
+
+
+def test_collective_kernels_matter_only_with_several_gpus():
+    one = {"from": "0.10.2", "to": "0.18.1", "environment": {"VLLM_USE_V1": "1"}}
+    assert not any("ALLREDUCE" in finding.message for finding in findings(RULE, one))
+    (finding,) = findings(RULE, one | {"engine": {"tensor_parallel_size": 2}})
+    assert "VLLM_ALLREDUCE_USE_SYMM_MEM" in finding.message
+
+
+def test_nothing_moves_without_a_migration():
+    assert not findings(RULE, {"to": "0.32.0"})
+
+
+def test_a_default_that_is_decided_later_is_not_called_different():
+    assert not any("None" in finding.message for finding in findings(RULE, {"from": "0.18.1", "to": "0.32.0"}))
+
+
+def test_the_attention_backend_counts_although_it_was_no_argument_before():
+    blackwell = {"from": "0.9.0", "to": "0.18.1", "machine": {"gpu": "sm100", "name": "B200"}}
+    (finding,) = findings(RULE, blackwell | {"environment": {"VLLM_USE_V1": "1"}})
+    assert "attention_backend FLASH_ATTN -> FLASHINFER" in finding.message

@@ -1,0 +1,169 @@
+import pytest
+from simulated_audit import findings, fixed
+
+from rlaudit.finding import Severity
+from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
+from rlaudit.rules.engine_chosen_silently import RULE as SILENTLY
+from rlaudit.rules.engine_variable_ignored import RULE as ENGINE
+from rlaudit.rules.removed_flag import RULE as REMOVED
+from rlaudit.rules.removed_nested_key import RULE as NESTED
+from rlaudit.rules.unknown_key_ignored import RULE as UNKNOWN_KEY
+from rlaudit.rules.variable_ignored import RULE as VARIABLE
+from rlaudit.rules.written_false_dropped import RULE as FALSE_DROPPED
+
+
+def severities(rule, example):
+    return [finding.severity for finding in findings(rule, example)]
+
+
+def lost(name, written, loss):
+    return {"lost": [{"name": name, "written": written, "loss": loss, "reason": "for a test"}]}
+
+
+def test_asking_for_v0_where_there_is_none_is_an_error_once_v0_really_ran():
+    asked = {"environment": {"VLLM_USE_V1": "0"}}
+    assert severities(ENGINE, {"from": "0.8.5", "to": "0.18.1"} | asked) == [Severity.ERROR]
+    assert severities(ENGINE, {"from": "0.11.1", "to": "0.18.1"} | asked) == [Severity.WARNING]
+    (finding,) = findings(ENGINE, {"to": "0.11.0"} | asked)
+    assert finding.severity is Severity.ERROR
+    assert "refuses to start" in finding.message
+    assert not findings(ENGINE, {"to": "0.10.2"} | asked)
+
+
+def test_asking_for_v1_where_there_is_nothing_else_is_a_note_unless_the_framework_s_code_does():
+    asked = {"to": "0.18.1", "environment": {"VLLM_USE_V1": "1"}}
+    assert severities(ENGINE, asked) == [Severity.NOTE]
+    assert not findings(ENGINE, asked | {"set_by_framework": ["VLLM_USE_V1"]})
+
+
+@pytest.mark.parametrize(("backend", "severity"), [
+    ("FLASHINFER", Severity.ERROR), ("FLASH_ATTN", Severity.NOTE), ("XFORMERS", Severity.ERROR),
+    ({"unknown": "$BACKEND is set nowhere in this file"}, Severity.WARNING),
+])  # fmt: skip
+def test_an_ignored_backend_is_as_bad_as_what_runs_instead(backend, severity):
+    assert severities(BACKEND, {"to": "0.18.1", "environment": {"VLLM_ATTENTION_BACKEND": backend}}) == [severity]
+
+
+def test_a_backend_variable_is_fine_where_it_is_read_or_the_argument_is_there():
+    asked = {"environment": {"VLLM_ATTENTION_BACKEND": "FLASHINFER"}}
+    assert not findings(BACKEND, {"to": "0.14.1"} | asked)
+    assert findings(BACKEND, {"to": "0.15.0"} | asked)
+    assert not findings(BACKEND, {"to": "0.18.1", "engine": {"attention_backend": "FLASHINFER"}} | asked)
+
+
+def test_an_engine_that_nobody_chose_is_named():
+    (finding,) = findings(SILENTLY, {"from": "0.8.5", "to": "0.18.1", "engine": {"scheduling_policy": "priority"}})
+    assert "V0 runs" in finding.message
+    assert not findings(SILENTLY, {"from": "0.8.5", "to": "0.18.1", "environment": {"VLLM_USE_V1": "0"}})
+    assert not findings(SILENTLY, {"from": "0.11.0", "to": "0.18.1"})
+
+
+def test_v0_by_fallback_after_the_migration_is_a_warning():
+    example = {"to": "0.9.2", "engine": {"num_scheduler_steps": 8}}
+    assert severities(SILENTLY, example) == [Severity.WARNING]
+    assert severities(SILENTLY, {"to": "0.10.2"}) == [Severity.NOTE]
+
+
+@pytest.mark.parametrize(("name", "severity"), [
+    ("enable_prefix_caching", Severity.ERROR),
+    ("enable_sleep_mode", Severity.NOTE),
+])  # fmt: skip
+def test_a_dropped_false_is_as_bad_as_the_default_that_runs_instead(name, severity):
+    assert severities(FALSE_DROPPED, {"to": "0.18.1"} | lost(name, False, "false dropped")) == [severity]
+
+
+def test_only_a_dropped_false_is_called_one():
+    assert not findings(FALSE_DROPPED, {"to": "0.18.1"} | lost("enable_prefix_caching", False, "overruled"))
+    assert not findings(UNKNOWN_KEY, {"to": "0.18.1"} | lost("enable_prefix_caching", False, "false dropped"))
+
+
+@pytest.mark.parametrize(("name", "written", "loss", "severity"), [
+    ("enable_prefx_caching", False, "unknown key", Severity.WARNING),
+    ("enable_chunked_prefill", False, "not passed on", Severity.WARNING),
+    ("enable_chunked_prefill", True, "not passed on", Severity.NOTE),
+    ("enable_chunked_prefill", False, "overruled", Severity.NOTE),
+])  # fmt: skip
+def test_a_key_without_effect_is_weighed_by_what_runs_instead(name, written, loss, severity):
+    assert severities(UNKNOWN_KEY, {"to": "0.18.1"} | lost(name, written, loss)) == [severity]
+
+
+def test_a_misspelt_key_is_told_its_neighbour():
+    (finding,) = findings(UNKNOWN_KEY, {"to": "0.18.1"} | lost("enable_prefx_caching", False, "unknown key"))
+    assert "did you mean enable_prefix_caching?" in finding.message
+
+
+def test_nested_keys_are_translated_to_the_ones_that_say_the_same():
+    old = {
+        "level": 3,
+        "full_cuda_graph": True,
+        "pass_config": {"enable_fi_allreduce_fusion": False},
+        "backend": "eager",
+    }
+    example = {"from": "0.11.0", "to": "0.18.1", "engine": {"compilation_config": old}}
+    (finding,) = findings(NESTED, example)
+    assert finding.severity is Severity.ERROR
+    assert finding.fix is not None
+    assert fixed(example, finding.fix)["engine"]["compilation_config"] == {
+        "mode": 3, "cudagraph_mode": "FULL", "pass_config": {"fuse_allreduce_rms": False}, "backend": "eager",
+    }  # fmt: skip
+
+
+def test_nested_keys_that_contradict_each_other_are_left_to_the_reader():
+    both = {"full_cuda_graph": True, "cudagraph_mode": "PIECEWISE"}
+    (finding,) = findings(NESTED, {"from": "0.11.0", "to": "0.18.1", "engine": {"compilation_config": both}})
+    assert finding.fix is None
+
+
+def test_a_nested_key_is_ignored_in_silence_until_configs_forbid_strange_ones():
+    example = {"to": "0.12.0", "engine": {"compilation_config": {"use_cudagraph": False}}}
+    (finding,) = findings(NESTED, example)
+    assert finding.severity is Severity.WARNING
+    assert "ignored" in finding.message
+    assert severities(NESTED, example | {"to": "0.13.0"}) == [Severity.ERROR]
+    assert not findings(NESTED, example | {"to": "0.11.0"})
+
+
+def test_keys_that_this_version_has_are_fine():
+    good = {"mode": 3, "cudagraph_mode": "FULL", "inductor_compile_config": {"level": 1}}
+    assert not findings(NESTED, {"from": "0.11.0", "to": "0.18.1", "engine": {"compilation_config": good}})
+
+
+def test_a_removed_argument_does_not_start():
+    (finding,) = findings(REMOVED, {"from": "0.8.5", "to": "0.18.1", "engine": {"swap_space": 4}})
+    assert finding.severity is Severity.ERROR
+    assert finding.setting == "swap_space"
+    assert not findings(REMOVED, {"from": "0.8.5", "to": "0.17.1", "engine": {"swap_space": 4}})
+
+
+def test_an_argument_that_came_later_is_told_its_release():
+    (finding,) = findings(REMOVED, {"to": "0.8.5", "engine": {"async_scheduling": False}})
+    assert finding.severity is Severity.ERROR
+    assert "0.10.0" in finding.message
+
+
+def test_an_argument_of_no_release_is_a_warning_with_a_guess():
+    (finding,) = findings(REMOVED, {"to": "0.18.1", "engine": {"enable_prefx_caching": False}})
+    assert finding.severity is Severity.WARNING
+    assert "enable_prefix_caching" in finding.message
+
+
+@pytest.mark.parametrize("example", [
+    {"engine": {"swap_space": 4}, "set_by_framework": ["swap_space"]},
+    {"engine": {"swap_space": None}},
+    {"engine": {"port": 8000, "enable_auto_tool_choice": True}},
+])  # fmt: skip
+def test_what_code_sets_what_is_unset_and_flags_of_the_server_are_not_removed_flags(example):
+    assert not findings(REMOVED, {"from": "0.8.5", "to": "0.18.1"} | example)
+
+
+def test_a_variable_that_is_not_read_any_more_is_weighed_by_what_it_chose():
+    attention = {"environment": {"VLLM_FLASH_ATTN_VERSION": "2"}}
+    assert severities(VARIABLE, {"from": "0.14.1", "to": "0.18.1"} | attention) == [Severity.WARNING]
+    assert not findings(VARIABLE, {"from": "0.8.5", "to": "0.14.1"} | attention)
+    profiler = {"environment": {"VLLM_TORCH_PROFILER_DIR": "/tmp/p"}}
+    assert severities(VARIABLE, {"from": "0.14.1", "to": "0.18.1"} | profiler) == [Severity.NOTE]
+
+
+@pytest.mark.parametrize("name", ["VLLM_USE_V1", "VLLM_ATTENTION_BACKEND", "VLLM_BATCH_INVARIANT", "MY_OWN"])
+def test_variables_with_a_rule_of_their_own_or_of_others_are_left_alone(name):
+    assert not findings(VARIABLE, {"from": "0.8.5", "to": "0.18.1", "environment": {name: "1"}})

@@ -13,7 +13,9 @@ import rlaudit
 COMMANDS = {
     "inspect": "rlaudit.cli.inspect:listed",
     "ablate": "rlaudit.cli.ablate:ablate",
+    "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
+    "diagnose": "rlaudit.cli.diagnose:diagnose",
     "report": "rlaudit.cli.report:report",
     "engines": "rlaudit.cli.engines:app",
     "explain": "rlaudit.cli.explain:explain",

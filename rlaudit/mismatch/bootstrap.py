@@ -26,7 +26,7 @@ Should Know about the Bootstrap" (The American Statistician 69, 2015).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -83,6 +83,27 @@ def replicate_sums(weights_BP: Weights, sums_PJ: Floats) -> Floats:
     return np.concatenate(blocks)
 
 
+def replicate_together(weights_BP: Weights, sums: Sequence[Floats]) -> list[Floats]:
+    """`replicate_sums` of several (P, J), each with its own J, in one pass over the weights."""
+    if not sums:
+        return []
+    ends = np.cumsum([sums_PJ.shape[1] for sums_PJ in sums])
+    return np.split(replicate_sums(weights_BP, np.concatenate(sums, axis=1)), ends[:-1], axis=1)
+
+
+def studentising_products(sums_PJ: Floats) -> Floats:
+    """(P, J * J) what the studentised interval resamples besides the sums; `interval` takes their replicates."""
+    scaled_PJ: Floats = sums_PJ / _scale(sums_PJ)
+    products_PK: Floats = np.einsum("pi,pj->pij", scaled_PJ, scaled_PJ).reshape(len(sums_PJ), -1)
+    return products_PK
+
+
+def _scale(sums_PJ: Floats) -> Floats:
+    """Scaled columns keep their products within float64 and the steps of the gradient comparable."""
+    scale_J: Floats = np.maximum(np.abs(sums_PJ).sum(axis=0), np.finfo(np.float64).tiny)
+    return scale_J
+
+
 def interval(
     sums_PJ: Floats,
     weights_BP: Weights,
@@ -93,12 +114,14 @@ def interval(
     level: float = LEVEL,
     is_share: bool = False,
     replicates_BJ: Floats | None = None,
+    products_BK: Floats | None = None,
 ) -> Interval:
     """The interval of `statistic` of the column sums, over clusters with data only.
 
     sums_PJ: (P, J). weights_BP: `cluster_weights(P)`.
     statistic: sums (..., J) -> value (...), the same when all sums are scaled alike.
-    replicates_BJ: `replicate_sums`, where the caller has them already.
+    replicates_BJ, products_BK: `replicate_sums` of the sums and of their `studentising_products`, where the caller has
+    them already.
     """
     clusters = len(sums_PJ)
     if method is IntervalMethod.NONE:
@@ -113,6 +136,7 @@ def interval(
         value=float(statistic(sums_PJ.sum(axis=0))),
         replicates_BJ=replicates_BJ,
         values_B=statistic(replicates_BJ),
+        products_BK=products_BK,
         level=level,
     )
     if not math.isfinite(resampled.value) or not np.isfinite(resampled.values_B).all():
@@ -129,6 +153,7 @@ class _Resampled:
     value: float
     replicates_BJ: Floats
     values_B: Floats
+    products_BK: Floats | None
     level: float
 
     @property
@@ -175,15 +200,16 @@ def _studentised(resampled: _Resampled, weights_BP: Weights) -> tuple[float, flo
     """Bootstrap-t with delta-method standard errors; None where too many replicates have no spread."""
     sums_PJ = resampled.sums_PJ
     clusters, columns = sums_PJ.shape
-    # Scaled columns keep their products within float64 and the steps of the gradient comparable.
-    scale_J = np.maximum(np.abs(sums_PJ).sum(axis=0), np.finfo(np.float64).tiny)
+    scale_J = _scale(sums_PJ)
     scaled_PJ = sums_PJ / scale_J
 
     def scaled_statistic(sums: Floats) -> Floats:
         return resampled.statistic(sums * scale_J)
 
-    products_PK = (scaled_PJ[:, :, None] * scaled_PJ[:, None, :]).reshape(clusters, columns * columns)
-    products_BJJ = replicate_sums(weights_BP, products_PK).reshape(-1, columns, columns)
+    products_BK = resampled.products_BK
+    if products_BK is None:
+        products_BK = replicate_sums(weights_BP, studentising_products(sums_PJ))
+    products_BJJ = products_BK.reshape(-1, columns, columns)
     # The gradient of a statistic that scaling leaves alone is orthogonal to the sums, so that the squares
     # below are about 0 already and no mean has to be subtracted.
     gradient_BJ = _gradient(scaled_statistic, resampled.replicates_BJ / scale_J)

@@ -14,10 +14,19 @@ import numpy as np
 
 from rlaudit.discover import discover
 from rlaudit.mismatch import metrics as metrics_package
-from rlaudit.mismatch.bootstrap import LEVEL, REPLICATES, cluster_weights, interval, replicate_sums
+from rlaudit.mismatch.bootstrap import (
+    LEVEL,
+    REPLICATES,
+    Weights,
+    cluster_weights,
+    interval,
+    replicate_together,
+    studentising_products,
+)
 from rlaudit.mismatch.integrity import integrity_faults
-from rlaudit.mismatch.metric import LOG_RATIO_CAP, Columns, Level, Metric, ObjectiveSettings
-from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
+from rlaudit.mismatch.metric import Columns, IntervalMethod, Level, Metric, ObjectiveSettings
+from rlaudit.mismatch.pairs import LOG_RATIO_CAP, Floats, Integers, LogprobPairs
+from rlaudit.mismatch.quantiles import Quantile, replicate_counts
 
 
 def all_metrics() -> dict[str, Metric]:
@@ -109,8 +118,8 @@ def tally(
         metrics=chosen,
         sums=sums,
         unavailable={name: reason for name, reason in reasons.items() if reason is not None},
-        tokens_P=np.bincount(pairs.prompt_T, minlength=pairs.prompt_count),
-        sequences_P=np.bincount(pairs.prompt_S, minlength=pairs.prompt_count),
+        tokens_P=pairs.tokens_P,
+        sequences_P=pairs.sequences_P,
         capped_tokens=int((pairs.log_ratio_T > LOG_RATIO_CAP).sum()),
         capped_sequences=int((pairs.sequence_log_ratio_S > LOG_RATIO_CAP).sum()),
     )
@@ -135,16 +144,16 @@ def measure_tally(
     """Every metric of a tally by name, with intervals over the prompts that have tokens."""
     occupied = summed.tokens_P > 0
     weights_BP = cluster_weights(int(occupied.sum()), replicates, seed)
-    replicated: dict[Columns, Floats] = {}
+    everywhere = bool(occupied.all())
+    sums = {columns: sums_PJ if everywhere else sums_PJ[occupied] for columns, sums_PJ in summed.sums.items()}
+    resampled = _resampled(summed, sums, weights_BP)
     measurements: dict[str, Measurement] = {}
     for metric in summed.metrics:
         missing = summed.unavailable.get(metric.name)
         if missing is not None:
             measurements[metric.name] = _unmeasured(metric, summed, missing, level)
             continue
-        sums_PJ = summed.sums[metric.columns][occupied]
-        if metric.columns not in replicated:
-            replicated[metric.columns] = replicate_sums(weights_BP, sums_PJ)
+        sums_PJ = sums[metric.columns]
         value = float(metric.combine(sums_PJ.sum(axis=0)))
         if not np.isfinite(value):
             measurements[metric.name] = _unmeasured(metric, summed, "undefined for these tokens", level)
@@ -157,7 +166,8 @@ def measure_tally(
             sequences=int(summed.sequences_P.sum()),
             level=level,
             is_share=metric.is_share,
-            replicates_BJ=replicated[metric.columns],
+            replicates_BJ=resampled[metric.columns][0],
+            products_BK=resampled[metric.columns][1],
         )
         measurements[metric.name] = Measurement(
             value=value,
@@ -171,6 +181,31 @@ def measure_tally(
             notes=_notes(metric, summed),
         )
     return measurements
+
+
+def _resampled(
+    summed: Tally, sums: Mapping[Columns, Floats], weights_BP: Weights
+) -> dict[Columns, tuple[Floats, Floats | None]]:
+    """Replicates of every metric's sums, and of what studentising needs: one pass over the weights for all of them."""
+    metrics = [metric for metric in summed.metrics if metric.columns in sums]
+    quantiles: dict[Columns, list[Quantile]] = {}
+    for metric in metrics:
+        if isinstance(metric.combine, Quantile):
+            quantiles.setdefault(metric.columns, []).append(metric.combine)
+    found: dict[Columns, tuple[Floats, Floats | None]] = {
+        columns: (replicate_counts(weights_BP, sums[columns], wanted), None) for columns, wanted in quantiles.items()
+    }
+    plain = [columns for columns in sums if columns not in quantiles]
+    studentised = [
+        metric.columns
+        for metric in metrics
+        if metric.interval is IntervalMethod.STUDENTISED and metric.columns not in quantiles
+    ]
+    together = [sums[columns] for columns in plain]
+    together += [studentising_products(sums[columns]) for columns in studentised]
+    replicated = replicate_together(weights_BP, together)
+    products = dict(zip(studentised, replicated[len(plain) :], strict=True))
+    return found | {columns: (replicated[place], products.get(columns)) for place, columns in enumerate(plain)}
 
 
 def _within(metric: Metric, end: float | None) -> float | None:

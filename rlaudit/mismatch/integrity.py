@@ -49,6 +49,8 @@ def integrity_faults(pairs: LogprobPairs) -> list[IntegrityFault]:
     """Every reason not to go on with `pairs`; an empty list when there is none."""
     if pairs.tokens == 0:
         return [IntegrityFault(FaultKind.NO_TOKENS, (), "there is no token to compare")]
+    if _sound(pairs):
+        return []
     faults: list[IntegrityFault] = []
     for side, logprobs_T in (("rollout", pairs.rollout_logprobs_T), ("trainer", pairs.trainer_logprobs_T)):
         faults += [
@@ -64,6 +66,17 @@ def integrity_faults(pairs: LogprobPairs) -> list[IntegrityFault]:
     )
     faults.append(IntegrityFault(FaultKind.EMPTY_SEQUENCE, tuple(empty.tolist()), message))
     return [fault for fault in faults if fault.sequences]
+
+
+def _sound(pairs: LogprobPairs) -> bool:
+    """Whether there is nothing to look for. Extremes tell, because NaN and infinities come through them."""
+    for logprobs_T in (pairs.rollout_logprobs_T, pairs.trainer_logprobs_T):
+        if not (logprobs_T.min() > -np.inf and logprobs_T.max() <= ROUNDING_ABOVE_ZERO):
+            return False
+    entropy_T = pairs.entropy_T
+    if entropy_T is not None and not (entropy_T.min() > -np.inf and entropy_T.max() < np.inf):
+        return False
+    return bool(pairs.sequence_lengths_S.all())
 
 
 def length_faults(

@@ -11,17 +11,13 @@ over says nothing about the engines (NeMo-RL PR 3900: 4.536 raw, 2.14 after it).
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
-
-# exp() of a log ratio beyond this is taken as exp of this, so that its square still fits into a float64.
-# Measurements say how many were. A ratio of e^300 is a broken logprob, not a quantity.
-LOG_RATIO_CAP = 300.0
+from rlaudit.mismatch.pairs import LOG_RATIO_CAP, Floats, Integers, LogprobPairs
 
 # One step of a float32 between 16 and 32, where logsumexps of language models lie. Rounding there moves all logprobs of
 # an engine one way (log_softmax in float32 was measured 1e-6 off float64), so averaging over tokens does not remove it.
@@ -59,7 +55,15 @@ class Bins:
     count: int
 
 
-Columns = Callable[[LogprobPairs, ObjectiveSettings], "Floats | Bins"]
+class One(Enum):
+    """The column that is 1 in every row: its sums are known without looking at a row."""
+
+    ONE = 1
+
+
+ONE = One.ONE
+Column = Floats | NDArray[np.bool_] | One
+Columns = Callable[[LogprobPairs, ObjectiveSettings], "tuple[Column, ...] | Bins"]
 Combine = Callable[[Floats], Floats]
 
 
@@ -92,7 +96,7 @@ class Metric:
     formula: with `{ppo_epsilon_low}`-like fields of `ObjectiveSettings`; d is the log ratio, trainer -
     rollout.
     reads: what the figure tells, and what it does not.
-    columns: (pairs, settings) -> (T, J) or (S, J) additive columns, or `Bins`.
+    columns: (pairs, settings) -> J additive columns, each (T,) or (S,) or ONE; or `Bins`.
     combine: sums (..., J) -> value (...); NaN where the sums do not define one.
     bounds: what the value can be; its interval is cut to them.
     is_share: the mean of an event, so that an event never seen still has an upper bound.
@@ -129,12 +133,23 @@ class Metric:
         columns = self.columns(pairs, settings)
         prompts = pairs.prompt_count
         if isinstance(columns, Bins):
-            flat = np.bincount(pairs.prompt_T * columns.count + columns.bin_T, minlength=prompts * columns.count)
+            first_S = pairs.prompt_S * columns.count
+            places_T = np.repeat(first_S, pairs.sequence_lengths_S) + columns.bin_T
+            flat = np.bincount(places_T, minlength=prompts * columns.count)
             return flat.reshape(prompts, columns.count).astype(np.float64)
-        rows = pairs.prompt_T if self.level is Level.TOKEN else pairs.prompt_S
-        if len(columns) != rows.size:
-            raise ValueError(f"{self.name}: {len(columns)} rows of columns for {rows.size} {self.level.value}s")
-        return np.stack([np.bincount(rows, column, minlength=prompts) for column in columns.T], axis=1)
+        sums_PJ = np.empty((prompts, len(columns)))
+        for place, column in enumerate(columns):
+            sums_PJ[:, place] = self._sums(pairs, column)
+        return sums_PJ
+
+    def _sums(self, pairs: LogprobPairs, column: Column) -> Floats:
+        by_token = self.level is Level.TOKEN
+        if isinstance(column, One):
+            return (pairs.tokens_P if by_token else pairs.sequences_P).astype(np.float64)
+        rows = pairs.tokens if by_token else pairs.sequences
+        if len(column) != rows:
+            raise ValueError(f"{self.name}: {len(column)} rows of columns for {rows} {self.level.value}s")
+        return pairs.sum_by_prompt(pairs.sum_by_sequence(column) if by_token else column)
 
     def value(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> float:
         """The metric over all of `pairs`, without an interval."""
@@ -151,9 +166,9 @@ def importance_ratio_minus_one(log_ratio: Floats) -> Floats:
     return np.expm1(np.minimum(log_ratio, LOG_RATIO_CAP))
 
 
-def counted(values: Floats | NDArray[np.bool_]) -> Floats:
-    """Columns of a mean: the values (N,) and a one for each -> (N, 2)."""
-    return np.stack([values.astype(np.float64), np.ones(values.size)], axis=1)
+def counted(values: Floats | NDArray[np.bool_]) -> tuple[Column, ...]:
+    """Columns of a mean: the values (N,), and a one for each."""
+    return values, ONE
 
 
 def mean(sums: Floats) -> Floats:

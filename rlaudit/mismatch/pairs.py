@@ -15,6 +15,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+# exp() of a log ratio beyond this is taken as exp of this, so that its square still fits into a float64.
+# Measurements say how many were. A ratio of e^300 is a broken logprob, not a quantity.
+LOG_RATIO_CAP = 300.0
+
 
 @dataclass(frozen=True, eq=False)
 class LogprobPairs:
@@ -82,19 +86,67 @@ class LogprobPairs:
         return self.trainer_logprobs_T - self.rollout_logprobs_T
 
     @cached_property
+    def abs_log_ratio_T(self) -> Floats:
+        """|log ratio| per token, in nats."""
+        return np.abs(self.log_ratio_T)
+
+    @cached_property
+    def ratio_minus_one_T(self) -> Floats:
+        """Importance ratio - 1 per token, of a log ratio of at most LOG_RATIO_CAP."""
+        return np.expm1(np.minimum(self.log_ratio_T, LOG_RATIO_CAP))
+
+    @cached_property
     def prompt_T(self) -> Integers:
         """The prompt of each token."""
-        return self.prompt_S[self.sequence_T]
+        return np.repeat(self.prompt_S, self.sequence_lengths_S)
+
+    @cached_property
+    def _runs(self) -> tuple[Integers, Integers]:
+        """Where each sequence that has tokens begins, and which sequence it is."""
+        if not self.tokens:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        starts = np.concatenate([[0], np.flatnonzero(self.sequence_T[1:] != self.sequence_T[:-1]) + 1])
+        return starts, self.sequence_T[starts]
 
     @cached_property
     def sequence_lengths_S(self) -> Integers:
         """Tokens per sequence."""
-        return np.bincount(self.sequence_T, minlength=self.sequences).astype(np.int64)
+        starts, sequences = self._runs
+        lengths_S = np.zeros(self.sequences, dtype=np.int64)
+        lengths_S[sequences] = np.diff(starts, append=self.tokens)
+        return lengths_S
 
     @cached_property
     def sequence_log_ratio_S(self) -> Floats:
         """Sum of the log ratios of a sequence: the log of its product weight."""
-        return np.bincount(self.sequence_T, self.log_ratio_T, minlength=self.sequences).astype(np.float64)
+        return self.sum_by_sequence(self.log_ratio_T)
+
+    @cached_property
+    def tokens_P(self) -> Integers:
+        """Tokens per prompt."""
+        return self.sum_by_prompt(self.sequence_lengths_S.astype(np.float64)).astype(np.int64)
+
+    @cached_property
+    def sequences_P(self) -> Integers:
+        """Sequences per prompt."""
+        return np.bincount(self.prompt_S, minlength=self.prompt_count).astype(np.int64)
+
+    def sum_by_sequence(self, values_T: "Floats | NDArray[np.bool_]") -> Floats:
+        """(S,) sums over each sequence; events (bool) are counted."""
+        starts, sequences = self._runs
+        sums_S = np.zeros(self.sequences)
+        if starts.size:
+            # Counted as bytes into 32 bits, which is several times as fast as summing booleans.
+            sums_S[sequences] = (
+                np.add.reduceat(values_T.view(np.int8), starts, dtype=np.int32)
+                if values_T.dtype == np.bool_
+                else np.add.reduceat(values_T, starts)
+            )
+        return sums_S
+
+    def sum_by_prompt(self, values_S: "Floats | NDArray[np.bool_]") -> Floats:
+        """(P,) sums of a value per sequence over each prompt."""
+        return np.bincount(self.prompt_S, values_S, minlength=self.prompt_count).astype(np.float64)
 
     def keep(self, keep_T: ArrayLike) -> "LogprobPairs":
         """Only the tokens where `keep_T` (T,) is true. Empty sequences go; prompts keep their numbers."""

@@ -53,7 +53,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         "Set it to false to keep what runs today."
     )
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
+    # A plain server without a trainer's facts may not serve rollouts at all.
+    severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 
 
 RULE = Rule("async-scheduling-on", Layer.INFERENCE_PATH, check)

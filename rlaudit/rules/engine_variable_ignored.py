@@ -36,6 +36,8 @@ from rlaudit.layers import Layer
 
 VARIABLE = "VLLM_USE_V1"
 V0_ENDS, NOT_READ = Version("0.11.0"), Version("0.11.1")
+# The first release that logs "Unknown vLLM environment variable" (0.18.1 envs.py:1711).
+SAYS_UNKNOWN = Version("0.17.1")
 CONFIRM = "rlaudit ablate v0-to-v1"
 
 
@@ -55,7 +57,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         else:
             ran = audit.migrates and audit.before.is_v1 is False
             message = (
-                f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it runs V1 and says nothing. "
+                f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it runs V1"
+                f"{', with a log line about an unknown variable' if version >= SAYS_UNKNOWN else ' and says nothing'}. "
                 "Remove it, and decide what V1 changes by default."
             )
             severity = Severity.ERROR if ran else Severity.WARNING

@@ -60,9 +60,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         missing.append(listed(cut))
     if missing:
         certain = says("divides_by_temperature") and says("uses_rollout_logprobs")
-        message = f"{lacking}: {' and '.join(missing)} are missing from them, and the trainer applies that. {remedy}"
+        message = f"{lacking}: without {' and '.join(missing)}, and the trainer applies that. {remedy}"
         if not certain:
-            message = f"{lacking}: {' and '.join(missing)} are missing, which a trainer usually applies. {remedy}"
+            message = f"{lacking}: without {' and '.join(missing)}, which a trainer usually applies. {remedy}"
         severity = Severity.ERROR if certain else Severity.WARNING
         confirm = "rlaudit ablate, factor engine-version between this release and 0.10.2"
         yield RULE.finding(audit, severity, "logprobs_mode", message, confirm=confirm)

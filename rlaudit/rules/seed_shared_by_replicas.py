@@ -52,7 +52,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         return
     message = (
-        f"{who} start with the same seed {seed} in vLLM {audit.after.version}, so equal prompts give equal samples. "
+        f"{who} start with the same seed {seed} in vLLM {audit.after.version}, "
+        "so equal batches of equal prompts give equal samples. "
         "Give each its own seed, or send a seed with every request."
     )
     yield RULE.finding(audit, Severity.WARNING, SETTING, message)

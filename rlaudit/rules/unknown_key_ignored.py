@@ -53,7 +53,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             continue
         severity, effect = _effect(audit, lost)
         said = lost.name if lost.written in (None, "") else f"{lost.name}={lost.written}"
-        message = f"{said} {HOW[lost.loss]} ({lost.reason}){effect}."
+        message = f"{said} {HOW[lost.loss]} ({lost.reason}){effect}{'' if effect.endswith('?') else '.'}"
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 

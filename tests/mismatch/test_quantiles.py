@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from rlaudit.mismatch.metric import Bins, ObjectiveSettings
 from rlaudit.mismatch.pairs import LogprobPairs
-from rlaudit.mismatch.quantiles import VALUES, abs_log_ratio_bins, quantile
+from rlaudit.mismatch.quantiles import VALUES, Quantile, abs_log_ratio_bins
 
 
 def bins_of(log_ratios: list[float]) -> Bins:
@@ -31,8 +31,8 @@ def test_exact_zeros_are_apart_from_the_smallest_values() -> None:
 @given(st.lists(st.floats(1e-6, 50), min_size=1, max_size=300), st.sampled_from([0.5, 0.9, 0.99]))
 def test_the_quantile_is_that_of_sorting(magnitudes: list[float], share: float) -> None:
     by_sorting = np.quantile(magnitudes, share, method="inverted_cdf")
-    assert quantile(share)(counts_of(magnitudes)) == pytest.approx(by_sorting, rel=0.0151)
+    assert Quantile(share)(counts_of(magnitudes)) == pytest.approx(by_sorting, rel=0.0151)
 
 
 def test_no_token_has_no_quantile() -> None:
-    assert np.isnan(quantile(0.5)(np.zeros(VALUES.size)))
+    assert np.isnan(Quantile(0.5)(np.zeros(VALUES.size)))

@@ -21,7 +21,12 @@ def severities(rule, example):
     ("0.8.5", "0.13.0", False), ("0.8.5", "0.14.0", True), ("0.13.0", "0.18.1", True), ("0.14.0", "0.18.1", False),
 ])  # fmt: skip
 def test_async_scheduling_is_reported_where_its_default_moved(before, after, reported):
-    assert severities(ASYNC_ON, {"from": before, "to": after}) == [Severity.WARNING] * reported
+    trained = {"trainer": {"uses_rollout_logprobs": True}}
+    assert severities(ASYNC_ON, {"from": before, "to": after, **trained}) == [Severity.WARNING] * reported
+
+
+def test_a_server_of_which_no_trainer_is_known_gets_a_note_about_async_scheduling():
+    assert severities(ASYNC_ON, {"from": "0.13.0", "to": "0.18.1"}) == [Severity.NOTE]
 
 
 def test_turning_async_scheduling_off_restores_what_a_release_without_it_did():

@@ -10,12 +10,12 @@ Source: the definition. PipelineRL averages sequence means.
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): entropy, one. Raises ValueError where there is none."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: entropy, one. Raises ValueError where there is none."""
     if pairs.entropy_T is None:
         raise ValueError("entropy_T is not recorded")
     return counted(pairs.entropy_T)

@@ -13,6 +13,8 @@ Source: Kish, "Survey Sampling" (1965).
 import numpy as np
 
 from rlaudit.mismatch.metric import (
+    ONE,
+    Column,
     IntervalMethod,
     Level,
     Metric,
@@ -20,13 +22,13 @@ from rlaudit.mismatch.metric import (
     effective_share,
     importance_ratio,
 )
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(S, 3): weight, squared weight, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per sequence: weight, squared weight, one."""
     weight_S = importance_ratio(pairs.sequence_log_ratio_S)
-    return np.stack([weight_S, np.square(weight_S), np.ones(pairs.sequences)], axis=1)
+    return weight_S, np.square(weight_S), ONE
 
 
 METRIC = Metric(

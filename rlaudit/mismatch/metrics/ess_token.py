@@ -15,19 +15,21 @@ from types import MappingProxyType
 import numpy as np
 
 from rlaudit.mismatch.metric import (
+    ONE,
+    Column,
     IntervalMethod,
     Metric,
     ObjectiveSettings,
     effective_share,
     importance_ratio,
 )
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 3): weight, squared weight, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: weight, squared weight, one."""
     weight_T = importance_ratio(pairs.log_ratio_T)
-    return np.stack([weight_T, np.square(weight_T), np.ones(pairs.tokens)], axis=1)
+    return weight_T, np.square(weight_T), ONE
 
 
 METRIC = Metric(

@@ -9,13 +9,13 @@ Source: Zheng et al., "Group Sequence Policy Optimization" (arXiv 2507.18071).
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import SHARE, Level, Metric, ObjectiveSettings, counted, divided, mean
+from rlaudit.mismatch.metric import SHARE, Column, Level, Metric, ObjectiveSettings, counted, divided, mean
 from rlaudit.mismatch.metrics.ppo_clip_fraction import is_clipped
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(S, 2): clipped, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per sequence: clipped, one."""
     mean_log_ratio_S = divided(pairs.sequence_log_ratio_S, pairs.sequence_lengths_S.astype(float))
     return counted(is_clipped(mean_log_ratio_S, settings.gspo_epsilon_low, settings.gspo_epsilon_high))
 

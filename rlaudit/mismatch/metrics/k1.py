@@ -12,7 +12,7 @@ mismatch_kl is k3.
 
 from types import MappingProxyType
 
-from rlaudit.mismatch.metric import FLOAT32_RESOLUTION, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import FLOAT32_RESOLUTION, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -21,8 +21,8 @@ def k1(log_ratio_T: Floats) -> Floats:
     return -log_ratio_T
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): k1, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: k1, one."""
     return counted(k1(pairs.log_ratio_T))
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -20,8 +20,8 @@ def k2(log_ratio_T: Floats) -> Floats:
     return 0.5 * np.square(log_ratio_T)
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): k2, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: k2, one."""
     return counted(k2(pairs.log_ratio_T))
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from rlaudit.mismatch.metric import (
     NON_NEGATIVE,
+    Column,
     Metric,
     ObjectiveSettings,
     counted,
@@ -28,9 +29,9 @@ def k3(log_ratio_T: Floats) -> Floats:
     return importance_ratio_minus_one(log_ratio_T) - log_ratio_T
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): k3, one."""
-    return counted(k3(pairs.log_ratio_T))
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: k3, one."""
+    return counted(pairs.ratio_minus_one_T - pairs.log_ratio_T)
 
 
 METRIC = Metric(

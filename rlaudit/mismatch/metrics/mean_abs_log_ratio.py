@@ -10,15 +10,13 @@ Source: the definition. PipelineRL averages sequence means, and it and open-inst
 
 from types import MappingProxyType
 
-import numpy as np
-
-from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): |log ratio|, one."""
-    return counted(np.abs(pairs.log_ratio_T))
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: |log ratio|, one."""
+    return counted(pairs.abs_log_ratio_T)
 
 
 METRIC = Metric(

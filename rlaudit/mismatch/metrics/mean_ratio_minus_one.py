@@ -17,22 +17,22 @@ from types import MappingProxyType
 
 from rlaudit.mismatch.metric import (
     FLOAT32_RESOLUTION,
+    Column,
     IntervalMethod,
     Metric,
     ObjectiveSettings,
     counted,
-    importance_ratio_minus_one,
     mean,
 )
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.pairs import LogprobPairs
 
 # The unit in which PipelineRL's migration report plots it.
 PER_TEN_THOUSAND = 1e4
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): ratio - 1, one."""
-    return counted(importance_ratio_minus_one(pairs.log_ratio_T))
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: ratio - 1, one."""
+    return counted(pairs.ratio_minus_one_T)
 
 
 METRIC = Metric(

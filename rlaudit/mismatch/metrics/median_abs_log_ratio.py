@@ -9,7 +9,7 @@ Source: the definition; no framework logs it.
 """
 
 from rlaudit.mismatch.metric import IntervalMethod, Metric
-from rlaudit.mismatch.quantiles import abs_log_ratio_bins, quantile
+from rlaudit.mismatch.quantiles import Quantile, abs_log_ratio_bins
 
 METRIC = Metric(
     name="median_abs_log_ratio",
@@ -18,6 +18,6 @@ METRIC = Metric(
     unit="nats",
     reads="At the floor while the mean is not: the fault is sparse.",
     columns=abs_log_ratio_bins,
-    combine=quantile(0.5),
+    combine=Quantile(0.5),
     interval=IntervalMethod.PERCENTILE,
 )

@@ -9,7 +9,7 @@ Source: the definition; no framework logs it.
 """
 
 from rlaudit.mismatch.metric import IntervalMethod, Metric
-from rlaudit.mismatch.quantiles import abs_log_ratio_bins, quantile
+from rlaudit.mismatch.quantiles import Quantile, abs_log_ratio_bins
 
 METRIC = Metric(
     name="p99_abs_log_ratio",
@@ -18,6 +18,6 @@ METRIC = Metric(
     unit="nats",
     reads="Divided by the median: 4 to 8 for rounding, far more for sparse faults.",
     columns=abs_log_ratio_bins,
-    combine=quantile(0.99),
+    combine=Quantile(0.99),
     interval=IntervalMethod.BCA,
 )

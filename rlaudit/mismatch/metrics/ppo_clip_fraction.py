@@ -14,7 +14,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.metric import SHARE, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.metric import SHARE, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
@@ -24,8 +24,8 @@ def is_clipped(log_ratio: Floats, epsilon_low: float, epsilon_high: float) -> ND
     return (log_ratio < lowest) | (log_ratio > math.log1p(epsilon_high))
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): clipped, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: clipped, one."""
     return counted(is_clipped(pairs.log_ratio_T, settings.ppo_epsilon_low, settings.ppo_epsilon_high))
 
 

@@ -10,12 +10,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from rlaudit.mismatch.metric import NON_NEGATIVE, Metric, ObjectiveSettings, counted, mean
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): |trainer probability - rollout probability|, one."""
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: |trainer probability - rollout probability|, one."""
     return counted(np.abs(np.exp(pairs.trainer_logprobs_T) - np.exp(pairs.rollout_logprobs_T)))
 
 

@@ -8,17 +8,15 @@ Source: the extreme-token fraction F(tau) of Rollout Routing Replay (arXiv 2510.
 
 import math
 
-import numpy as np
-
-from rlaudit.mismatch.metric import SHARE, Metric, ObjectiveSettings, counted, mean
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.metric import SHARE, Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.mismatch.pairs import LogprobPairs
 
 THRESHOLD = 1.1
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): beyond the threshold, one."""
-    return counted(np.abs(pairs.log_ratio_T) > math.log(THRESHOLD))
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: beyond the threshold, one."""
+    return counted(pairs.abs_log_ratio_T > math.log(THRESHOLD))
 
 
 METRIC = Metric(

@@ -9,15 +9,13 @@ Source: NeMo-RL, loss_functions.py and docs/guides/grpo.md.
 import math
 from types import MappingProxyType
 
-import numpy as np
-
-from rlaudit.mismatch.metric import Metric, ObjectiveSettings, counted, importance_ratio_minus_one, mean
+from rlaudit.mismatch.metric import Column, Metric, ObjectiveSettings, counted, importance_ratio_minus_one, mean
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): exp|log ratio| - 1, one; the 1 is added after the mean so that tiny differences survive."""
-    return counted(importance_ratio_minus_one(np.abs(pairs.log_ratio_T)))
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: exp|log ratio| - 1, one; the 1 is added after the mean so that tiny differences survive."""
+    return counted(importance_ratio_minus_one(pairs.abs_log_ratio_T))
 
 
 def combine(sums: Floats) -> Floats:

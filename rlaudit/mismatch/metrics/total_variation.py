@@ -14,18 +14,18 @@ import numpy as np
 
 from rlaudit.mismatch.metric import (
     NON_NEGATIVE,
+    Column,
     Metric,
     ObjectiveSettings,
     counted,
-    importance_ratio_minus_one,
     mean,
 )
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.pairs import LogprobPairs
 
 
-def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> Floats:
-    """(T, 2): |ratio - 1| / 2, one."""
-    return counted(0.5 * np.abs(importance_ratio_minus_one(pairs.log_ratio_T)))
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: |ratio - 1| / 2, one."""
+    return counted(0.5 * np.abs(pairs.ratio_minus_one_T))
 
 
 METRIC = Metric(

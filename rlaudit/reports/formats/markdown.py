@@ -9,6 +9,10 @@ def render(document: Document, width: int | None) -> str:
         from rlaudit.reports.inspection_markdown import render as render_inspection
 
         return render_inspection(document)
+    if document["command"] in {"compare", "diagnose"}:
+        from rlaudit.reports.comparison_markdown import render as render_comparison
+
+        return render_comparison(document)
     if document["command"] == "curves":
         from rlaudit.reports.curves_markdown import render as render_curves
 

@@ -13,6 +13,10 @@ def render(document: Document, width: int | None) -> str:
         from rlaudit.reports.inspection_text import render as render_inspection
 
         return render_inspection(document, width)
+    if document["command"] in {"compare", "diagnose"}:
+        from rlaudit.reports.comparison_text import render as render_comparison
+
+        return render_comparison(document, width)
     if document["command"] == "curves":
         from rlaudit.reports.curves_text import render as render_curves
 

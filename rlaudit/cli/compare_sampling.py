@@ -1,0 +1,132 @@
+"""What tokens were sampled from, and what the trainer takes them to be: from the command line, a config or a sidecar.
+
+The command line wins over --config, that over a run's own report, that over `rollout.yaml` beside the table. What
+nobody told is neutral, and said to be taken so.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlaudit.errors import UsageError
+from rlaudit.mismatch.candidates import Semantics
+from rlaudit.token_table.export import Part
+
+SIDECAR = "rollout.yaml"
+PARAMETERS = tuple(one.name for one in fields(Semantics))
+TRAINER_KEYS = ("trainer_temperature", "trainer_replays_filters")
+
+
+@dataclass(frozen=True)
+class Told:
+    """The two meanings. replays: the trainer applies the sampler's filters. assumed: what nobody told, in sentences."""
+
+    sampling: Semantics
+    trainer: Semantics
+    replays: bool
+    source: str
+    assumed: tuple[str, ...]
+
+
+def told(given: Mapping[str, Any], config: Path | None, table: Path, part: Part) -> Told:
+    """given: what the command line said, without what it left out. Raises UsageError for what no sampler accepts."""
+    layers: list[tuple[str, Mapping[str, Any]]] = [("the command line", given)]
+    if config is not None:
+        layers.append((str(config), of_config(config)))
+    layers.append((f"the report of {table}", _of_run(table, part)))
+    layers.append(_of_sidecar(table))
+    values: dict[str, Any] = {}
+    for _, layer in reversed(layers):
+        values.update({name: value for name, value in layer.items() if value is not None})
+    plain: dict[str, Any] = {name: _number(name, values[name]) for name in PARAMETERS if name in values}
+    if "top_k" in plain:
+        # vLLM takes 0 and -1 for "no top-k"; a meaning has one way to say it.
+        plain["top_k"] = max(0, int(plain["top_k"]))
+    sampling = Semantics(**plain)
+    replays = values.get("trainer_replays_filters") is True
+    temperature = values.get("trainer_temperature", sampling.temperature)
+    trainer = Semantics(_number("trainer_temperature", temperature))
+    if replays:
+        trainer = replace(trainer, top_k=sampling.top_k, top_p=sampling.top_p, min_p=sampling.min_p)
+    assumed = []
+    if "temperature" not in values:
+        assumed.append("nobody told the sampling temperature: 1 is taken (--temperature, --config or rollout.yaml)")
+    if "trainer_temperature" not in values and sampling.temperature != 1.0:
+        assumed.append(
+            "the trainer is taken to divide its logits by the sampling temperature (else: --trainer-temperature)"
+        )
+    named = ", ".join(name for name, layer in layers if any(value is not None for value in layer.values()))
+    return Told(sampling, trainer, replays, named or "nobody", tuple(assumed))
+
+
+def of_config(path: Path) -> dict[str, Any]:
+    """Sampling parameters and trainer facts of the one rollout config in a file, as far as it tells them."""
+    from rlaudit.inspection.files import collect
+    from rlaudit.inspection.inspect_file import Context, inspect_file
+    from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.inspection.selection import known_rules
+    from rlaudit.vllm_versions.machine import machine_named
+
+    collected = collect([str(path)], "", lambda _path: False)
+    if not collected.files:
+        raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
+    found = inspect_file(
+        collected.files[0], Context(known_rules(), known_frameworks(), machine_named("cpu"), None, None)
+    )
+    if len(found.configs) != 1:
+        raise UsageError(f"{path} sets up {len(found.configs)} rollout engines, expected one", "see: rlaudit inspect")
+    config = found.configs[0].audit.config
+    values = {
+        name: setting.value
+        for name, setting in config.sampling.items()
+        if name in PARAMETERS and setting.known and setting.value is not None
+    }
+    if config.says("divides_by_temperature") is False:
+        values["trainer_temperature"] = 1.0
+    if config.says("replays_filters") is True:
+        values["trainer_replays_filters"] = True
+    return values
+
+
+def _of_sidecar(table: Path) -> tuple[str, Mapping[str, Any]]:
+    path = (table if table.is_dir() else table.parent) / SIDECAR
+    if not path.is_file():
+        return str(path), {}
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{path} is not readable as YAML: {' '.join(str(error).split())}") from error
+    known = {*PARAMETERS, *TRAINER_KEYS}
+    if not isinstance(values, dict) or not set(values) <= known:
+        unknown = ", ".join(sorted(set(values) - known)) if isinstance(values, dict) else type(values).__name__
+        raise UsageError(f"{path}: unknown keys {unknown}", f"there are: {', '.join(sorted(known))}")
+    return str(path), values
+
+
+def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
+    """How an arm of a finished run was sampled, and what its trainer did."""
+    folder = table if table.is_dir() else table.parent
+    report, plan = folder / "report.json", folder / "plan.json"
+    if not part.where or not report.is_file() or not plan.is_file():
+        return {}
+    try:
+        arms = json.loads(report.read_text(encoding="utf-8"))["arms"]
+        arm = next(one for one in arms if (one["block"], one["name"]) == (part.where["block"], part.where["arm"]))
+        blocks = json.loads(plan.read_text(encoding="utf-8"))["recipe"]["blocks"]
+        block = next(one for one in blocks if one["name"] == part.where["block"])
+        values = {name: value for name, value in arm["sampling"].items() if name in PARAMETERS}
+        if arm["trainer"]["temperature"] == "ignore":
+            values["trainer_temperature"] = 1.0
+        return {**values, "trainer_replays_filters": bool(block["trainer"]["replay_filters"])}
+    except (OSError, ValueError, KeyError, StopIteration, TypeError):
+        return {}
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{name} is {value!r}, expected a number")
+    return float(value)

@@ -1,0 +1,38 @@
+"""`rlaudit diagnose`: finished reports as one diagnosis."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.output import parse_outputs, write_outputs
+
+
+class FailOn(StrEnum):
+    """What makes the exit code 1."""
+
+    ERROR = "error"
+    NEVER = "never"
+
+
+def diagnose(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Run directories of ablate, and JSON reports of inspect, ablate, compare and curves."
+        ),
+    ],
+    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
+) -> int:
+    """Combine what was inspected, ablated, compared and logged into the three layers, in their order."""
+    from rlaudit.diagnosis.combine import combined
+    from rlaudit.diagnosis.finished_documents import read_document
+
+    outputs = parse_outputs(output or [])
+    sources = [read_document(run) for run in runs]
+    document = combined(sources, fail_on is FailOn.ERROR)
+    write_outputs(outputs, document)
+    return int(document["exit_code"])

@@ -1,0 +1,172 @@
+"""Finished reports as one diagnosis: the three layers in order, each with what every report says of it.
+
+How much a report weighs depends on what it did. An ablation changed one thing and measured it; a comparison read
+signatures off logs; an inspection read settings and predicts; curves tell when and in which order things moved. So
+verdicts come from measurements where there are any, an inspection's only where nothing was measured, and curves speak
+of no layer alone. Where an ablation and a comparison disagree the worse verdict stands, and the disagreement is said.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rlaudit
+from rlaudit.diagnosis.document import SCHEMA
+from rlaudit.diagnosis.finished_documents import FinishedDocument
+from rlaudit.diagnosis.worst_layer import SEVERITY, exit_code_of
+from rlaudit.layers import Layer, Verdict
+
+MEASURED = ("ablate", "compare")
+# The factor of `rlaudit ablate` that takes a cause away, where there is one.
+FACTORS: Mapping[str, str] = {
+    "raw-logprobs": "logprobs-mode",
+    "stale-prefix-kv": "prefix-caching",
+    "head-precision": "fp32-head",
+    "body-precision": "dtype",
+    "batch-dependence": "batch-invariance",
+    "chunk-boundary": "chunked-prefill",
+    "token-dropped-after-resume": "async-scheduling",
+}
+Judged = Mapping[str, Any]
+
+
+def combined(sources: Sequence[FinishedDocument], fails: bool) -> dict[str, Any]:
+    """The document of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
+    layers: list[dict[str, Any]] = []
+    for layer in Layer:
+        judged = _layer(layer, sources)
+        before = next((one for one in layers if one["verdict"] != Verdict.MATCH.value), None)
+        if before is not None and judged["verdict"] != Verdict.NOT_TESTED.value:
+            judged = _held_back(judged, before)
+        layers.append(judged)
+    unfinished = [one.path for one in sources if one.document["exit_code"] == 3 and not _has_verdict(one)]
+    return {
+        "schema": SCHEMA,
+        "rlaudit": rlaudit.__version__,
+        "command": "diagnose",
+        "exit_code": exit_code_of(layers, bool(unfinished), fails),
+        "versions": _versions(sources),
+        "findings": [finding for one in sources for finding in one.document["findings"]],
+        "settings": [],
+        "arms": [],
+        "effects": [effect for one in sources for effect in one.document["effects"]],
+        "layers": layers,
+        "sources": [
+            {"path": one.path, "command": one.command, "exit_code": one.document["exit_code"]} for one in sources
+        ],
+        "not_seen": _not_seen(sources, unfinished),
+    }
+
+
+def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> dict[str, Any]:
+    own = [(one, judged) for one in sources for judged in one.document["layers"] if judged["layer"] == layer.value]
+    decided = [(one, judged) for one, judged in own if judged["verdict"] != Verdict.NOT_TESTED.value]
+    measured = [(one, judged) for one, judged in decided if one.command in MEASURED]
+    deciding = measured or decided or own
+    if not deciding:
+        return _nothing(layer)
+    # An intervention weighs more than a signature of the same verdict.
+    source, worst = min(deciding, key=lambda entry: (SEVERITY.index(entry[1]["verdict"]), entry[0].command != "ablate"))
+    evidence = [f"{source.command} {source.path}: {line}" for line in worst["evidence"]]
+    for other, judged in own:
+        if other is source:
+            continue
+        evidence.append(f"{other.command} {other.path}: {_said(judged)}")
+        if other.command == "inspect":
+            evidence += [f"{other.command} {other.path}: {line}" for line in judged["evidence"]]
+    evidence += _curves(layer, sources)
+    return {
+        **{name: worst[name] for name in ("layer", "verdict", "cause", "because", "falsifier")},
+        "because": f"{worst['because']}{_agreement(worst, source, measured)}",
+        "evidence": evidence,
+        "next": _next(worst, source, sources),
+    }
+
+
+def _said(judged: Judged) -> str:
+    cause = f" ({judged['cause']})" if judged["cause"] else ""
+    return f"{judged['verdict']}{cause}: {judged['because']}"
+
+
+def _agreement(worst: Judged, source: FinishedDocument, measured: Sequence[tuple[FinishedDocument, Judged]]) -> str:
+    others = [(one, judged) for one, judged in measured if one is not source]
+    agree = [one.path for one, judged in others if judged["verdict"] == worst["verdict"]]
+    against = [f"{one.path} ({judged['verdict']})" for one, judged in others if judged["verdict"] != worst["verdict"]]
+    said = f"; {', '.join(agree)} agrees" if agree else ""
+    return said + (f"; {', '.join(against)} does not agree: is it of the same engine and settings?" if against else "")
+
+
+def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
+    """The one next experiment: an intervention where only a signature convicts."""
+    if worst["verdict"] != Verdict.MISMATCH.value or any(one.command == "ablate" for one in sources):
+        return str(worst["next"])
+    factor = next((FACTORS[name] for name in str(worst["cause"] or "").split(" and ") if name in FACTORS), None)
+    if factor is None or source.command != "compare":
+        return str(worst["next"])
+    return f"{worst['next']}; or let an intervention decide: rlaudit ablate with factor {factor}"
+
+
+def _held_back(judged: dict[str, Any], before: Judged) -> dict[str, Any]:
+    """A layer is judged only when the one before it is clean."""
+    if before["verdict"] == Verdict.INCONCLUSIVE.value and judged["layer"] != Layer.OBJECTIVE.value:
+        return {**judged, "because": f"provided that the {before['layer']} layer matches: {judged['because']}"}
+    return {
+        **judged,
+        "verdict": Verdict.NOT_TESTED.value,
+        "cause": None,
+        "because": f"the {before['layer']} layer comes first; seen so far: {_said(judged)}",
+        "falsifier": "",
+        "next": before["next"],
+    }
+
+
+def _nothing(layer: Layer) -> dict[str, Any]:
+    return {
+        "layer": layer.value,
+        "verdict": Verdict.NOT_TESTED.value,
+        "cause": None,
+        "because": "none of these reports is about it",
+        "evidence": [],
+        "falsifier": "",
+        "next": "rlaudit compare on logged tokens, or rlaudit ablate",
+    }
+
+
+def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
+    """What the order of separation suggests; it is said where its own words name the layer."""
+    lines = []
+    for one in sources:
+        if one.command != "curves":
+            continue
+        order = one.document["curves"]["order"]
+        if layer is Layer.INFERENCE_PATH or layer.value in str(order["suggests"]):
+            lines.append(f"curves {one.path}: {order['precedence']} ({order['because']}): {order['suggests']}")
+    return lines
+
+
+def _has_verdict(one: FinishedDocument) -> bool:
+    return any(judged["verdict"] != Verdict.NOT_TESTED.value for judged in one.document["layers"])
+
+
+def _versions(sources: Sequence[FinishedDocument]) -> dict[str, str | None]:
+    known = [one.document["versions"] for one in sources if one.document["versions"]["to"] is not None]
+    distinct = {(one["from"], one["to"]) for one in known}
+    return dict(known[0]) if len(distinct) == 1 else {"from": None, "to": None}
+
+
+def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) -> list[str]:
+    lines = [f"{path}: that audit was not finished, and nothing of it was judged" for path in unfinished]
+    commands = {one.command for one in sources}
+    if not commands & set(MEASURED):
+        lines.append("nothing was measured: settings predict, they do not convict the inference path")
+    elif "ablate" not in commands:
+        lines.append("no ablation is among these reports: causes are named by signature, and not by taking them away")
+    versions = {
+        (one.document["versions"]["from"], one.document["versions"]["to"])
+        for one in sources
+        if one.document["versions"]["to"] is not None
+    }
+    if len(versions) > 1:
+        told = ", ".join(sorted(f"{before} to {after}" for before, after in versions))
+        lines.append(f"these reports are of different vLLM releases ({told})")
+    lines += [f"{one.command} {one.path}: {line}" for one in sources for line in one.document["not_seen"]]
+    return list(dict.fromkeys(lines))

@@ -1,0 +1,73 @@
+"""The inference path of a comparison: how far the numbers are apart, and which signatures say why.
+
+Logs convict by signature only: a named cause is the one to ablate first, and what no signature accounts for stays
+"unexplained", never "precision".
+"""
+
+from rlaudit.diagnosis.judgement import Judgement, figure
+from rlaudit.layers import Layer, Verdict
+from rlaudit.mismatch.attribute import Attribution
+from rlaudit.mismatch.contrast import judge
+from rlaudit.mismatch.evidence import Measurement
+
+SHOWN = 4
+
+
+def judge_path(
+    k3: Measurement, attribution: Attribution, semantic: Judgement, margin: float, corrected: bool
+) -> Judgement:
+    """k3: of all tokens. corrected: whether the attribution is of what the right meaning leaves over."""
+    named = [cause for cause in attribution.named if cause.layer is Layer.INFERENCE_PATH]
+    evidence = (
+        f"k3 {figure(k3.value, k3.low, k3.high)} nats against a margin of {margin:g}; {k3.tokens} tokens in "
+        f"{k3.sequences} sequences",
+        *(f"{cause.name}: {cause.signature.because}; adjusted p {cause.adjusted_p:.1g}" for cause in named),
+        *_untested(attribution),
+    )
+    if semantic.verdict is Verdict.MISMATCH:
+        beneath = f"; under the meaning that fits: {attribution.because}" if corrected else ""
+        return Judgement(
+            Layer.INFERENCE_PATH,
+            Verdict.NOT_TESTED,
+            None,
+            f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
+            evidence if corrected else (),
+            next="mend the semantic layer first",
+        )
+    shifted = [cause.name for cause in named if cause.name in {"token-dropped-after-resume", "retokenised"}]
+    verdict = Verdict.MISMATCH if shifted else judge(k3.low, k3.high, margin, reliable=k3.reliable)
+    if verdict is Verdict.MATCH:
+        seen = f"; {attribution.because}" if named else ""
+        return Judgement(
+            Layer.INFERENCE_PATH,
+            verdict,
+            None,
+            f"k3 is below {margin:g} nats with its whole interval{seen}",
+            evidence,
+            f"k3 above {margin:g} nats with more tokens, longer completions or other prompts",
+        )
+    provided = "" if semantic.verdict is Verdict.MATCH else "provided that the logprobs mean the same: "
+    if verdict is Verdict.INCONCLUSIVE:
+        why = f" ({k3.reason})" if k3.reason else ""
+        because, step = f"{provided}the interval of k3 reaches over {margin:g} nats{why}", "more tokens"
+    else:
+        because = f"{provided}{attribution.because}"
+        step = named[0].next if named else "rlaudit ablate: no signature in these columns names a cause"
+    return Judgement(
+        Layer.INFERENCE_PATH,
+        verdict,
+        " and ".join(cause.name for cause in named) or None,
+        because,
+        evidence,
+        named[0].falsifier if named else "a factor whose arm brings k3 below the margin",
+        step,
+    )
+
+
+def _untested(attribution: Attribution) -> tuple[str, ...]:
+    """Causes that the data could not tell, grouped by the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one in attribution.not_tested:
+        by_reason.setdefault(one.reason, []).append(one.name)
+    lines = [f"not tested: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))

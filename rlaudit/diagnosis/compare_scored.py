@@ -1,0 +1,145 @@
+"""A sample of logged sequences, scored again: the trainer's logprobs, and those under other meanings.
+
+The trainer's environment and script are those of `ablate`: the same model, the same numbers. Scores are kept by content
+in a folder, so the same question is answered once.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.environment import ensure
+from rlaudit.engines.environment_spec import Build, EnvironmentSpec, trainer_spec
+from rlaudit.engines.model import ensure_model
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.experiment.cell import finished, run_cell
+from rlaudit.experiment.recipe import Recipe
+from rlaudit.experiment.rollout import RolloutContext, SampledSequence
+from rlaudit.experiment.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
+from rlaudit.experiment.treatment import TrainerSettings
+from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.progress import Progress
+from rlaudit.token_table.token_batch import NO_TOKEN, TokenBatch
+
+RAW = Semantics()
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A model to score with. folder: where scores are kept. python: an interpreter with torch and transformers."""
+
+    model: str
+    settings: TrainerSettings
+    accelerator: Accelerator
+    folder: Path
+    revision: str | None = None
+    python: Path | None = None
+    timeout_minutes: float = 60.0
+
+
+@dataclass(frozen=True)
+class LoggedRequest(ScoringRequest):
+    """A request whose trainer divides by any temperature, and not only by the sampler's or by 1."""
+
+    train: Semantics = RAW
+
+    @property
+    def theta_train(self) -> Semantics:
+        """What the trainer takes the tokens to be sampled from."""
+        return self.train
+
+
+def score(
+    batch: TokenBatch, sampling: Semantics, trainer: Semantics, scorer: Scorer, progress: Progress
+) -> tuple[TokenBatch, ScoredTokens, float]:
+    """The batch with the model's logprobs where the trainer's were missing, the scores, and k2 of the trainer's floor.
+
+    Only tokens that the loss counts are scored tokens. Raises UsageError without token ids of prompts and completions,
+    NotFinished where the model cannot be had or cannot score.
+    """
+    if batch.prompt_token_ids_S is None or np.any(batch.token_id_T == NO_TOKEN):
+        raise UsageError(
+            "--score needs the token ids of prompts and completions, and this table has none",
+            "add token_id and, one line per sequence, prompt_token_ids (or prompts.jsonl beside the table)",
+        )
+    batch = _sampled_throughout(batch)
+    assert batch.prompt_token_ids_S is not None
+    request = LoggedRequest(scorer.settings, asdict(sampling), trainer)
+    work = ScoringBatch(request)
+    keys = []
+    for sequence in range(batch.sequences):
+        own = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
+        prompt = tuple(int(token) for token in batch.prompt_token_ids_S[sequence])
+        ids = tuple(int(token) for token in batch.token_id_T[own])
+        work.add(prompt, SampledSequence(sequence, 0, 0, ids, (), (), (), 0, ""))
+        keys.append((prompt, ids))
+    scores = _scores(work, scorer, progress)
+    rows_T = scores.rows_of(keys)
+    own_scores = {name: values[rows_T] for name, values in scores.arrays.items() if name != "offsets"}
+    own_scores["offsets"] = batch.offsets
+    scored = ScoredTokens.from_scores(own_scores, batch.rollout_logprobs_T, batch.prompt_S, request.candidates, GRIDS)
+    floor = float(scores.result["micro_batch_floor"]["k3"] or 0.0)
+    missing_T = np.isnan(batch.trainer_logprobs_T)
+    trainer_T = np.where(missing_T, scored.trainer_logprobs_T, batch.trainer_logprobs_T)
+    columns = {"trainer_entropy": scored.entropy_T, **batch.token_columns}
+    return replace(batch, trainer_logprobs_T=trainer_T, token_columns=columns), scored, floor
+
+
+def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
+    """Without sequences that hold tokens a tool wrote: those were not sampled, no test of the sampler may see them."""
+    if batch.counts_T.all():
+        return batch
+    whole_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64) == batch.lengths_S
+    if not whole_S.any():
+        raise UsageError("every sequence has tokens that the loss does not count: --score cannot place them")
+    return batch.take(np.flatnonzero(whole_S))
+
+
+def _scores(work: ScoringBatch, scorer: Scorer, progress: Progress) -> Scores:
+    build: Build = "cuda" if scorer.accelerator.kind == "cuda" else "cpu"
+    wanted = EnvironmentSpec("trainer", trainer_spec(build).version, build, scorer.python)
+    with progress.step("trainer's environment"):
+        environment = ensure(wanted, progress.update)
+    with progress.step(f"model {scorer.model}"):
+        model = ensure_model(scorer.model, wanted, progress.update, scorer.revision)
+    recipe = Recipe.model_validate(
+        {
+            "model": scorer.model,
+            "revision": scorer.revision,
+            "timeout_minutes": scorer.timeout_minutes,
+            "blocks": [{"name": "compare", "candidate": {"version": "0"}}],
+        }
+    )
+    context = RolloutContext(
+        recipe=recipe,
+        model=str(model.path),
+        model_identity={"path": str(model.path), "revision": model.revision, "weights": model.weight_hash},
+        accelerator_identity=asdict(scorer.accelerator),
+        device=scorer.accelerator.kind,
+        prompt_token_ids=(),
+    )
+    cell = scoring_cell(context, work, environment)
+    with progress.step(f"scoring {len(work.sequences)} sequences"):
+        outcome = finished(scorer.folder, cell) or run_cell(scorer.folder, cell, lambda event: None)
+    directory = scorer.folder / cell.key
+    if outcome.status != "ok":
+        why = outcome.failure.message if outcome.failure else "no reason given"
+        raise NotFinished(f"{scorer.model} could not score the sequences: {why}", f"its log: {directory}/log.txt")
+    return read_scores(directory, work, outcome.result)
+
+
+def sequences_up_to(batches: Iterable[TokenBatch], tokens: int) -> list[TokenBatch]:
+    """Whole sequences of at most about `tokens` tokens, from the front of each batch in turn."""
+    kept, held = [], 0
+    for batch in batches:
+        fit = int(np.searchsorted(batch.offsets[1:], tokens - held, side="right"))
+        if fit:
+            kept.append(batch.take(np.arange(fit)))
+            held += kept[-1].tokens
+        if fit < batch.sequences:
+            break
+    return kept

@@ -1,0 +1,222 @@
+"""The semantic layer of a comparison: from the trainer's scores where they are there, from logs alone otherwise.
+
+Logs convict and rarely acquit. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
+out; top logprobs of both sides show a temperature; the trainer's entropy shows whether the tokens are as sharp as the
+trainer believes, and with it a filter that is not light. Only with that a match can be said.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from rlaudit.diagnosis.judgement import Judgement, figure
+from rlaudit.layers import Layer, Verdict
+from rlaudit.mismatch.attribute import Attribution
+from rlaudit.mismatch.evidence import Measurement
+from rlaudit.mismatch.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.mismatch.logged_semantics import one_sidedness, temperature_ratio
+from rlaudit.mismatch.reported_calibration import first_choice_excess
+from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS
+from rlaudit.mismatch.semantics import FEWEST_SEQUENCES, FEWEST_TOKENS, RAW, SemanticEvidence
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+CANNOT_TELL = (
+    "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
+    "penalties and logit biases that both sides leave out",
+)
+NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """Whether tokens are as sharp as the trainer believes: mean of log pi(a) + H(pi), 0 if they were drawn from pi.
+
+    inverse_step: one Newton step for the relative change of 1/T; positive when tokens are sharper.
+    """
+
+    inverse_step: float
+    z: float
+
+    @property
+    def convicts(self) -> bool:
+        """Surprising, and larger than engine noise or a policy a few steps older can make it."""
+        ln_p = math.log(2.0) + float(stats.norm.logsf(abs(self.z)))
+        return ln_p < math.log(ALPHA) and abs(self.inverse_step) > TEMPERATURE_EFFECT
+
+
+def sharpness(evidence: TokenEvidence) -> Sharpness | None:
+    """From the trainer's entropies; None where nobody recorded them."""
+    entropy_T = evidence.columns.get("trainer_entropy")
+    if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
+        return None
+    score_T = evidence.trainer_logprobs_T + np.asarray(entropy_T, dtype=np.float64)
+    mean, variance = float(score_T.mean()), float(np.square(score_T).mean())
+    tokens_P = np.bincount(evidence.cluster_T, minlength=evidence.clusters)
+    apart_P = np.bincount(evidence.cluster_T, score_T, minlength=evidence.clusters) - mean * tokens_P
+    few = evidence.clusters / (evidence.clusters - 1)
+    error = math.sqrt(few * float(np.square(apart_P).sum())) / evidence.tokens
+    return Sharpness(mean / variance if variance > 0 else 0.0, mean / error if error > 0 else 0.0)
+
+
+def judge_semantics(
+    evidence: TokenEvidence,
+    attribution: Attribution,
+    semantics: SemanticEvidence | None,
+    ratio: Measurement,
+) -> Judgement:
+    """The layer's verdict. ratio: mean ratio - 1 of all tokens."""
+    shifted = [cause for cause in attribution.named if cause.layer is Layer.SEMANTIC]
+    if semantics is None and not (evidence.alignment and evidence.alignment.refused):
+        dishonest = _dishonest(evidence, ratio, [cause.name for cause in shifted])
+        if dishonest is not None:
+            return dishonest
+    if semantics is not None and not shifted:
+        return Judgement(
+            Layer.SEMANTIC,
+            semantics.verdict,
+            semantics.cause,
+            semantics.because,
+            (_ratio_line(ratio),),
+            semantics.falsifier,
+            _next(semantics.verdict),
+        )
+    if shifted:
+        return Judgement(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            semantics.cause if semantics is not None and semantics.cause else " and ".join(c.name for c in shifted),
+            "; ".join(f"{cause.name}: {cause.signature.because}" for cause in shifted),
+            (_ratio_line(ratio),),
+            shifted[0].falsifier,
+            shifted[0].next,
+        )
+    return _from_logs(evidence, ratio)
+
+
+def not_told(evidence: TokenEvidence, semantics: SemanticEvidence | None) -> tuple[str, ...]:
+    """What these data cannot tell of the meaning of logprobs."""
+    if semantics is not None:
+        return semantics.not_told
+    if sharpness(evidence) is None and temperature_ratio(evidence) is None:
+        return (NOT_WITHOUT, *CANNOT_TELL)
+    return CANNOT_TELL
+
+
+def _dishonest(evidence: TokenEvidence, ratio: Measurement, signatures: list[str]) -> Judgement | None:
+    """Tokens that the engine's own report does not fit; whatever the trainer says, that comes first."""
+    found = first_choice_excess(evidence)
+    if found is None or not found.convicts(GREEDY_EFFECT):
+        return None
+    kind = "sharper" if found.value > 0 else "flatter"
+    processed = evidence.sampling != RAW
+    other = [f"seen as well, and explained by this: {', '.join(signatures)}"] if signatures else []
+    return Judgement(
+        Layer.SEMANTIC,
+        Verdict.MISMATCH,
+        RAW_LOGPROBS if processed and found.value > 0 else "dishonest logprobs",
+        f"tokens are {kind} than the engine reports: the first choice is sampled {found.value:+.1%} "
+        f"[{found.low:+.1%}, {found.high:+.1%}] more often than its reported mass"
+        + (f", as with raw logprobs of tokens sampled at {evidence.sampling.name}" if processed else ""),
+        (_ratio_line(ratio), *other),
+        "the same share on tokens whose reported logprobs are processed",
+        "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
+    )
+
+
+def _from_logs(evidence: TokenEvidence, ratio: Measurement) -> Judgement:
+    sharp = sharpness(evidence)
+    factor = temperature_ratio(evidence)
+    lines = [_ratio_line(ratio)]
+    if sharp is not None:
+        lines.append(
+            f"tokens against the trainer's entropy: 1/T of the sampler is {sharp.inverse_step:+.2%} off "
+            f"(z {sharp.z:.1f})"
+        )
+    if factor is not None:
+        lines.append(
+            f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
+            f"[{factor.low:.3f}, {factor.high:.3f}]"
+        )
+    said = tuple(lines)
+    if _biased(ratio):
+        side = one_sidedness(evidence)
+        shape = f"; {side:.0%} of the squared difference lies in tokens that the trainer finds less likely"
+        return Judgement(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            "unexplained bias",
+            f"{_ratio_line(ratio)}: the reported logprobs are not those of the sampler{shape}",
+            said,
+            "a mean ratio of 1 on a new batch",
+            "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
+        )
+    if sharp is not None and sharp.convicts:
+        kind = "sharper" if sharp.inverse_step > 0 else "flatter"
+        return Judgement(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            "hidden sampling parameters",
+            f"tokens are {kind} than the trainer's distribution, as if sampled at "
+            f"{1 / max(0.1, 1 + sharp.inverse_step):.2f} times its temperature: another one, or a filter unknown to it",
+            said,
+            "the same test on tokens sampled with every sampling parameter written out (generation_config=vllm)",
+            "score a sample with --score MODEL: its support tests tell temperature and filters apart",
+        )
+    few = evidence.tokens < FEWEST_TOKENS or len(evidence.cluster_S) < FEWEST_SEQUENCES
+    if few or not _unbiased(ratio):
+        why = "too few tokens" if few else "the interval of the mean ratio reaches over 1 % either way"
+        return Judgement(
+            Layer.SEMANTIC, Verdict.INCONCLUSIVE, None, f"nothing convicts, but {why}", said, next="more tokens"
+        )
+    if sharp is None:
+        return Judgement(
+            Layer.SEMANTIC,
+            Verdict.INCONCLUSIVE,
+            None,
+            "nothing convicts, and a mean ratio of 1 acquits nobody: sampled-token logprobs do not tell what the "
+            "tokens were drawn from",
+            said,
+            next="log trainer_entropy, or score a sample with --score MODEL",
+        )
+    return Judgement(
+        Layer.SEMANTIC,
+        Verdict.MATCH,
+        None,
+        f"reported logprobs are honest on average and tokens are as sharp as the trainer believes "
+        f"({evidence.tokens} tokens in {len(evidence.cluster_S)} sequences)",
+        said,
+        "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
+    )
+
+
+def _z(ratio: Measurement) -> float:
+    if ratio.value is None or ratio.low is None or ratio.high is None or ratio.high <= ratio.low:
+        return 0.0
+    # Student's reach for few prompts is in the interval already, so a normal reading of it is conservative.
+    return ratio.value * 2 * 1.96 / (ratio.high - ratio.low)
+
+
+def _biased(ratio: Measurement) -> bool:
+    ln_p = math.log(2.0) + float(stats.norm.logsf(abs(_z(ratio))))
+    return abs(ratio.value or 0.0) > MEAN_RATIO_EFFECT and ln_p < math.log(ALPHA) and ratio.reliable
+
+
+def _unbiased(ratio: Measurement) -> bool:
+    inside = ratio.low is not None and ratio.high is not None
+    return inside and max(abs(ratio.low or 0.0), abs(ratio.high or 0.0)) <= MEAN_RATIO_EFFECT
+
+
+def _ratio_line(ratio: Measurement) -> str:
+    return (
+        f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)}, {ratio.tokens} tokens in {ratio.sequences} "
+        f"sequences of {ratio.clusters} prompts"
+    )
+
+
+def _next(verdict: Verdict) -> str:
+    return {
+        Verdict.MISMATCH: "give both sides the same sampling parameters and logprobs mode, then compare again",
+        Verdict.INCONCLUSIVE: "more tokens",
+    }.get(verdict, "")

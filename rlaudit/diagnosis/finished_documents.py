@@ -1,0 +1,43 @@
+"""Reports that rlaudit wrote, read back: from a file, or from a run directory."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.diagnosis.document import SCHEMA
+from rlaudit.errors import NotFinished, UsageError
+
+COMMANDS = ("inspect", "ablate", "compare", "curves")
+
+
+@dataclass(frozen=True)
+class FinishedDocument:
+    """One report and where it was read."""
+
+    path: str
+    document: Mapping[str, Any]
+
+    @property
+    def command(self) -> str:
+        """Which command wrote it."""
+        return str(self.document["command"])
+
+
+def read_document(path: Path) -> FinishedDocument:
+    """Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not ended."""
+    file = path / "report.json" if path.is_dir() else path
+    if not file.is_file():
+        if (path / "plan.json").is_file():
+            raise NotFinished(f"the run in {path} has not finished", "the ablate command that started it goes on there")
+        raise UsageError(f"there is no report at {path}", "write one with --output json:FILE")
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file} is not a report: {error}") from error
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise UsageError(f"{file} is not a report of schema {SCHEMA}")
+    if document.get("command") not in COMMANDS:
+        raise UsageError(f"{file} is of `rlaudit {document.get('command')}`", f"expected one of: {', '.join(COMMANDS)}")
+    return FinishedDocument(str(path), document)

@@ -1,0 +1,252 @@
+"""The importance ratio taken apart: what the policy update made of it, and what the backend.
+
+    new / rollout  =  new / old   (policy update)  x  old / rollout   (backend mismatch, and staleness)
+
+rollout: as the engine reported. old: recomputed by the trainer before the update. new: recomputed after it. Clipping
+belongs on the first factor, a correction on the second; a clip fraction of the product blames the objective for the
+backend.
+
+Covered: clip fractions of each factor at the user's epsilons, effective sample sizes, how much of the second factor
+comes with the version lag, and what each published correction would touch. Not covered: which correction learns best.
+A correction is recommended only where semantics and inference path match: over a broken backend it would hide it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.diagnosis.correction_costs import CorrectionCost, correction_costs
+from rlaudit.layers import Verdict
+from rlaudit.mismatch.bootstrap import LEVEL, REPLICATES, cluster_weights, replicate_sums
+from rlaudit.mismatch.cluster_sums import cluster_sums
+from rlaudit.mismatch.metric import ObjectiveSettings, importance_ratio
+from rlaudit.mismatch.metrics.ppo_clip_fraction import is_clipped
+from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.token_table.token_batch import TokenBatch
+
+UPDATE, BACKEND, BOTH = "policy update", "backend", "both"
+NOTICEABLE = 0.01
+SPARSE = 0.02
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with a 95 % percentile interval over prompts (None with fewer than two prompts)."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class FactorFigures:
+    """One factor of the ratio. k2: nats^2.
+
+    clipped: share of tokens (ppo), of tokens averaged by sequence (grpo) and of sequences (gspo) outside the clip range
+    whatever the advantage; binding: of tokens where the advantage makes the clip bind, None without advantages.
+    """
+
+    k2: float
+    ess_token: float
+    ess_sequence: float
+    clipped: Mapping[str, Share]
+    binding: Share | None
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """Which correction fits, or why none is recommended. cost: of the one that is."""
+
+    correction: str | None
+    because: str
+    cost: CorrectionCost | None = None
+
+
+@dataclass(frozen=True)
+class ObjectiveSplit:
+    """factors: those that the columns allow. update_share, backend_share: of the mean squared log ratio of both, with
+    the remainder in their covariance; None without `old_logprob`.
+
+    staleness: share of the backend's k2 that is absent from tokens of lag 0; None where that is not known.
+    """
+
+    settings: ObjectiveSettings
+    tokens: int
+    sequences: int
+    factors: Mapping[str, FactorFigures]
+    update_share: float | None
+    backend_share: float | None
+    staleness: Share | None
+    corrections: tuple[CorrectionCost, ...]
+    recommendation: Recommendation
+    not_told: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return asdict(self) | {"factors": {name: asdict(found) for name, found in self.factors.items()}}
+
+
+def objective_split(
+    batch: TokenBatch, earlier: Sequence[Verdict] = (), settings: ObjectiveSettings | None = None, seed: int = 0
+) -> ObjectiveSplit:
+    """Split the ratio of the comparable tokens of a batch.
+
+    The trainer's logprobs are the new policy where the batch has `old_logprob`, and the old one where it has not.
+    earlier: verdicts of the semantic layer and of the inference path. Raises ValueError for a batch without a
+    comparable token.
+    """
+    settings = settings or ObjectiveSettings()
+    usable_T = batch.comparable_T & np.isfinite(batch.rollout_logprobs_T) & np.isfinite(batch.trainer_logprobs_T)
+    old_T = batch.token_columns.get("old_logprob")
+    if old_T is not None:
+        usable_T = usable_T & np.isfinite(np.asarray(old_T, dtype=np.float64))
+    if not usable_T.any():
+        raise ValueError("there is no comparable token")
+    both = _pairs(batch, batch.rollout_logprobs_T, batch.trainer_logprobs_T, usable_T)
+    advantage_T = _column(batch, "advantage", usable_T)
+    pairs = {BACKEND: both}
+    not_told = []
+    if old_T is None:
+        not_told.append("column old_logprob is missing: policy update and backend mismatch cannot be told apart")
+    else:
+        old_T = np.asarray(old_T, dtype=np.float64)
+        update = _pairs(batch, old_T, batch.trainer_logprobs_T, usable_T)
+        pairs = {UPDATE: update, BACKEND: _pairs(batch, batch.rollout_logprobs_T, old_T, usable_T), BOTH: both}
+    if advantage_T is None:
+        not_told.append("column advantage is missing: whether a clip binds is not known")
+    factors = {name: _figures(one, settings, advantage_T, seed) for name, one in pairs.items()}
+    lag_T = _lag(batch, usable_T)
+    staleness = None if lag_T is None else _staleness(pairs[BACKEND], lag_T, seed)
+    if staleness is None:
+        why = "do not vary, or no token has lag 0" if lag_T is not None else "are missing"
+        not_told.append(f"rollout_version and trainer_version {why}: the share of staleness is not known")
+    costs = correction_costs(pairs[BACKEND])
+    total = 2.0 * factors[BOTH].k2 if BOTH in factors else 0.0
+    return ObjectiveSplit(
+        settings=settings,
+        tokens=both.tokens,
+        sequences=both.sequences,
+        factors=factors,
+        update_share=2.0 * factors[UPDATE].k2 / total if total > 0 else None,
+        backend_share=2.0 * factors[BACKEND].k2 / total if total > 0 else None,
+        staleness=staleness,
+        corrections=costs,
+        recommendation=_recommend(factors[BACKEND], costs, staleness, earlier),
+        not_told=tuple(not_told),
+    )
+
+
+def _pairs(batch: TokenBatch, first_T: Floats, second_T: Floats, usable_T: NDArray[np.bool_]) -> LogprobPairs:
+    return LogprobPairs(first_T, second_T, batch.sequence_T, batch.prompt_S).keep(usable_T)
+
+
+def _column(batch: TokenBatch, name: str, usable_T: NDArray[np.bool_]) -> Floats | None:
+    found = batch.token_columns.get(name)
+    return None if found is None else np.asarray(found, dtype=np.float64)[usable_T]
+
+
+def _lag(batch: TokenBatch, usable_T: NDArray[np.bool_]) -> Floats | None:
+    trainer_T, rollout_T = (_column(batch, name, usable_T) for name in ("trainer_version", "rollout_version"))
+    return None if trainer_T is None or rollout_T is None else trainer_T - rollout_T
+
+
+def _figures(pairs: LogprobPairs, settings: ObjectiveSettings, advantage_T: Floats | None, seed: int) -> FactorFigures:
+    low, high = settings.ppo_epsilon_low, settings.ppo_epsilon_high
+    outside_T = is_clipped(pairs.log_ratio_T, low, high).astype(np.float64)
+    lengths_S = np.maximum(pairs.sequence_lengths_S, 1)
+    share_S = np.bincount(pairs.sequence_T, outside_T, minlength=pairs.sequences) / lengths_S
+    geometric_S = pairs.sequence_log_ratio_S / lengths_S
+    gspo_S = is_clipped(geometric_S, settings.gspo_epsilon_low, settings.gspo_epsilon_high).astype(np.float64)
+    binding = None
+    if advantage_T is not None:
+        up_T = pairs.log_ratio_T > 0
+        binds_T = np.where(up_T, advantage_T > 0, advantage_T < 0) & (outside_T > 0)
+        binding = _share(binds_T.astype(np.float64), pairs.prompt_T, seed)
+    return FactorFigures(
+        k2=0.5 * float(np.square(pairs.log_ratio_T).mean()),
+        ess_token=_ess(importance_ratio(pairs.log_ratio_T)),
+        ess_sequence=_ess(importance_ratio(pairs.sequence_log_ratio_S)),
+        clipped={
+            "ppo": _share(outside_T, pairs.prompt_T, seed),
+            "grpo": _share(share_S, pairs.prompt_S, seed),
+            "gspo": _share(gspo_S, pairs.prompt_S, seed),
+        },
+        binding=binding,
+    )
+
+
+def _ess(weights: Floats) -> float:
+    largest = float(weights.max(initial=0.0))
+    if not largest > 0:
+        return 0.0
+    scaled = weights / largest
+    return float(scaled.sum()) ** 2 / (len(scaled) * float(np.square(scaled).sum()))
+
+
+def _share(values: Floats, prompts: NDArray[np.int64], seed: int) -> Share:
+    return _ratio(values, np.ones(len(values)), prompts, seed)
+
+
+def _ratio(numerator: Floats, denominator: Floats, prompts: NDArray[np.int64], seed: int) -> Share:
+    """Sum over sum, resampled by prompt."""
+    known, cluster = np.unique(prompts, return_inverse=True)
+    sums_PJ = cluster_sums((numerator, denominator), cluster, len(known))
+    top, bottom = sums_PJ.sum(axis=0)
+    value = float(top / bottom) if bottom else 0.0
+    if len(known) < 2:
+        return Share(value, None, None)
+    replicates_BJ = replicate_sums(cluster_weights(len(known), REPLICATES, seed), sums_PJ)
+    tail = (1.0 - LEVEL) / 2.0
+    values_B = np.divide(
+        replicates_BJ[:, 0], replicates_BJ[:, 1], out=np.zeros(REPLICATES), where=replicates_BJ[:, 1] != 0
+    )
+    low, high = np.quantile(values_B, [tail, 1.0 - tail])
+    if value == 0.0:
+        # No prompt showed it: the bound for a fault that takes whole prompts.
+        high = 1.0 - (1.0 - LEVEL) ** (1.0 / len(known))
+    return Share(value, float(low), float(high))
+
+
+def _staleness(pairs: LogprobPairs, lag_T: Floats, seed: int) -> Share | None:
+    """1 - k2 at lag 0 / k2 of all: what would go if every token were fresh."""
+    fresh_T = lag_T <= 0
+    if fresh_T.all() or not fresh_T.any():
+        return None
+    squared_T = np.square(pairs.log_ratio_T)
+    whole = float(squared_T.mean())
+    if whole == 0:
+        return Share(0.0, None, None)
+    fresh = _ratio(squared_T * fresh_T, fresh_T.astype(np.float64), pairs.prompt_T, seed)
+    ends = [None if end is None else float(np.clip(1.0 - end / whole, 0.0, 1.0)) for end in (fresh.high, fresh.low)]
+    return Share(float(np.clip(1.0 - fresh.value / whole, 0.0, 1.0)), *ends)
+
+
+def _recommend(
+    backend: FactorFigures, costs: Sequence[CorrectionCost], staleness: Share | None, earlier: Sequence[Verdict]
+) -> Recommendation:
+    if len(earlier) < 2 or any(verdict is not Verdict.MATCH for verdict in earlier):
+        return Recommendation(None, "semantics and inference path do not both match: a correction would hide why")
+    by_name = {cost.name: cost for cost in costs}
+    ppo, gspo = backend.clipped["ppo"], backend.clipped["gspo"]
+    if max(ppo.value, gspo.value) <= NOTICEABLE:
+        return Recommendation(
+            None, f"the backend alone moves {ppo.value:.2%} of tokens and {gspo.value:.2%} of sequences out of range"
+        )
+    mostly_stale = staleness is not None and staleness.value > 0.5
+    why = "mostly staleness, which fresher rollouts remove; " if mostly_stale else ""
+    if gspo.value > NOTICEABLE >= ppo.value:
+        chosen = by_name["sequence"]
+        why += "whole sequences drift while tokens stay in range"
+    elif by_name["mis"].touched <= SPARSE and by_name["icepop"].k2_left < 0.5 * backend.k2:
+        chosen = min((by_name["icepop"], by_name["mis"]), key=lambda cost: cost.touched)
+        why += "a few tokens carry most of the mismatch: mask them rather than truncate all"
+    elif by_name["tis"].touched <= by_name["mis"].touched:
+        chosen = by_name["tis"]
+        why += "many tokens are a little off"
+    else:
+        chosen = by_name["mis"]
+        why += "ratios are off to both sides"
+    return Recommendation(chosen.name, f"{why}; {chosen.title} touches {chosen.touched:.2%} of the tokens", chosen)

@@ -1,0 +1,30 @@
+"""Signatures of causes that `alignment.py` finds: sequences whose two sides do not speak of the same tokens."""
+
+from scipy import stats
+
+from rlaudit.mismatch.alignment import Misalignment
+from rlaudit.mismatch.bootstrap import LEVEL
+from rlaudit.mismatch.cause import NotTested, Outcome, Signature
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+# The price of a change of lag is five nats, and the lag taken has to save four more.
+CERTAIN = 1e-4
+
+
+def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
+    """Share of sequences that fail in this way; one is enough, since its figures would be those of a shift."""
+    report = evidence.alignment
+    if report is None:
+        return NotTested("alignment was not looked at")
+    count = len(report.of_kind(kind))
+    tail = (1.0 - LEVEL) / 2.0
+    rest = report.sequences - count
+    return Signature(
+        p_value=CERTAIN**count,
+        effect=count / max(report.sequences, 1),
+        low=float(stats.beta.ppf(tail, count, rest + 1)) if count else 0.0,
+        high=float(stats.beta.ppf(1.0 - tail, count + 1, rest)) if rest else 1.0,
+        effect_of="share of sequences",
+        large=count > 0,
+        because=report.message_of(kind) or "every sequence is aligned",
+    )

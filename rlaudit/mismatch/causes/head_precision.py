@@ -1,0 +1,74 @@
+"""A bfloat16 output head on one side: logits on a coarse lattice, and the other side's off it.
+
+Covered: either side or both, from the top logprobs of each; how much of the excess the rounding accounts for follows
+from the size of the steps. Not covered: float16 heads, logprobs that were rounded when stored.
+A head in float32 on one side only can be worse than on none: the remedy is the same head on both.
+Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
+"""
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.mismatch.excess import CONSTANT
+from rlaudit.mismatch.head_rounding import HeadRounding, head_rounding
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+NAME = "head-precision"
+SURELY_ROUNDED = 1e-12
+
+
+def rounding_of(evidence: TokenEvidence) -> HeadRounding:
+    """Both lattices; temperatures as the semantic layer found them."""
+    reported = evidence.reported or evidence.sampling
+    return head_rounding(
+        evidence.tops.get("rollout_top_logprobs"),
+        evidence.tops.get("trainer_top_logprobs"),
+        reported.temperature,
+        evidence.trainer.temperature,
+    )
+
+
+def explained_share(evidence: TokenEvidence, rounding: HeadRounding) -> float:
+    """Share of the constant part of the mismatch that rounding accounts for."""
+    assert evidence.excess is not None
+    constant = evidence.excess.parts[CONSTANT]
+    room2 = 0.5 * float((evidence.room_T**2).mean())
+    level = constant.k2 / room2 if room2 > 0 else 0.0
+    return rounding.explained(level) / level if level > 0 else 0.0
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Lattices, and the share of the excess that their steps account for."""
+    excess = evidence.excess
+    if excess is None:
+        return NotTested("no mismatch to explain")
+    rounding = rounding_of(evidence)
+    if not rounding.rounded_sides and rounding.unclear:
+        return NotTested(f"the lattice of top logprobs does not tell: {rounding.unclear}")
+    part = excess.parts[CONSTANT]
+    of_constant = explained_share(evidence, rounding)
+    share, low, high = (of_constant * value for value in excess.share(part))
+    sides = " and ".join(rounding.rounded_sides)
+    return Signature(
+        p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
+        effect=of_constant * part.k2,
+        low=of_constant * part.low,
+        high=of_constant * part.high,
+        effect_of="k2, nats^2",
+        large=share >= LEAST_SHARE and low >= SURELY,
+        because=f"{sides or 'neither'} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding accounts "
+        f"for {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
+        share=share,
+        share_low=low,
+        share_high=high,
+    )
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Precision of the output head",
+    layer=Layer.INFERENCE_PATH,
+    needs=("rollout_top_logprobs",),
+    signature=signature,
+    falsifier="the same k2 with a float32 head on both sides",
+    next="compute the head in float32 on both sides (never on one) and compare",
+)

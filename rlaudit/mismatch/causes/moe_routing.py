@@ -1,0 +1,59 @@
+"""Routers that choose other experts: a few tokens far off while all others stay where they were.
+
+Covered: tokens beyond six standard deviations of what every other covariate explains. Told from precision, which is
+dense, and from a local cause, which its covariate explains. Not covered: routing differences in most tokens, which
+look like dense noise, and rollouts under a filter, whose
+edge moves with any noise and puts a few tokens far off.
+Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
+"""
+
+import math
+
+from scipy import stats
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.cause import SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+NAME = "moe-routing"
+# Noise with the tails of Student's t with 6 degrees of freedom puts this share beyond six standard deviations.
+ORDINARY_SHARE = 3.3e-4
+# Such tails alone give the outliers some hundredths of the variance.
+LEAST_OUTLIER_SHARE = 0.15
+FEWEST = 5
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Excess in a few tokens that no covariate singles out."""
+    excess = evidence.excess
+    if excess is None:
+        return NotTested("no mismatch to explain")
+    if evidence.reported is not None and evidence.reported.filtered:
+        return NotTested("tokens at the edge of the sampler's filter are outliers as well")
+    count = round(excess.outlier_share * evidence.tokens)
+    share, low, high = excess.share(excess.outliers)
+    p_value = float(stats.binom.sf(count - 1, evidence.tokens, ORDINARY_SHARE)) if count else 1.0
+    return Signature(
+        p_value=max(p_value, math.ulp(0.0)) if count else 1.0,
+        effect=excess.outliers.k2,
+        low=excess.outliers.low,
+        high=excess.outliers.high,
+        effect_of="k2, nats^2",
+        large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST,
+        because=f"{excess.outlier_share:.2%} of the tokens lie beyond six standard deviations and carry "
+        f"{share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
+        share=share,
+        share_low=low,
+        share_high=high,
+    )
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Mixture-of-experts routing flips",
+    layer=Layer.INFERENCE_PATH,
+    needs=(),
+    signature=signature,
+    falsifier="the same outliers in a dense model, or with routing replayed",
+    next="replay the rollout's routing in the trainer, or look at the router's margins at these tokens",
+)

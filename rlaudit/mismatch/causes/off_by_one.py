@@ -1,0 +1,28 @@
+"""The logprobs of one side belong to the neighbouring token, in whole sequences.
+
+Covered: shifts of one to three tokens (labels sliced [1:] on one side and [:-1] on the other). Told from everything
+else by agreement at another lag. Not covered: larger shifts, which look like other tokens altogether.
+Source: ms-swift 8196.
+"""
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.alignment import Misalignment
+from rlaudit.mismatch.alignment_signature import alignment_signature
+from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Sequences that the search for shifts found."""
+    return alignment_signature(evidence, Misalignment.OFF_BY_ONE)
+
+
+CAUSE = Cause(
+    name=Misalignment.OFF_BY_ONE.value,
+    title="Off by one",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    signature=signature,
+    falsifier="agreement at lag 0 after the labels of one side are moved",
+    next="move the labels of one side by the lag that was found, and compare again",
+)

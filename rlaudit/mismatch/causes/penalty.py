@@ -1,0 +1,38 @@
+"""A repetition, presence or frequency penalty on one side only.
+
+Covered: with scores, penalties among the candidates; from logs alone, log ratios of tokens that the sequence holds
+already against those of others. Not covered: biases on fixed ids, bad words.
+Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
+"""
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.logged_semantics import seen_shift
+from rlaudit.mismatch.logged_signature import logged_signature
+from rlaudit.mismatch.semantic_signature import PENALTY, semantic_signature
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+LEAST_SHIFT = 0.02
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """The semantic verdict; without scores the log ratios of tokens seen before."""
+    if evidence.semantics is not None:
+        return semantic_signature(evidence, PENALTY)
+    found = seen_shift(evidence)
+    if found is None:
+        return NotTested("column token_id is missing, or too few tokens were sampled twice")
+    because = f"log ratio of tokens seen before, less that of others, over 1 - p: {found.value:+.3g} nats"
+    named = found.value > 0 and found.convicts(LEAST_SHIFT)
+    return logged_signature(found, "shift of seen tokens, nats", named, because)
+
+
+CAUSE = Cause(
+    name=PENALTY,
+    title="Penalty on one side",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    signature=signature,
+    falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",
+    next="write out repetition_penalty=1 (generation_config=vllm) and sample again",
+)

@@ -1,0 +1,28 @@
+"""The trainer tokenised the text again and got other tokens.
+
+Covered: differing ids where both are known; otherwise agreement that is lost within a sequence and that no single
+shift at a resume restores. Told from engine noise by the lost correlation.
+Source: rllm 816 and 898; return_token_ids exists for this.
+"""
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.alignment import Misalignment
+from rlaudit.mismatch.alignment_signature import alignment_signature
+from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Sequences that the search for shifts found."""
+    return alignment_signature(evidence, Misalignment.RETOKENISED)
+
+
+CAUSE = Cause(
+    name=Misalignment.RETOKENISED.value,
+    title="Re-tokenised text",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    signature=signature,
+    falsifier="equal token ids on both sides",
+    next="pass token ids in and out (return_token_ids) instead of text",
+)

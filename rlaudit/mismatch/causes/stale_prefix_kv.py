@@ -1,0 +1,44 @@
+"""Key-value blocks computed with older weights were reused: excess where a prefix was cached, fading with distance.
+
+Covered: sequences with cached tokens against those without. Told from stale weights by sparing uncached sequences.
+Not covered: data in which everything or nothing was cached.
+Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the caller (46125).
+"""
+
+import numpy as np
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.pairs import Floats
+from rlaudit.mismatch.part_signature import part_signature
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+NAME = "stale-prefix-kv"
+FADES_OVER = (8.0, 32.0)
+
+
+def basis(evidence: TokenEvidence) -> Floats | NotTested:
+    """(T, 3): cached at all, and fading over a few and over some tens of tokens."""
+    cached_T = np.asarray(evidence.columns["cached_tokens"]) > 0
+    if cached_T.all() or not cached_T.any():
+        return NotTested(f"{'every' if cached_T.all() else 'no'} sequence has cached tokens: nothing to compare with")
+    fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
+    return np.stack([cached_T, *(cached_T * fade for fade in fading)], axis=1).astype(np.float64)
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Excess that only sequences with cached tokens show."""
+    share = float(np.mean(np.asarray(evidence.columns["cached_tokens"]) > 0))
+    return part_signature(evidence, NAME, f"only where a prefix was cached ({share:.0%} of the tokens)")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Prefix cache kept across a weight update",
+    layer=Layer.INFERENCE_PATH,
+    needs=("cached_tokens",),
+    signature=signature,
+    basis=basis,
+    falsifier="the same excess after reset_prefix_cache, or in sequences without cached tokens",
+    next="reset the prefix cache (or salt it) at every weight update and compare again",
+)

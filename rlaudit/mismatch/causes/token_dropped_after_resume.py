@@ -1,0 +1,28 @@
+"""A token was lost on the way: aligned up to a resume, shifted from there on.
+
+Covered: one shift from some token on; with versions per token, at a change of the weights. Without versions any single
+shift by one is taken for it, and said so. Told from another tokenisation by the place and by shifting once.
+Source: vLLM 42043, 42042 and 42117 (async scheduling, pause with mode=keep, clear_cache=True).
+"""
+
+from rlaudit.layers import Layer
+from rlaudit.mismatch.alignment import Misalignment
+from rlaudit.mismatch.alignment_signature import alignment_signature
+from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Sequences that the search for shifts found."""
+    return alignment_signature(evidence, Misalignment.TOKEN_DROPPED)
+
+
+CAUSE = Cause(
+    name=Misalignment.TOKEN_DROPPED.value,
+    title="A token lost at a resume",
+    layer=Layer.INFERENCE_PATH,
+    needs=(),
+    signature=signature,
+    falsifier="the same shift in sequences that were never paused",
+    next="pause with clear_cache=False or turn async scheduling off, and look at the tokens around a resume",
+)

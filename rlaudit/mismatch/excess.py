@@ -1,0 +1,211 @@
+"""How much of the squared log ratio each covariate accounts for, all of them at once.
+
+Independent causes add their variances, so the squared log ratio, in units of what the same noise on the logits would do
+at this token ((1 - p)^2), is modelled as a sum:
+
+    E[d^2] = (1 - p)^2 (constant + sum over causes of coefficient * covariate),   all coefficients >= 0
+
+Covered: several causes at the same time, covariates that correlate, sparse outliers (each token counts at most as
+CAP times what the model expects of it, and what lies above is reported apart).
+Not covered: what no covariate knows of stays in the constant.
+
+Fitted by iteratively reweighted non-negative least squares: the weights 1 / expected^2 are those of squares of normal
+variables. Intervals resample prompts. Why not a regression of log d^2: near-deterministic tokens, where d is rounding,
+would weigh as much as those that carry the mismatch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import nnls
+
+from rlaudit.mismatch.bootstrap import Weights, cluster_weights, replicate_sums
+from rlaudit.mismatch.cluster_sums import cluster_sums
+from rlaudit.mismatch.pairs import Floats, Integers
+
+CONSTANT = "constant"
+# Tokens nearer to certainty carry rounding, and next to nothing of the mismatch.
+LEAST_ROOM = 0.02
+# A squared normal variable exceeds 16 times its mean once in 16,000 tokens.
+CAP = 16.0
+OUTLIER = 36.0
+ITERATIONS = 25
+REPLICATES = 400
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Part:
+    """One cause's part of sum d^2 / 2 per token, nats^2, with a 95 % interval over prompts and a one-sided p-value."""
+
+    k2: float
+    low: float
+    high: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class ExcessModel:
+    """The fitted sum. expected_T: variance factor per token (times room^2); usable_T: tokens it was fitted on.
+
+    standardised_T: d^2 in units of what the model expects, NaN where not usable. k2 and its interval are of the tokens
+    as they are. excess_k2: above the floor. first_standardised_T: of a first fit without the covariate that was made
+    from it.
+    """
+
+    parts: Mapping[str, Part]
+    expected_T: Floats
+    standardised_T: Floats
+    k2: float
+    k2_low: float
+    k2_high: float
+    floor_k2: float
+    outliers: Part
+    outlier_share: float
+    first_standardised_T: Floats | None = None
+    slope_on_base: float | None = None
+    base: Part | None = None
+
+    @property
+    def excess_k2(self) -> float:
+        """k2 above the floor; never below a tenth of k2, so that shares stay finite."""
+        return max(self.k2 - self.floor_k2, 0.1 * self.k2, 1e-300)
+
+    def share(self, part: Part) -> tuple[float, float, float]:
+        """A part in units of the excess, with its interval."""
+        return part.k2 / self.excess_k2, part.low / self.excess_k2, part.high / self.excess_k2
+
+
+def fit_excess(
+    log_ratio_T: Floats,
+    room_T: Floats,
+    cluster_T: Integers,
+    bases: Mapping[str, Floats],
+    floor_k2: float = 0.0,
+    seed: int = 0,
+) -> ExcessModel:
+    """Fit the sum of `bases`, each (T, J) and non-negative, and a constant."""
+    clusters = int(cluster_T.max(initial=-1)) + 1
+    weights_BP = cluster_weights(clusters, REPLICATES, seed)
+    usable_T = room_T > LEAST_ROOM
+    names = [CONSTANT, *(name for name, columns in bases.items() for _ in range(columns.shape[1]))]
+    design_TJ = np.concatenate([np.ones((len(room_T), 1)), *bases.values()], axis=1)
+    scale_J = np.maximum(design_TJ[usable_T].mean(axis=0) if usable_T.any() else np.ones(len(names)), 1e-12)
+    design_TJ = design_TJ / scale_J
+    squared_T = np.square(log_ratio_T)
+    ratio_T = squared_T / np.square(np.maximum(room_T, LEAST_ROOM))
+    design_NJ, ratio_N, cluster_N = design_TJ[usable_T], ratio_T[usable_T], cluster_T[usable_T]
+    coefficients_J, expected_N = _iterate(design_NJ, ratio_N)
+    coefficients_BJ = _resampled(design_NJ, ratio_N, expected_N, cluster_N, weights_BP)
+    per_unit_J = 0.5 * (design_TJ * np.square(room_T)[:, None]).mean(axis=0) if len(room_T) else np.zeros(len(names))
+    parts = {
+        name: _part([j for j, other in enumerate(names) if other == name], coefficients_J, coefficients_BJ, per_unit_J)
+        for name in dict.fromkeys(names)
+    }
+    expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
+    standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
+    low, high = _interval(squared_T, cluster_T, weights_BP)
+    outliers, outlier_share = _outliers(squared_T, standardised_T, cluster_T, weights_BP)
+    return ExcessModel(
+        parts=parts,
+        expected_T=expected_T,
+        standardised_T=standardised_T,
+        k2=0.5 * float(squared_T.mean()) if len(squared_T) else 0.0,
+        k2_low=0.5 * low,
+        k2_high=0.5 * high,
+        floor_k2=floor_k2,
+        outliers=outliers,
+        outlier_share=outlier_share,
+    )
+
+
+def _iterate(design_NJ: Floats, ratio_N: Floats) -> tuple[Floats, Floats]:
+    if not len(ratio_N):
+        return np.zeros(design_NJ.shape[1]), np.ones(0)
+    expected_N = np.full(len(ratio_N), max(float(ratio_N.mean()), 1e-300))
+    coefficients_J = np.zeros(design_NJ.shape[1])
+    for _ in range(ITERATIONS):
+        before_J = coefficients_J
+        coefficients_J = _solve(*_normal(design_NJ, ratio_N, expected_N))
+        expected_N = _no_less(design_NJ @ coefficients_J)
+        if np.allclose(coefficients_J, before_J, rtol=1e-3, atol=1e-12 * float(coefficients_J.max(initial=0.0))):
+            break
+    return coefficients_J, expected_N
+
+
+def _no_less(expected_N: Floats) -> Floats:
+    # Weights are bounded: a token at which nothing is expected would decide everything.
+    floor = max(float(np.median(expected_N)) * 1e-3, float(expected_N.mean()) * 1e-4, 1e-300)
+    return np.maximum(expected_N, floor)
+
+
+def _normal(design_NJ: Floats, ratio_N: Floats, expected_N: Floats) -> tuple[Floats, Floats]:
+    weighted_NJ = design_NJ / np.square(expected_N)[:, None]
+    return weighted_NJ.T @ design_NJ, weighted_NJ.T @ np.minimum(ratio_N, CAP * expected_N)
+
+
+def _solve(gram_JJ: Floats, moments_J: Floats) -> Floats:
+    """argmin of b'Gb/2 - m'b over b >= 0, by non-negative least squares on the Cholesky factor."""
+    scale_J = np.sqrt(np.maximum(np.diag(gram_JJ), 1e-300))
+    scaled_JJ = gram_JJ / np.outer(scale_J, scale_J) + 1e-9 * np.eye(len(gram_JJ))
+    upper_JJ = np.linalg.cholesky(scaled_JJ).T
+    target_J = np.linalg.solve(upper_JJ.T, moments_J / scale_J)
+    found: Floats = nnls(upper_JJ, target_J)[0] / scale_J
+    return found
+
+
+def _resampled(
+    design_NJ: Floats, ratio_N: Floats, expected_N: Floats, cluster_N: Integers, weights_BP: Weights
+) -> Floats:
+    """(B, J) coefficients of resampled prompts, at the weights of the full fit."""
+    clusters, size = weights_BP.shape[1], design_NJ.shape[1]
+    moments_N = np.minimum(ratio_N, CAP * expected_N) / np.square(expected_N)
+    columns = [moments_N * design_NJ[:, j] for j in range(size)]
+    pairs = [(i, j) for i in range(size) for j in range(i, size)]
+    inverse_N = 1.0 / np.square(expected_N)
+    columns += [design_NJ[:, i] * design_NJ[:, j] * inverse_N for i, j in pairs]
+    sums_PK = cluster_sums(columns, cluster_N, clusters)
+    replicates_BK = replicate_sums(weights_BP, sums_PK)
+    grams_BJJ = np.zeros((len(weights_BP), size, size))
+    for place, (i, j) in enumerate(pairs):
+        grams_BJJ[:, i, j] = grams_BJJ[:, j, i] = replicates_BK[:, size + place]
+    return np.stack([_solve(gram, moments) for gram, moments in zip(grams_BJJ, replicates_BK[:, :size], strict=True)])
+
+
+def _part(places: Sequence[int], coefficients_J: Floats, coefficients_BJ: Floats, per_unit_J: Floats) -> Part:
+    value = float(coefficients_J[places] @ per_unit_J[places])
+    values_B = coefficients_BJ[:, places] @ per_unit_J[places]
+    return _summary(value, values_B)
+
+
+def _summary(value: float, values_B: Floats) -> Part:
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = np.quantile(values_B, [tail, 1.0 - tail])
+    error = float(values_B.std(ddof=1))
+    p_value = 0.5 if error == 0 or value <= 0 else float(stats.norm.sf(value / error))
+    return Part(value, float(low), float(high), p_value if value > 0 else 1.0)
+
+
+def _interval(squared_T: Floats, cluster_T: Integers, weights_BP: Weights) -> tuple[float, float]:
+    sums_PJ = cluster_sums((squared_T, np.ones(len(squared_T))), cluster_T, weights_BP.shape[1])
+    replicates_BJ = replicate_sums(weights_BP, sums_PJ)
+    low, high = np.quantile(replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1.0), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _outliers(
+    squared_T: Floats, standardised_T: Floats, cluster_T: Integers, weights_BP: Weights
+) -> tuple[Part, float]:
+    """The part of k2 in tokens beyond six standard deviations of the model, and their share of the tokens."""
+    far_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
+    tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
+    columns = (np.where(far_T, squared_T, 0.0), squared_T)
+    sums_PJ = cluster_sums(columns, cluster_T, clusters)
+    replicates_BJ = replicate_sums(weights_BP, sums_PJ)
+    # Resampled as a share: the few outliers dominate numerator and total alike.
+    total = 0.5 * float(squared_T.sum()) / tokens
+    values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1e-300)
+    value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
+    return _summary(value, values_B), float(far_T.sum()) / tokens

@@ -1,0 +1,115 @@
+"""What logs alone tell of the semantic layer, where nobody scored the tokens under other meanings.
+
+Covered: the temperature between both sides, from top logprobs of both (differences at one position share their
+normaliser, so rollout differences = trainer differences * T_trainer / T_rollout); a filter that the trainer does not
+replay, from one-sided log ratios; a penalty, from tokens seen before.
+Not covered: hidden truncation under raw logprobs, and temperature from sampled logprobs alone. Those need scores.
+Source: the pair test of Tinker's cookbook (validate_temperature_logprobs); TRL 7269 for the shape of a missing mask.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
+from rlaudit.mismatch.cluster_sums import cluster_sums
+from rlaudit.mismatch.excess import REPLICATES
+from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+FEWEST_POSITIONS = 64
+# Relative difference of temperatures that would not be noticed.
+TEMPERATURE_TOLERANCE = 0.03
+LEAST_MEAN_RATIO = 1e-2
+ALPHA = 1e-4
+# Rounding makes log ratios of both signs; a missing mask only negative ones.
+ONE_SIDED = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with a 95 % interval over prompts, and the p-value of its null."""
+
+    value: float
+    low: float
+    high: float
+    p_value: float
+
+    def convicts(self, least: float, null: float = 0.0) -> bool:
+        """Whether it is surely, and by more than `least`, away from the null value."""
+        return self.p_value < ALPHA and abs(self.value - null) > least
+
+
+def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
+    """T_trainer / T_rollout from top logprobs of both sides; None without enough shared ones."""
+    if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")):
+        return None
+    rollout, trainer, row = _shared_differences(evidence)
+    if len(np.unique(row)) < FEWEST_POSITIONS:
+        return None
+    # Bounded, so that the far tail, where engines differ most, does not decide.
+    near = trainer < 8.0
+    rollout, trainer, cluster = rollout[near], trainer[near], evidence.cluster_T[row[near]]
+    return _ratio(cluster_sums((rollout * trainer, trainer**2), cluster, evidence.clusters), null=1.0)
+
+
+def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Integers]:
+    """Differences best - other of the trainer's best token and others that both sides list, and their positions."""
+    tops = {name: np.asarray(values) for name, values in evidence.tops.items()}
+    same_TKK = tops["trainer_top_ids"][:, :, None] == tops["rollout_top_ids"][:, None, :]
+    same_TKK &= np.isfinite(tops["trainer_top_logprobs"])[:, :, None]
+    same_TKK &= np.isfinite(tops["rollout_top_logprobs"])[:, None, :] & (tops["trainer_top_ids"] >= 0)[:, :, None]
+    place_TK = same_TKK.argmax(axis=2)
+    shared_TK = same_TKK.any(axis=2)
+    rollout_TK = np.take_along_axis(tops["rollout_top_logprobs"], place_TK, axis=1).astype(np.float64)
+    trainer_TK = tops["trainer_top_logprobs"].astype(np.float64)
+    row, column = np.nonzero(shared_TK & shared_TK[:, :1])
+    other = column > 0
+    row, column = row[other], column[other]
+    return rollout_TK[row, 0] - rollout_TK[row, column], trainer_TK[row, 0] - trainer_TK[row, column], row
+
+
+def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
+    """Mean importance ratio - 1, with p over prompts."""
+    excess_T = np.expm1(np.minimum(evidence.log_ratio_T, 20.0))
+    return _mean(evidence, excess_T, np.ones(evidence.tokens))
+
+
+def one_sidedness(evidence: TokenEvidence) -> float:
+    """Share of the summed squares of the log ratio that lies in tokens with a negative one."""
+    squared_T = np.square(evidence.log_ratio_T)
+    total = float(squared_T.sum())
+    return float(squared_T[evidence.log_ratio_T < 0].sum()) / total if total > 0 else 0.5
+
+
+def seen_shift(evidence: TokenEvidence) -> Estimate | None:
+    """Mean log ratio over 1 - p of tokens seen before, less that of others; positive where seen ones are penalised."""
+    if evidence.missing(("seen_before",)):
+        return None
+    seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool)
+    usable_T = evidence.room_T > 0.02
+    if (usable_T & seen_T).sum() < FEWEST_POSITIONS or (usable_T & ~seen_T).sum() < FEWEST_POSITIONS:
+        return None
+    error_T = np.clip(evidence.log_ratio_T / np.maximum(evidence.room_T, 0.02), -3.0, 3.0)
+    return _mean(evidence, error_T, usable_T & seen_T, usable_T & ~seen_T)
+
+
+def _mean(evidence: TokenEvidence, values_T: Floats, kept_T: Floats, less_T: Floats | None = None) -> Estimate:
+    columns = [values_T * kept_T, kept_T]
+    if less_T is not None:
+        columns += [values_T * less_T, less_T]
+    return _ratio(cluster_sums(columns, evidence.cluster_T, evidence.clusters), null=0.0)
+
+
+def _ratio(sums_PJ: Floats, null: float) -> Estimate:
+    def of(sums: Floats) -> Floats:
+        first: Floats = sums[..., 0] / np.maximum(sums[..., 1], 1e-300)
+        return first if sums.shape[-1] == 2 else first - sums[..., 2] / np.maximum(sums[..., 3], 1e-300)
+
+    value = float(of(sums_PJ.sum(axis=0)))
+    values_B = of(replicate_sums(cluster_weights(len(sums_PJ), REPLICATES), sums_PJ))
+    low, high = np.quantile(values_B, [0.025, 0.975])
+    error = float(values_B.std(ddof=1))
+    z = (value - null) / error if error > 0 else 0.0
+    return Estimate(value, float(low), float(high), float(2.0 * stats.norm.sf(abs(z))))

@@ -1,0 +1,36 @@
+"""The signature of a cause that shows as a part of the excess mismatch (`excess.py`)."""
+
+from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, NotTested, Outcome, Signature
+from rlaudit.mismatch.excess import Part
+from rlaudit.mismatch.token_evidence import TokenEvidence
+
+# In units of the floor: less than this would not have been noticed without the other causes.
+LEAST_OF_FLOOR = 0.5
+
+
+def part_signature(evidence: TokenEvidence, name: str, because: str) -> Outcome:
+    """The signature of the part `name`; `because` says which covariate it follows."""
+    excess = evidence.excess
+    if excess is None or name not in excess.parts:
+        return NotTested("its covariate does not vary in these data")
+    return signature_of(evidence, excess.parts[name], because)
+
+
+def signature_of(evidence: TokenEvidence, part: Part, because: str) -> Signature:
+    """A part as a signature: large when its share is, and surely above SURELY."""
+    excess = evidence.excess
+    assert excess is not None
+    share, low, high = excess.share(part)
+    noticed = part.k2 > LEAST_OF_FLOOR * (evidence.floor_k2 or 0.0)
+    return Signature(
+        p_value=part.p_value,
+        effect=part.k2,
+        low=part.low,
+        high=part.high,
+        effect_of="k2, nats^2",
+        large=share >= LEAST_SHARE and low >= SURELY and noticed,
+        because=f"{because}: {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
+        share=share,
+        share_low=low,
+        share_high=high,
+    )

@@ -1,0 +1,62 @@
+"""Sums per prompt over a file of any size: chunks go in one after the other, memory stays that of one chunk.
+
+A chunk holds few of the file's prompts, so it is summed over its own prompts only and then added where they belong;
+summing every chunk over all prompts would cost more than its tokens do.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from rlaudit.mismatch.evidence import Tally, all_metrics, tally
+from rlaudit.mismatch.metric import Columns, Metric, ObjectiveSettings
+from rlaudit.mismatch.pairs import Floats, LogprobPairs
+
+
+class RunningTally:
+    """The tally of all chunks added so far. Prompts are numbered 0..prompts-1 over all of them."""
+
+    def __init__(
+        self, prompts: int, metrics: Iterable[Metric] | None = None, settings: ObjectiveSettings | None = None
+    ) -> None:
+        self._metrics = tuple(all_metrics().values() if metrics is None else metrics)
+        self._settings = settings or ObjectiveSettings()
+        self._sums: dict[Columns, Floats] = {}
+        self._unavailable: dict[str, str] = {}
+        self._tokens_P = np.zeros(prompts, dtype=np.int64)
+        self._sequences_P = np.zeros(prompts, dtype=np.int64)
+        self._capped = [0, 0]
+
+    def add(self, pairs: LogprobPairs) -> None:
+        """Add a chunk that ends at the end of a sequence. Raises ValueError as `tally` does."""
+        present, prompt_S = np.unique(pairs.prompt_S, return_inverse=True)
+        own = tally(replace(pairs, prompt_S=prompt_S, prompts=len(present)), self._metrics, self._settings)
+        for columns, sums_PJ in own.sums.items():
+            if columns not in self._sums:
+                self._sums[columns] = np.zeros((len(self._tokens_P), sums_PJ.shape[1]))
+            self._sums[columns][present] += sums_PJ
+        self._unavailable.update(own.unavailable)
+        self._tokens_P[present] += own.tokens_P
+        self._sequences_P[present] += own.sequences_P
+        self._capped[0] += own.capped_tokens
+        self._capped[1] += own.capped_sequences
+
+    @property
+    def tokens(self) -> int:
+        """Tokens added so far."""
+        return int(self._tokens_P.sum())
+
+    def tally(self) -> Tally:
+        """What was summed so far. Metrics that a chunk had no data for are unavailable as a whole."""
+        missing = {metric.columns for metric in self._metrics if metric.name in self._unavailable}
+        return Tally(
+            settings=self._settings,
+            metrics=self._metrics,
+            sums={columns: sums_PJ for columns, sums_PJ in self._sums.items() if columns not in missing},
+            unavailable=dict(self._unavailable),
+            tokens_P=self._tokens_P,
+            sequences_P=self._sequences_P,
+            capped_tokens=self._capped[0],
+            capped_sequences=self._capped[1],
+        )

@@ -1,0 +1,101 @@
+"""Columns of an Arrow table as numpy arrays, without a copy where there are no gaps.
+
+pyarrow's own conversion imports pandas, which takes longer than reading most tables; DLPack does not.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.token_table.token_batch import NO_TOKEN, Column
+
+
+def is_list(table: pa.Table, name: str) -> bool:
+    """Whether a column holds lists: one row per sequence."""
+    kind = table.schema.field(name).type
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def single_array(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece."""
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def numbers(table: pa.Table, name: str) -> Column:
+    """A column of numbers without gaps."""
+    return plain(single_array(table, name))
+
+
+def plain(column: pa.Array) -> Column:
+    """Numbers without a gap as an array."""
+    if pa.types.is_boolean(column.type):
+        return plain(pc.cast(column, pa.uint8())).view(np.bool_)
+    if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
+        column = pc.cast(column, pa.float64())
+    values: Column = np.from_dlpack(column)
+    return values
+
+
+def floats(table: pa.Table, name: str) -> Floats:
+    """A column of numbers; NaN where there is none."""
+    column = single_array(table, name)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if column.null_count:
+        column = pc.fill_null(pc.cast(column, pa.float64()), float("nan"))
+    return plain(column).astype(np.float64, copy=False)
+
+
+def token_ids(table: pa.Table) -> Integers:
+    """The token ids; NO_TOKEN where there is none."""
+    column = single_array(table, "token_id")
+    return plain(pc.fill_null(column, NO_TOKEN) if column.null_count else column).astype(np.int64, copy=False)
+
+
+def token_column(table: pa.Table, name: str) -> Column:
+    """One of TOKEN_COLUMNS; a batch id that is a text becomes a number."""
+    column = single_array(table, name)
+    if name == "loss_mask":
+        return plain(pc.fill_null(column, False) if column.null_count else column).astype(np.bool_, copy=False)
+    if name == "batch_id" and not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return codes(table, name)
+    return floats(table, name)
+
+
+def codes(table: pa.Table, name: str) -> Column:
+    """Numbers that differ where the column's values differ."""
+    column = single_array(table, name)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return plain(column)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    return plain(pc.fill_null(column.indices, -1))
+
+
+def taken(table: pa.Table, name: str, rows: Integers) -> Column:
+    """The column's values at these rows."""
+    column = single_array(table, name)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return plain(column)[rows]
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    # A missing name is the last entry, where an index of -1 points.
+    names = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+    return names[plain(pc.fill_null(column.indices, -1))[rows]]
+
+
+def padded_lists(column: pa.ChunkedArray) -> Column:
+    """Ragged lists as (T, K), padded with -1 or -inf."""
+    lists = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    entries = lists.flatten()
+    if entries.null_count:
+        entries = pc.fill_null(entries, NO_TOKEN if pa.types.is_integer(entries.type) else -np.inf)
+    flat = plain(entries)
+    lengths = plain(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
+    width = int(lengths.max(initial=0))
+    whole = np.issubdtype(flat.dtype, np.integer)
+    padded = np.full((len(lengths), width), NO_TOKEN if whole else -np.inf, dtype=np.int64 if whole else np.float64)
+    padded[np.arange(width) < lengths[:, None]] = flat
+    return padded

@@ -1,0 +1,1 @@
+"""One file per format that logged rollouts come in; each binds EXPORT."""

@@ -1,0 +1,94 @@
+"""rlaudit's own token table as JSONL: one line per token, or one line per sequence with lists in the columns.
+
+The first line decides which of the two a file is; a line of the other kind is a fault.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlaudit.token_table.export import Export, Part
+from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.json_lines import first_record, json_lines
+from rlaudit.token_table.logged_sequence import PLURALS, LoggedSequence, batches_of, sequence_of_record
+from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.token_batch import TokenBatch
+
+IDENTITY = ("prompt_id", "sample_id")
+KINDS = {True: "one sequence", False: "one token"}
+# The same in every token of a sequence.
+PER_SEQUENCE = ("prompt_id", "sample_id", "reward", "prompt_token_ids")
+
+
+def recognise(path: Path) -> bool:
+    """Whether the first record has a prompt, a sample and a rollout logprob."""
+    record = first_record(path)
+    return set(IDENTITY) <= set(record) and _logprob_key(record) is not None
+
+
+def read(
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+) -> Iterator[TokenBatch]:
+    """Every column is read: JSON has to be parsed anyway."""
+    return batches_of(_sequences(path, faults), prompts)
+
+
+def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+    by_sequence: bool | None = None
+    rows: list[tuple[int, Mapping[str, Any]]] = []
+    for line, record in json_lines(path, faults):
+        key = _logprob_key(record) if isinstance(record, dict) else None
+        if key is None or not set(IDENTITY) <= set(record):
+            said = "not an object" if not isinstance(record, dict) else "no prompt_id, sample_id and rollout_logprob"
+            faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
+            continue
+        listed = isinstance(record[key], list)
+        if by_sequence is None:
+            by_sequence = listed
+        if listed is not by_sequence:
+            said = f"this line is {KINDS[listed]}, the file's first is {KINDS[by_sequence]}: mixed schemas"
+            faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
+            continue
+        if by_sequence:
+            yield from _one(sequence_of_record(record, path, line, faults))
+            continue
+        if rows and _starts_anew(rows[-1][1], record):
+            yield from _one(_of_rows(rows, path, faults))
+            rows = []
+        rows.append((line, record))
+    if rows:
+        yield from _one(_of_rows(rows, path, faults))
+
+
+def _one(sequence: LoggedSequence | None) -> Iterator[LoggedSequence]:
+    if sequence is not None:
+        yield sequence
+
+
+def _logprob_key(record: Mapping[str, Any]) -> str | None:
+    return next((key for key in ("rollout_logprob", "rollout_logprobs") if key in record), None)
+
+
+def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    if any(before[name] != record[name] for name in IDENTITY):
+        return True
+    last, now = before.get("position"), record.get("position")
+    return isinstance(last, int) and isinstance(now, int) and now <= last
+
+
+def _of_rows(rows: list[tuple[int, Mapping[str, Any]]], path: Path, faults: Faults) -> LoggedSequence | None:
+    """The lines of one sequence as one record of lists; columns that only some lines have are filled with nothing."""
+    names = dict.fromkeys(PLURALS.get(name, name) for _, row in rows for name in row)
+    record = {
+        name: rows[0][1].get(name) if name in PER_SEQUENCE else [row.get(name) for _, row in rows] for name in names
+    }
+    return sequence_of_record(record, path, rows[0][0], faults)
+
+
+EXPORT = Export(
+    name="token-table-jsonl",
+    title="rlaudit token table (JSONL)",
+    files="*.jsonl, *.jsonl.gz",
+    recognise=recognise,
+    read=read,
+)

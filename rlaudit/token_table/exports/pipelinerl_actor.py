@@ -1,0 +1,83 @@
+"""PipelineRL's actor stream: `streams/actor/.../N.jsonl`, each line a list of training texts.
+
+`logprobs` covers the completion only, `labels` is -100 on the prompt. Trainer logprobs are never dumped: give them as
+a second table, or a model to score with.
+Source: PipelineRL 58d3934, pipelinerl/rollouts.py:13-47 and streams.py:238-243.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from rlaudit.token_table.export import Export, Part
+from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.json_lines import first_values, is_json_lines, json_lines
+from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
+from rlaudit.token_table.marked_tokens import marked_sequence
+from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.token_batch import TokenBatch
+
+MASKED = -100
+OWN = {"input_ids", "labels", "logprobs", "n_predicted"}
+
+
+def recognise(path: Path) -> bool:
+    """Whether the first line is a list of training texts."""
+    return is_json_lines(path) and any(_is_texts(value) for value in first_values(path))
+
+
+def read(
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+) -> Iterator[TokenBatch]:
+    """Every column is read."""
+    return batches_of(_sequences(path, faults), prompts)
+
+
+def _is_texts(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return bool(texts) and isinstance(texts[0], dict) and set(texts[0]) >= OWN
+
+
+def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+    for line, value in json_lines(path, faults):
+        if not _is_texts(value):
+            faults.add(Fault(path, "not PipelineRL training texts; the line is left out", line), sequences=1)
+            continue
+        for place, text in enumerate(value if isinstance(value, list) else [value]):
+            found = _sequence(text, path, line, place, faults)
+            if found is not None:
+                yield found
+
+
+def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: Faults) -> LoggedSequence | None:
+    metadata = text.get("metadata") or {}
+    mask = [label != MASKED for label in text["labels"]]
+    sample = f"line {line} text {metadata.get('rollout_index', place)}"
+    logprobs = text["logprobs"]
+    if sum(mask) != len(logprobs):
+        said = f"{len(logprobs)} logprobs for {sum(mask)} completion tokens; the sequence is left out"
+        faults.add(Fault(path, said, line, sample), sequences=1)
+        return None
+    given = iter(logprobs)
+    version = metadata.get("model_version")
+    return marked_sequence(
+        path=path,
+        line=line,
+        faults=faults,
+        sample=sample,
+        token_ids=text["input_ids"],
+        mask=mask,
+        rollout=[next(given) if counted else None for counted in mask],
+        columns={"rollout_version": [version] * len(mask)} if isinstance(version, int) else None,
+        values={"reward": float(text["reward"])} if isinstance(text.get("reward"), int | float) else None,
+        prompt=text.get("group_id"),
+    )
+
+
+EXPORT = Export(
+    name="pipelinerl-actor",
+    title="PipelineRL actor stream",
+    files="streams/actor/INSTANCE/PARTITION/SHARD.jsonl",
+    recognise=recognise,
+    read=read,
+)

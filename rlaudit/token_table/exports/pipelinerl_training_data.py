@@ -1,0 +1,99 @@
+"""PipelineRL's training stream: `streams/training_data/.../N.jsonl`, each line a packed batch.
+
+`old_logprobs` are those of the rollout, 0 on prompts; sequences are told apart by `seq_boundaries`, or where
+`position_ids` begins again. No prompt id is written: sequences with the same prompt tokens count as one prompt.
+Source: PipelineRL 58d3934, pipelinerl/finetune/types.py and data.py (collate_packed).
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from rlaudit.token_table.export import Export, Part
+from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.json_lines import first_record, json_lines
+from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
+from rlaudit.token_table.marked_tokens import marked_sequence
+from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.token_batch import TokenBatch
+
+MASKED = -100
+OWN = {"input_ids", "labels", "old_logprobs", "advantages"}
+
+
+def recognise(path: Path) -> bool:
+    """Whether the first record is a packed batch."""
+    return set(first_record(path)) >= OWN
+
+
+def read(
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+) -> Iterator[TokenBatch]:
+    """Every column is read."""
+    return batches_of(_sequences(path, faults), prompts)
+
+
+def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+    for line, record in json_lines(path, faults):
+        if not isinstance(record, dict) or not set(record) >= OWN:
+            faults.add(Fault(path, "not a PipelineRL batch; the line is left out", line), sequences=1)
+            continue
+        if record.get("sentinel"):
+            continue
+        for row, (fields, begin, end) in enumerate(_packed(record)):
+            found = _sequence(fields, begin, end, path, line, row, record.get("model_version"), faults)
+            if found is not None:
+                yield found
+
+
+def _packed(record: dict[str, Any]) -> Iterator[tuple[dict[str, list[Any]], int, int]]:
+    """Every sequence of a batch: its row's lists, and where it begins and ends in them."""
+    names = [name for name in ("input_ids", "labels", "old_logprobs", "advantages") if record.get(name)]
+    nested = {name: record[name] if isinstance(record[name][0], list) else [record[name]] for name in names}
+    bounds = record.get("seq_boundaries")
+    starts = record.get("position_ids") or []
+    for row in range(len(nested["input_ids"])):
+        fields = {name: lists[row] for name, lists in nested.items() if row < len(lists)}
+        length = len(fields["input_ids"])
+        edges = bounds if bounds and len(nested["input_ids"]) == 1 else None
+        if edges is None:
+            positions = starts[row] if starts and isinstance(starts[0], list) else starts
+            edges = [place for place, position in enumerate(positions) if position == 0] or [0]
+        for begin, end in zip(edges, [*edges[1:], length], strict=True):
+            if begin < end:
+                yield fields, int(begin), int(end)
+
+
+def _sequence(
+    fields: dict[str, list[Any]],
+    begin: int,
+    end: int,
+    path: Path,
+    line: int,
+    place: int,
+    version: Any,
+    faults: Faults,
+) -> LoggedSequence | None:
+    own = {name: values[begin:end] for name, values in fields.items()}
+    columns: dict[str, list[Any]] = {"advantage": own["advantages"]} if "advantages" in own else {}
+    if isinstance(version, int):
+        columns["rollout_version"] = [version] * (end - begin)
+    return marked_sequence(
+        path=path,
+        line=line,
+        faults=faults,
+        sample=f"line {line} sequence {place}",
+        token_ids=own["input_ids"],
+        mask=[label != MASKED for label in own["labels"]],
+        rollout=own["old_logprobs"],
+        columns=columns,
+    )
+
+
+EXPORT = Export(
+    name="pipelinerl-training-data",
+    title="PipelineRL training stream",
+    files="streams/training_data/INSTANCE/PARTITION/SHARD.jsonl",
+    recognise=recognise,
+    read=read,
+)

@@ -1,0 +1,188 @@
+"""One logged completion, checked for lengths and types, and how completions become batches."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.sound import LINE
+from rlaudit.token_table.token_batch import NO_TOKEN, TOKEN_COLUMNS, Column, TokenBatch
+
+BATCH_TOKENS = 1 << 18
+TOPS = ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
+# People name a list in the plural.
+PLURALS: Mapping[str, str] = {
+    "rollout_logprobs": "rollout_logprob",
+    "trainer_logprobs": "trainer_logprob",
+    "old_logprobs": "old_logprob",
+    "token_ids": "token_id",
+    "positions": "position",
+    "advantages": "advantage",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedSequence:
+    """One completion of T tokens. Arrays that are None were not logged; token_columns are (T,)."""
+
+    prompt: Any
+    sample: Any
+    rollout_logprobs_T: Floats
+    trainer_logprobs_T: Floats | None = None
+    token_id_T: Integers | None = None
+    token_columns: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
+    sequence_columns: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    tops: Mapping[str, list[list[float]]] = field(default_factory=lambda: MappingProxyType({}))
+    prompt_token_ids: Integers | None = None
+    line: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """T."""
+        return len(self.rollout_logprobs_T)
+
+
+class Unusable(ValueError):
+    """Why a record is no sequence."""
+
+
+def sequence_of_record(
+    record: Mapping[str, Any], path: Path, line: int | None, faults: Faults
+) -> LoggedSequence | None:
+    """A record of the generic schema whose columns are lists; None, and a fault, where it cannot be used."""
+    named = {PLURALS.get(name, name): value for name, value in record.items()}
+    try:
+        return _checked(named, line)
+    except Unusable as why:
+        said = str(why)
+    except (TypeError, ValueError) as error:
+        said = f"holds what is not a number ({error})"
+    name = f"prompt {named.get('prompt_id')}, sample {named.get('sample_id')}"
+    faults.add(Fault(path, f"{said}; the sequence is left out", line, name), sequences=1)
+    return None
+
+
+def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
+    missing = [key for key in ("prompt_id", "sample_id", "rollout_logprob") if named.get(key) is None]
+    if missing:
+        raise Unusable(f"no {' and no '.join(missing)}")
+    length = len(named["rollout_logprob"])
+    if not length:
+        raise Unusable("no token")
+    lists = {
+        key: named[key]
+        for key in ("trainer_logprob", "token_id", "position", *TOKEN_COLUMNS, *TOPS)
+        if isinstance(named.get(key), list)
+    }
+    unequal = [f"{key} has {len(values)} entries" for key, values in lists.items() if len(values) != length]
+    if unequal:
+        raise Unusable(f"{', '.join(unequal)}, rollout_logprob has {length}")
+    if "position" in lists and lists["position"] != list(range(length)):
+        raise Unusable("positions are not 0, 1, 2, ...: tokens are missing or out of order")
+    scalars = {key: float(named[key]) for key in (*TOKEN_COLUMNS, "reward") if isinstance(named.get(key), int | float)}
+    prompt_ids = named.get("prompt_token_ids")
+    return LoggedSequence(
+        prompt=named["prompt_id"],
+        sample=named["sample_id"],
+        rollout_logprobs_T=floats(named["rollout_logprob"]),
+        trainer_logprobs_T=floats(lists["trainer_logprob"]) if "trainer_logprob" in lists else None,
+        token_id_T=np.array(lists["token_id"], dtype=np.int64) if "token_id" in lists else None,
+        token_columns={
+            **{key: np.full(length, scalars[key]) for key in TOKEN_COLUMNS if key in scalars},
+            **{key: _column(key, lists[key]) for key in TOKEN_COLUMNS if key in lists},
+        },
+        sequence_columns={"reward": scalars["reward"]} if "reward" in scalars else {},
+        tops={key: [list(entry or []) for entry in lists[key]] for key in TOPS if key in lists},
+        prompt_token_ids=None if prompt_ids is None else np.array(prompt_ids, dtype=np.int64),
+        line=line,
+    )
+
+
+def floats(values: Iterable[float | None]) -> Floats:
+    """Numbers, NaN where there is none. Raises TypeError or ValueError for text."""
+    return np.array(values, dtype=np.float64)
+
+
+def _column(name: str, values: list[Any]) -> Column:
+    if name == "loss_mask":
+        return np.array([bool(value) for value in values], dtype=np.bool_)
+    return floats(values)
+
+
+def batches_of(
+    sequences: Iterable[LoggedSequence], prompts: PromptNumbers, tokens: int = BATCH_TOKENS
+) -> Iterator[TokenBatch]:
+    """Batches of at least `tokens` tokens, the last one of what is left."""
+    held: list[LoggedSequence] = []
+    size = 0
+    for one in sequences:
+        held.append(one)
+        size += one.tokens
+        if size >= tokens:
+            yield _batch(held, prompts)
+            held, size = [], 0
+    if held:
+        yield _batch(held, prompts)
+
+
+def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
+    lengths_S = np.array([part.tokens for part in parts])
+    names = [name for name in TOKEN_COLUMNS if any(name in part.token_columns for part in parts)]
+    values = [name for name in ("reward", LINE) if any(_value(part, name) is not None for part in parts)]
+    return TokenBatch(
+        rollout_logprobs_T=np.concatenate([part.rollout_logprobs_T for part in parts]),
+        trainer_logprobs_T=_filled(parts, [part.trainer_logprobs_T for part in parts], np.nan),
+        token_id_T=_filled(parts, [part.token_id_T for part in parts], NO_TOKEN),
+        position_T=np.concatenate([np.arange(length) for length in lengths_S]),
+        sequence_T=np.repeat(np.arange(len(parts)), lengths_S),
+        prompt_S=prompts.of(part.prompt for part in parts),
+        prompt_names_S=_objects([part.prompt for part in parts]),
+        sample_names_S=_objects([part.sample for part in parts]),
+        # A sequence without a loss mask counts in full.
+        token_columns={
+            name: _filled(parts, [part.token_columns.get(name) for part in parts], name == "loss_mask" or np.nan)
+            for name in names
+        },
+        sequence_columns={name: floats([_value(part, name) for part in parts]) for name in values},
+        prompt_token_ids_S=_objects([part.prompt_token_ids for part in parts])
+        if all(part.prompt_token_ids is not None for part in parts)
+        else None,
+        **{f"{name}_TK": _padded(parts, name) for name in TOPS},
+    )
+
+
+def _value(part: LoggedSequence, name: str) -> float | None:
+    return part.line if name == LINE else part.sequence_columns.get(name)
+
+
+def _objects(values: list[Any]) -> Column:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _filled(parts: list[LoggedSequence], arrays: list[Column | None], missing: float) -> Any:
+    return np.concatenate(
+        [np.full(part.tokens, missing) if array is None else array for part, array in zip(parts, arrays, strict=True)]
+    )
+
+
+def _padded(parts: list[LoggedSequence], name: str) -> Column | None:
+    if not all(name in part.tops for part in parts):
+        return None
+    rows = [row for part in parts for row in part.tops[name]]
+    whole = name.endswith("ids")
+    padded = np.full(
+        (len(rows), max(map(len, rows), default=0)),
+        NO_TOKEN if whole else -np.inf,
+        dtype=np.int64 if whole else np.float64,
+    )
+    for place, row in enumerate(rows):
+        padded[place, : len(row)] = row
+    return padded

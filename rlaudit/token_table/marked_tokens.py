@@ -1,0 +1,67 @@
+"""Prompt and completion in one list of tokens, told apart by the loss mask: the common layout of trainer dumps."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.logged_sequence import LoggedSequence, floats
+from rlaudit.token_table.prompt_name import prompt_name
+from rlaudit.token_table.token_batch import Column
+
+
+def marked_sequence(
+    *,
+    path: Path,
+    line: int | None,
+    faults: Faults,
+    sample: str,
+    token_ids: Sequence[int],
+    mask: Sequence[Any],
+    rollout: Sequence[float | None],
+    trainer: Sequence[float | None] | None = None,
+    columns: Mapping[str, Sequence[float | None]] | None = None,
+    values: Mapping[str, float] | None = None,
+    prompt: Any = None,
+) -> LoggedSequence | None:
+    """The completion: from the first token that the loss counts to the last one; what lies between keeps its place.
+
+    Every list has one entry per token of prompt and completion. None where no token counts; a fault, and None, where
+    lengths differ or something is not a number.
+    """
+    lists: dict[str, Sequence[Any]] = {"mask": mask, "rollout logprobs": rollout, **(columns or {})}
+    if trainer is not None:
+        lists["trainer logprobs"] = trainer
+    length = len(token_ids)
+    unequal = [f"{len(given)} {name}" for name, given in lists.items() if len(given) != length]
+    if unequal:
+        said = f"{length} token ids, {', '.join(unequal)}; the sequence is left out"
+        faults.add(Fault(path, said, line, sample), sequences=1)
+        return None
+    counted_T = np.array([bool(entry) for entry in mask], dtype=np.bool_)
+    places = np.flatnonzero(counted_T)
+    if not places.size:
+        return None
+    own = slice(int(places[0]), int(places[-1]) + 1)
+    try:
+        ids = np.array(token_ids, dtype=np.int64)
+        token_columns: dict[str, Column] = {name: floats(given[own]) for name, given in (columns or {}).items()}
+        if not counted_T[own].all():
+            token_columns["loss_mask"] = counted_T[own]
+        return LoggedSequence(
+            prompt=prompt_name(ids[: own.start]) if prompt is None else prompt,
+            sample=sample,
+            rollout_logprobs_T=floats(rollout[own]),
+            trainer_logprobs_T=None if trainer is None else floats(trainer[own]),
+            token_id_T=ids[own],
+            token_columns=token_columns,
+            sequence_columns=values or {},
+            prompt_token_ids=ids[: own.start],
+            line=line,
+        )
+    except (TypeError, ValueError) as error:
+        said = f"holds what is not a number ({error}); the sequence is left out"
+        faults.add(Fault(path, said, line, sample), sequences=1)
+        return None

@@ -1,0 +1,230 @@
+"""`rlaudit compare` and `rlaudit diagnose` as command lines: exit codes, what is printed where, scoring."""
+
+import json
+import random
+import sys
+from importlib.resources import files
+
+import jsonschema
+import pytest
+from laboratories import FAKES
+
+from rlaudit.cli.app import run
+
+sys.path.insert(0, str(FAKES))
+import known_model
+
+SCHEMA = json.loads(files("rlaudit.reports").joinpath("report.schema.json").read_text(encoding="utf-8"))
+PROMPTS, SAMPLES, LENGTH = 40, 2, 24
+
+
+def sampled(temperature=1.0, reported_at=None, trainer_at=None, trainer=True, seed=0, shift=0.0):
+    """Completions of the known model: sampled, reported and scored at temperatures of their own."""
+    draw = random.Random(seed)
+    for prompt in range(PROMPTS):
+        for sample in range(SAMPLES):
+            last, ids, reported, scored = prompt % known_model.VOCABULARY, [], [], []
+            for _ in range(LENGTH):
+                logits = known_model.logits_after(last)
+                at = {
+                    when: known_model.log_softmax([logit / when for logit in logits])
+                    for when in {temperature, reported_at or temperature, trainer_at or temperature}
+                }
+                weights = [2.718281828459045**logprob for logprob in at[temperature]]
+                last = draw.choices(range(known_model.VOCABULARY), weights)[0]
+                ids.append(last)
+                reported.append(min(0.0, at[reported_at or temperature][last] + draw.gauss(0, 1e-4)) - shift)
+                scored.append(at[trainer_at or temperature][last])
+            yield {
+                "prompt_id": prompt,
+                "sample_id": sample,
+                "prompt_token_ids": [prompt % known_model.VOCABULARY],
+                "token_id": ids,
+                "rollout_logprob": reported,
+                **({"trainer_logprob": scored} if trainer else {}),
+            }
+
+
+def written(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def compared(path, *more):
+    out = path.parent / "report.json"
+    code = run(["compare", str(path), "--quiet", "--output", f"json:{out}", *more])
+    return code, json.loads(out.read_text()) if out.exists() else None
+
+
+@pytest.fixture
+def scored(laboratory):
+    """A command line that scores with the laboratory's model."""
+    return ["--score", str(laboratory.model), "--score-dtype", "float32", "--cpu", "--score-tokens", "4000"]
+
+
+def test_without_scores_nothing_convicts_and_nothing_acquits(tmp_path):
+    code, report = compared(written(tmp_path / "t.jsonl", sampled()))
+    assert (code, report["exit_code"]) == (3, 3)
+    assert [layer["verdict"] for layer in report["layers"]] == ["inconclusive", "match", "not tested"]
+    assert report["comparisons"][0]["compared_tokens"] == PROMPTS * SAMPLES * LENGTH
+
+
+def test_a_model_to_score_with_acquits_what_agrees(tmp_path, scored):
+    code, report = compared(written(tmp_path / "t.jsonl", sampled(0.8)), "--temperature", "0.8", *scored)
+    assert [layer["verdict"] for layer in report["layers"]] == ["match", "match", "match"]
+    assert code == 0
+    assert report["comparisons"][0]["semantics"]["reported"] == "T=0.8"
+
+
+def test_raw_logprobs_are_identified_with_a_model_to_score_with(tmp_path, scored):
+    path = written(tmp_path / "t.jsonl", sampled(0.6, reported_at=1.0))
+    code, report = compared(path, "--temperature", "0.6", *scored)
+    semantic = report["layers"][0]
+    assert code == 1
+    assert semantic["cause"].startswith("raw logprobs: reported at T=1")
+    assert report["comparisons"][0]["attribution"]["named"][0]["name"] == "raw-logprobs"
+
+
+def test_a_trainer_at_another_temperature_is_identified_and_not_the_engine(tmp_path, scored):
+    path = written(tmp_path / "t.jsonl", sampled(0.6, trainer_at=1.0))
+    code, report = compared(path, "--temperature", "0.6", "--trainer-temperature", "1", *scored)
+    assert code == 1
+    assert report["layers"][0]["cause"].startswith(
+        "the trainer recomputes wrongly: tokens are sampled and reported at T=0.6"
+    )
+
+
+def test_missing_trainer_logprobs_are_scored(tmp_path, scored, capsys):
+    path = written(tmp_path / "t.jsonl", sampled(trainer=False))
+    assert run(["compare", str(path), "--quiet"]) == 3
+    assert "give the trainer's table as second argument, or --score MODEL" in capsys.readouterr().err
+    code, report = compared(path, *scored)
+    assert code == 0
+    assert any("figures are of the tokens that were scored" in line for line in report["not_seen"])
+
+
+def test_a_score_needs_token_ids(tmp_path, scored, capsys):
+    records = [{name: value for name, value in one.items() if name != "token_id"} for one in sampled()]
+    assert run(["compare", str(written(tmp_path / "t.jsonl", records)), "--quiet", *scored]) == 2
+    assert "needs the token ids of prompts and completions" in capsys.readouterr().err
+
+
+def test_a_mismatch_exits_with_1_unless_told_never_to(tmp_path):
+    path = written(tmp_path / "t.jsonl", sampled(shift=0.2))
+    assert compared(path)[0] == 1
+    assert compared(path, "--fail-on", "never")[0] == 0
+
+
+def test_faults_end_with_3_until_they_are_allowed(tmp_path, capsys):
+    path = written(tmp_path / "t.jsonl", sampled(shift=0.2))
+    path.write_text(path.read_text() + '{"prompt_id": 9, "sam')
+    code, report = compared(path)
+    said = capsys.readouterr().err
+    assert code == 3
+    assert f"{path}:81: the last line is cut off after 21 bytes" in said
+    assert report["comparisons"][0]["faults"]["shown"][0]["line"] == 81
+    assert compared(path, "--allow-partial")[0] == 1
+
+
+def test_trainer_logprobs_may_be_a_table_of_their_own(tmp_path):
+    records = list(sampled(shift=0.2))
+    rollouts = written(tmp_path / "r.jsonl", [{**one, "trainer_logprob": None} for one in records])
+    own = [{name: one[name] for name in ("prompt_id", "sample_id", "trainer_logprob", "token_id")} for one in records]
+    trainer = written(tmp_path / "t.jsonl", [{**one, "rollout_logprob": one["trainer_logprob"]} for one in own])
+    both = tmp_path / "both"
+    both.mkdir()
+    _, whole = compared(written(both / "w.jsonl", records))
+    code, report = compared(rollouts, str(trainer))
+    assert code == 1
+    figures = [one["comparisons"][0]["measurements"]["k1"]["value"] for one in (whole, report)]
+    assert figures[0] == pytest.approx(figures[1])
+
+
+def test_sampling_parameters_come_from_the_command_line_before_the_sidecar(tmp_path):
+    path = written(tmp_path / "t.jsonl", sampled())
+    (tmp_path / "rollout.yaml").write_text("temperature: 0.7\ntop_p: 0.9\ntrainer_temperature: 1.0\n")
+    _, report = compared(path)
+    assert (report["comparisons"][0]["sampling"]["temperature"], report["comparisons"][0]["sampling"]["top_p"]) == (
+        0.7,
+        0.9,
+    )
+    assert report["comparisons"][0]["trainer"]["temperature"] == 1.0
+    _, report = compared(path, "--temperature", "0.5", "--top-k", "-1", "--trainer-replays-filters")
+    assert report["comparisons"][0]["sampling"]["temperature"] == 0.5
+    assert report["comparisons"][0]["trainer"]["top_p"] == 0.9
+
+
+def test_a_rollout_config_tells_how_tokens_were_sampled(tmp_path):
+    config = tmp_path / "base.yaml"
+    config.write_text(
+        "world: {replicas: 1}\nvllm_config:\n  vllm_kwargs: {enforce-eager: ''}\n"
+        "llm:\n  parameters: {temperature: 0.8, max_tokens: 100}\nfinetune:\n  rl: {policy_loss: ppo}\n"
+    )
+    code, report = compared(written(tmp_path / "t.jsonl", sampled()), "--config", str(config))
+    assert code == 3
+    assert report["comparisons"][0]["sampling"]["temperature"] == 0.8
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--temperature", "0"], "a greedy choice has no distribution"),
+        (["--ppo-epsilon", "0", "0.2"], "ppo_epsilon_low"),
+        (["--arm", "candidate"], "no arm 'candidate'"),
+        (["--score", "m", "--score-dtype", "int4"], "--score-dtype is int4"),
+    ],
+)
+def test_what_cannot_be_is_a_bad_command_line(tmp_path, capsys, more, said):
+    assert run(["compare", str(written(tmp_path / "t.jsonl", sampled())), "--quiet", *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_key_in_the_sidecar_names_the_known_ones(tmp_path, capsys):
+    (tmp_path / "rollout.yaml").write_text("temprature: 0.7\n")
+    assert run(["compare", str(written(tmp_path / "t.jsonl", sampled())), "--quiet"]) == 2
+    assert "unknown keys temprature" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("report_format", ["text", "markdown"])
+def test_reports_name_layers_figures_and_what_was_not_seen(tmp_path, capsys, report_format):
+    run(["compare", str(written(tmp_path / "t.jsonl", sampled(shift=0.2))), "--quiet", "--output", report_format])
+    printed = capsys.readouterr().out
+    for part in (
+        "semantic",
+        "MISMATCH",
+        "inference path",
+        "NOT TESTED",
+        "objective",
+        "k3 (nats)",
+        "80 sequences",
+        "Not seen",
+    ):
+        assert part in printed
+
+
+def test_every_report_validates_against_the_schema(tmp_path, scored):
+    for number, more in enumerate(([], scored)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, report = compared(written(folder / "t.jsonl", sampled(shift=0.2)), *more)
+        jsonschema.validate(report, SCHEMA)
+
+
+def test_a_diagnosis_of_a_comparison_says_what_an_intervention_would_add(tmp_path):
+    path = written(tmp_path / "t.jsonl", sampled(shift=0.2))
+    _, report = compared(path)
+    out = tmp_path / "diagnosis.json"
+    assert run(["diagnose", str(tmp_path / "report.json"), "--output", f"json:{out}"]) == 1
+    found = json.loads(out.read_text())
+    jsonschema.validate(found, SCHEMA)
+    assert found["layers"][0]["cause"] == report["layers"][0]["cause"]
+    assert any("no ablation is among these reports" in line for line in found["not_seen"])
+
+
+def test_what_is_no_report_is_refused(tmp_path, capsys):
+    assert run(["diagnose", str(tmp_path)]) == 2
+    assert "there is no report" in capsys.readouterr().err
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"schema": "other/1"}))
+    assert run(["diagnose", str(other)]) == 2
+    assert "not a report of schema rlaudit-report/1" in capsys.readouterr().err

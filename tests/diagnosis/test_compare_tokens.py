@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from logged_tokens import logged
+
+from rlaudit.diagnosis.compare import compare
+from rlaudit.diagnosis.compare_semantics import CANNOT_TELL, NOT_WITHOUT
+from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.errors import NotFinished
+from rlaudit.layers import Verdict
+from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.evidence import measure
+from rlaudit.token_table.fault import Faults
+
+PLAIN = Semantics()
+FAST = CompareSettings(replicates=300)
+
+
+def verdicts(found):
+    return [layer.verdict for layer in found.layers]
+
+
+def compared(batch, sampling=PLAIN, trainer=PLAIN, **arguments):
+    return compare([batch], sampling, trainer, FAST, **arguments)
+
+
+def test_engines_that_agree_match_in_all_layers():
+    found = compared(logged(noise=1e-4))
+    assert verdicts(found) == [Verdict.MATCH] * 3
+    assert found.counts.compared_tokens == 3200
+
+
+def test_figures_of_a_stream_are_those_of_the_whole():
+    whole = logged(noise=0.05)
+    parts = [whole.take(np.arange(first, first + 16)) for first in range(0, 80, 16)]
+    streamed = compare(parts, PLAIN, PLAIN, FAST)
+    for name, found in measure(whole.pairs(40), replicates=300).items():
+        assert streamed.measurements[name].value == pytest.approx(found.value), name
+        assert streamed.measurements[name].low == pytest.approx(found.low), name
+
+
+def test_numbers_that_are_apart_are_an_inference_path_mismatch_and_nothing_is_named_by_elimination():
+    found = compared(logged(noise=0.2))
+    assert verdicts(found)[:2] == [Verdict.MATCH, Verdict.MISMATCH]
+    assert found.layers[2].verdict is Verdict.NOT_TESTED
+    assert "unexplained" in found.layers[1].because
+
+
+def test_raw_logprobs_are_seen_by_the_engines_own_first_choices():
+    hot = Semantics(0.6)
+    found = compared(logged(temperature=0.6, reported_at=1.0, tops=True), hot, hot)
+    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "raw-logprobs")
+    assert "first choice is sampled +" in found.layers[0].because
+    assert found.layers[1].verdict is Verdict.NOT_TESTED
+
+
+def test_raw_logprobs_without_top_logprobs_are_a_bias_or_a_named_meaning():
+    hot = Semantics(0.6)
+    found = compared(logged(temperature=0.6, reported_at=1.0, entropy=False), hot, hot)
+    assert found.layers[0].verdict is Verdict.MISMATCH
+    assert found.measurements["mean_ratio_minus_one"].low > 0.01
+
+
+def test_filters_that_the_trainer_does_not_replay_are_a_semantic_mismatch():
+    whole = logged(top_p=0.8)
+    kept = np.log(0.85)
+    found = compared(
+        replace(whole, rollout_logprobs_T=np.minimum(whole.rollout_logprobs_T - kept, 0)), Semantics(top_p=0.8)
+    )
+    assert found.layers[0].verdict is Verdict.MISMATCH
+
+
+def test_a_hidden_filter_shows_against_the_trainers_entropy():
+    found = compared(logged(top_p=0.7, noise=1e-3))
+    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "hidden sampling parameters")
+    assert "tokens are sharper" in found.layers[0].because
+
+
+def test_sampled_logprobs_alone_acquit_nobody_and_say_what_they_cannot_tell():
+    found = compared(logged(noise=1e-4, entropy=False))
+    assert verdicts(found)[:2] == [Verdict.INCONCLUSIVE, Verdict.MATCH]
+    assert "acquits nobody" in found.layers[0].because
+    assert set(found.not_seen) >= {NOT_WITHOUT, *CANNOT_TELL}
+
+
+def test_few_tokens_are_inconclusive():
+    found = compared(logged(prompts=4, samples=1, length=10, noise=1e-3))
+    assert found.layers[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_shifted_sequences_are_named_and_in_no_figure():
+    whole = logged(noise=1e-3)
+    shifted = whole.trainer_logprobs_T.copy()
+    for sequence in range(0, 80, 2):
+        own = slice(whole.offsets[sequence], whole.offsets[sequence + 1])
+        shifted[own] = np.roll(shifted[own], 1)
+    found = compared(replace(whole, trainer_logprobs_T=shifted))
+    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "off-by-one")
+    assert found.counts.misaligned == {"off-by-one": 40}
+    assert found.counts.compared_tokens == 1600
+    assert found.measurements["k3"].value < 1e-4
+    assert "prompt 0, sample 0 from token" in found.alignment.messages[0]
+
+
+def test_broken_sequences_are_faults_and_the_rest_is_measured():
+    whole = logged(noise=1e-3)
+    whole.rollout_logprobs_T[3] = np.nan
+    faults = Faults()
+    found = compared(whole, faults=faults)
+    assert faults.sequences_left_out == 1
+    assert found.counts.compared_tokens == 3160
+
+
+def test_sequences_that_only_some_trainers_scored_are_a_fault():
+    whole = logged(noise=1e-3)
+    whole.trainer_logprobs_T[:40] = np.nan
+    faults = Faults()
+    found = compared(whole, faults=faults)
+    assert found.counts.unscored_sequences == 1
+    assert "1 of 80 sequences have no trainer logprob" in faults.lines()[0]
+
+
+def test_no_trainer_at_all_is_not_finished_and_says_what_to_do():
+    whole = logged()
+    whole.trainer_logprobs_T[:] = np.nan
+    with pytest.raises(NotFinished, match="none of 80 sequences has a trainer logprob") as refused:
+        compared(whole)
+    assert "--score MODEL" in str(refused.value)
+
+
+def test_tokens_outside_a_replaying_trainers_filters_are_counted_and_have_no_ratio():
+    whole = logged(noise=1e-4)
+    whole.trainer_logprobs_T[5] = -np.inf
+    faults = Faults()
+    settings = replace(FAST, trainer_excludes=True)
+    found = compare([whole], PLAIN, PLAIN, settings, faults=faults)
+    assert (found.counts.impossible_tokens, found.counts.compared_tokens, faults.count) == (1, 3199, 0)
+    assert any("1 tokens lie outside" in line for line in found.not_seen)
+    refused = Faults()
+    assert compared(whole, faults=refused).counts.compared_tokens == 3160
+    assert refused.count == 1

@@ -1,0 +1,174 @@
+"""The decision procedure: order, gates, corrections, what stays unexplained and what could not be tested."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from token_tables import table, with_columns, with_trainer
+
+from rlaudit.layers import Layer, Verdict
+from rlaudit.mismatch.alignment import alignment_report
+from rlaudit.mismatch.attribute import all_causes, attribute, holm_adjusted
+from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.token_evidence import token_evidence
+
+FLOOR = 0.01
+
+
+def floor_of(batch):
+    return 0.5 * float(np.square(batch.trainer_logprobs_T - batch.rollout_logprobs_T).mean())
+
+
+def noisier(batch, scale_T, seed=9):
+    """More noise on the trainer's logprobs, in proportion to 1 - p."""
+    error_T = scale_T * -np.expm1(batch.rollout_logprobs_T)
+    noise_T = np.random.default_rng(seed).standard_normal(batch.tokens)
+    return with_trainer(batch, np.minimum(batch.trainer_logprobs_T + error_T * noise_T, 0.0))
+
+
+def judged(batch, **arguments):
+    arguments = {"floor_k2": floor_of(table(prompts=40)), "alignment": alignment_report(batch)} | arguments
+    return attribute(token_evidence(batch, **arguments))
+
+
+def lags(batch, seed=3):
+    lag_S = np.random.default_rng(seed).integers(0, 4, batch.sequences)
+    return {"rollout_version": 9 - lag_S[batch.sequence_T], "trainer_version": np.full(batch.tokens, 9)}
+
+
+def test_every_cause_of_the_contract_has_a_file_of_its_own():
+    assert set(all_causes()) == {
+        "raw-logprobs", "trainer-temperature", "filters-not-replayed", "hidden-truncation", "penalty", "off-by-one",
+        "token-dropped-after-resume", "retokenised", "bos", "stale-weights", "wrong-weights", "stale-prefix-kv",
+        "body-precision", "head-precision", "batch-dependence", "chunk-boundary", "quantised-kv", "moe-routing",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(all_causes()))
+def test_every_cause_says_what_would_refute_it_and_what_to_try_next(name):
+    cause = all_causes()[name]
+    assert len(cause.falsifier) > 20
+    assert len(cause.next) > 20
+
+
+def test_a_comparison_at_the_floor_is_a_match_and_names_nothing():
+    found = judged(table(prompts=40))
+    assert (found.verdict, found.names) == (Verdict.MATCH, frozenset())
+    assert found.unexplained is None
+
+
+def test_excess_that_grows_with_the_lag_is_stale_weights():
+    batch = table(prompts=40)
+    batch = with_columns(batch, **lags(batch))
+    lag_T = batch.token_columns["trainer_version"] - batch.token_columns["rollout_version"]
+    found = judged(noisier(batch, 0.05 * lag_T))
+    assert found.names == {"stale-weights"}
+    assert found.named[0].layer is Layer.INFERENCE_PATH
+    assert found.named[0].signature.share == pytest.approx(1.0, abs=0.15)
+    assert found.unexplained < 0.15
+
+
+def test_the_same_excess_without_versions_is_unexplained_and_the_missing_column_is_named():
+    batch = table(prompts=40)
+    lag_S = np.random.default_rng(3).integers(0, 4, batch.sequences)
+    found = judged(noisier(batch, 0.05 * lag_S[batch.sequence_T]))
+    assert "stale-weights" not in found.names
+    assert {one.name: one.reason for one in found.not_tested}["stale-weights"] == "column version_lag is missing"
+
+
+def test_a_lag_that_never_varies_cannot_be_blamed():
+    batch = table(prompts=40)
+    batch = with_columns(batch, rollout_version=np.full(batch.tokens, 3), trainer_version=np.full(batch.tokens, 5))
+    found = judged(noisier(batch, 0.1))
+    assert "nothing to compare" in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+
+
+def test_two_causes_are_both_named():
+    batch = table(prompts=60)
+    batch = with_columns(batch, **lags(batch))
+    batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
+    lag_T = batch.token_columns["trainer_version"] - batch.token_columns["rollout_version"]
+    cached_T = batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0
+    found = judged(noisier(batch, np.hypot(0.04 * lag_T, 0.15 * cached_T * np.exp(-batch.position_T / 16))))
+    assert found.names == {"stale-weights", "stale-prefix-kv"}
+
+
+def test_dense_noise_without_a_floor_is_never_called_precision():
+    found = judged(noisier(table(prompts=40), 0.2), floor_k2=None)
+    assert found.names == frozenset()
+    assert found.unexplained == 1.0
+    assert "floor" in {one.name: one.reason for one in found.not_tested}["body-precision"]
+
+
+def test_dense_noise_above_a_floor_is_precision_only_where_ids_show_no_memory():
+    batch = noisier(table(prompts=40), 0.05)
+    assert judged(batch).names == {"body-precision"}
+    no_ids = replace(batch, token_id_T=np.full(batch.tokens, -1))
+    assert judged(no_ids).names == frozenset()
+
+
+def test_errors_that_repeat_for_a_token_id_are_not_called_precision():
+    batch = table(prompts=40)
+    of_id = np.random.default_rng(1).standard_normal(500)
+    error_T = 0.05 * of_id[batch.token_id_T] * -np.expm1(batch.rollout_logprobs_T)
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + error_T, 0.0)))
+    assert found.names == frozenset()
+    assert "weights" in {one.name: one.reason for one in found.not_tested}["body-precision"]
+
+
+def test_shifted_sequences_stop_the_procedure():
+    batch = table(prompts=40)
+    found = judged(with_trainer(batch, np.roll(batch.trainer_logprobs_T, 1)))
+    assert found.names == {"off-by-one"}
+    assert "shifted" in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+
+
+def test_a_missing_mask_is_told_from_logs_alone_by_its_sign():
+    batch = table(prompts=40)
+    kept = np.random.default_rng(2).uniform(0.7, 1.0, batch.tokens)
+    batch = with_trainer(batch, batch.trainer_logprobs_T + np.where(batch.rollout_logprobs_T < -0.1, np.log(kept), 0))
+    found = judged(batch, sampling=Semantics(top_p=0.9))
+    assert found.names == {"filters-not-replayed"}
+    assert found.named[0].layer is Layer.SEMANTIC
+
+
+def top_logprobs(batch, temperature, seed=4):
+    """Five best of normal logits at a temperature, both sides with the same ids."""
+    logits_TK = -np.sort(-3.0 * np.random.default_rng(seed).standard_normal((batch.tokens, 40)), axis=1)
+    scaled = logits_TK / temperature
+    return (scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True)))[:, :5]
+
+
+@pytest.mark.parametrize(
+    ("reported", "trained", "name"), [(1.0, 0.7, "raw-logprobs"), (0.7, 1.0, "trainer-temperature"), (0.7, 0.7, None)]
+)
+def test_temperatures_are_told_from_the_top_logprobs_of_both_sides(reported, trained, name):
+    batch = table(prompts=40)
+    ids_TK = np.tile(np.arange(5), (batch.tokens, 1))
+    batch = replace(
+        batch,
+        rollout_top_ids_TK=ids_TK,
+        trainer_top_ids_TK=ids_TK,
+        rollout_top_logprobs_TK=top_logprobs(batch, reported),
+        trainer_top_logprobs_TK=top_logprobs(batch, trained),
+    )
+    found = judged(batch, sampling=Semantics(0.7), trainer=Semantics(trained))
+    assert found.names == ({name} if name else frozenset())
+
+
+def test_a_document_of_an_attribution_is_json():
+    batch = table(prompts=40)
+    document = judged(noisier(with_columns(batch, **lags(batch)), 0.1)).as_dict()
+    assert json.loads(json.dumps(document))["verdict"] == "mismatch"
+
+
+def test_holm_never_adjusts_below_the_smallest_and_keeps_the_order():
+    adjusted = holm_adjusted({"a": 0.01, "b": 0.02, "c": 0.9})
+    assert adjusted == pytest.approx({"a": 0.03, "b": 0.04, "c": 0.9})
+
+
+def test_evidence_of_many_tokens_is_a_sample_of_whole_sequences():
+    evidence = token_evidence(table(prompts=40), most_tokens=1000)
+    assert evidence.tokens <= 1000
+    assert set(np.bincount(evidence.sequence_T)) == {40}

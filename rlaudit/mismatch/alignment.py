@@ -51,7 +51,7 @@ class Misalignment(StrEnum):
 _LIKE_EACH_OTHER = (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
 # Of the sequences that lose agreement on the way: so many have to lose it at a resume.
 MOST = 0.7
-# In units of those: fewer that are shifted as a whole are taken for ones that lost agreement at once.
+# Shifted as a whole, in units of those that lost agreement on the way, or the reverse: fewer are taken for chance.
 BY_CHANCE = 0.25
 
 
@@ -99,6 +99,8 @@ class AlignmentReport:
         settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
         if whole < BY_CHANCE * (lost + other):
             settled[Misalignment.OFF_BY_ONE] = within
+        elif lost + other < BY_CHANCE * whole:
+            settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), Misalignment.OFF_BY_ONE)
         return tuple(found for found in self.misaligned if settled[found.kind] is kind)
 
     def _count(self, kind: Misalignment) -> int:

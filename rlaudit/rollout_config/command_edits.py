@@ -97,7 +97,7 @@ def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value
         at = line_end(text, last.end)
         lines = "".join(f"{newline(text)}{dash.group(1)}-{dash.group(2)}{_element(word, element)}" for word in new)
         return (Edit(path, at, at, lines),)
-    if element[:1] in {'"', "'"}:
+    if re.compile(r"\s*[,\]]").match(text, last.end):
         alone = text[line + 1 : last.start]
         separator = "," + newline(text) + alone if not alone.strip() and line >= 0 else ", "
         return (Edit(path, last.end, last.end, "".join(separator + _element(word, element) for word in new)),)

@@ -233,7 +233,7 @@ class _Reader:
                 continue
             name = self.value(key, scope, setting, depth + 1)
             if not isinstance(name, str):
-                return Unknown("a key of the dictionary is not a literal")
+                return name if isinstance(name, Unknown) else Unknown("a key of the dictionary is no text")
             entries[name] = self.node(value, scope, name, self.place(key, name), depth + 1)
         return entries
 

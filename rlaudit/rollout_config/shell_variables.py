@@ -5,7 +5,7 @@ that comes out of an array or a string is found, and edited, where it is written
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rlaudit.rollout_config.line_index import LineIndex
@@ -14,11 +14,18 @@ from rlaudit.rollout_config.shell_fields import Field, Piece, extends, split, te
 from rlaudit.rollout_config.shell_tokens import Part, Token, UnreadableShell
 from rlaudit.rollout_config.shell_words import Lexer
 
-LONGEST = 20_000
-MOST_CHARACTERS = 1_000_000
+LONGEST = 30_000
+MOST_EXPANSIONS = 1_000
+MOST_CHARACTERS = 400_000
+COST_OF_A_WORD = 10
 MOST_EXPORTS = 200
 DEEPEST = 8
+_TOO_OFTEN = f"a word with more than {MOST_EXPANSIONS} expansions is not evaluated"
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*|[0-9@*])(\[[@*0-9]+\])?(?:(:?[-=+?])(.*))?\}", re.DOTALL)
+
+
+def _expands_too_often(parts: Sequence[Part]) -> bool:
+    return len(parts) > MOST_EXPANSIONS and sum(part.expansion for part in parts) > MOST_EXPANSIONS
 
 
 @dataclass
@@ -43,7 +50,7 @@ class Variables:
             else:
                 pieces = (*old[0].pieces, *fields[0].pieces) if old else fields[0].pieces
                 fields = [Field(pieces, fields[0].start, fields[0].end, fields[0].raw)]
-        if sum(len(one.text) + 1 for one in fields) > LONGEST:
+        if sum(len(one.text) + COST_OF_A_WORD for one in fields) > LONGEST:
             fields = [Field.unknown(f"{name} is longer than {LONGEST} characters", fields[0].start)]
         self._remember(name)
         self.known[name] = fields
@@ -147,11 +154,15 @@ class Variables:
             if part.start + len(part.text) > begun or part.start >= begun:
                 skip = max(0, begun - part.start)
                 parts.append(Part(part.text[skip:], part.start + skip, part.quoted, part.expansion))
+        if _expands_too_often(parts):
+            return Field.unknown(_TOO_OFTEN, begun)
         pieces = [piece for part in parts for piece in self._joined(part, 0)]
         return Field(tuple(pieces), begun, token.end, "".join(part.text for part in parts))
 
     def document(self, token: Token) -> Field:
         """The body of a here-document."""
+        if _expands_too_often(token.parts):
+            return Field.unknown(_TOO_OFTEN, token.start)
         pieces = [piece for part in token.parts for piece in self._joined(part, 0)]
         return Field(tuple(pieces), token.start, token.end, "")
 
@@ -170,6 +181,8 @@ class Variables:
     def expand(self, token: Token, text: str) -> list[Field]:
         """The words that one word of the script becomes."""
         raw = text[token.start : token.end]
+        if _expands_too_often(token.parts):
+            return [Field((Piece(raw, token.start, _TOO_OFTEN),), token.start, token.end, raw)]
         whole = len(token.parts) == 1 and token.parts[0].expansion
         fields: list[list[Piece]] = [[]]
         spans: list[Field | None] = [None]
@@ -194,7 +207,7 @@ class Variables:
                     fields[-1] += pieces
                     present[-1] = present[-1] or part.quoted or bool(pieces)
                     spans[-1] = one if whole and len(words) == 1 else None
-                self._spend(sum(len(piece.text) for piece in one.pieces))
+                self._spend(sum(len(piece.text) for piece in one.pieces), len(words))
         made = []
         for pieces, span, there in zip(fields, spans, present, strict=True):
             if not there:
@@ -206,8 +219,8 @@ class Variables:
             made.append(one)
         return made
 
-    def _spend(self, characters: int) -> None:
-        self.spent += characters + 1
+    def _spend(self, characters: int, words: int = 1) -> None:
+        self.spent += characters + COST_OF_A_WORD * words
         if self.spent > MOST_CHARACTERS:
             raise UnreadableShell(f"its variables expand to more than {MOST_CHARACTERS} characters")
 

@@ -130,7 +130,7 @@ def scalar(raw: Any) -> Any:  # noqa: PLR0911 - one for each tag
     try:
         if kind == "int":
             return _integer(text.replace("_", ""))
-        if kind == "float" or (kind == "str" and raw.style is None and _FLOAT.fullmatch(text)):
+        if kind == "float" or (kind == "str" and not raw.style and _FLOAT.fullmatch(text)):
             return _real(text.replace("_", "").lower())
     except ValueError:
         return text

@@ -21,7 +21,8 @@ Example
         environment: {VLLM_USE_V1: "0"}
 
 Safe to ignore when
-    the start-up log of the run that you compare with says which engine it was, and rlaudit says the same.
+    The start-up log of the run that you compare with says which engine it was, and rlaudit says the same. Where
+    another file starts the server, this is only a note: look there.
 
 How to confirm
     Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today.
@@ -35,6 +36,7 @@ from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.layers import Layer
 from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
 
 VARIABLE = "VLLM_USE_V1"
 V0_ENDS = Version("0.11.0")
@@ -47,6 +49,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         if side.version >= V0_ENDS or side.variable(VARIABLE) is not None:
             continue
         runs = {None: "V0 or V1", False: "V0", True: "V1"}[side.is_v1]
+        if isinstance(side.config.engine, Elsewhere):
+            reason = side.config.engine.reason
+            message = f"Whether V0 or V1 runs on vLLM {side.version}, which has both, is not decided here: {reason}."
+            yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
+            continue
         engine = side.value("engine")
         why = engine.reason if isinstance(engine, Unknown) else side.resolution.why_engine
         message = (

@@ -11,6 +11,7 @@ import pytest
 
 from rlaudit.engines.environment import ensure
 from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.errors import NotFinished
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm_versions.catalogue import Catalogue, Declared
@@ -20,6 +21,7 @@ from rlaudit.vllm_versions.resolve import resolve
 pytestmark = pytest.mark.engine
 
 VERSIONS = ("0.8.5", "0.18.1", "0.32.0")
+ALWAYS_BUILT = {"0.8.5", "0.18.1"}
 DUMP = Path(__file__).with_name("dump_engine_arguments.py")
 MODEL = {
     "architectures": ["Qwen2ForCausalLM"],
@@ -65,7 +67,13 @@ def dumped(version: str, folder: Path) -> dict[str, Any]:
     (model / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_k": 20}), encoding="utf-8")
     job = folder / "job.json"
     job.write_text(json.dumps({"model": str(model), "cases": CASES}), encoding="utf-8")
-    environment = ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
+    try:
+        environment = ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
+    except NotFinished as error:
+        # An index may lack the one torch that a release wants; the releases of the recipe are built in any case.
+        if version in ALWAYS_BUILT:
+            raise
+        pytest.skip(f"vLLM {version} cannot be had here: {error}")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON"))}
     out = folder / f"{version}.json"
     command = [str(environment.python), "-s", str(DUMP), str(job), str(out)]

@@ -172,3 +172,14 @@ def test_evidence_of_many_tokens_is_a_sample_of_whole_sequences():
     evidence = token_evidence(table(prompts=40), most_tokens=1000)
     assert evidence.tokens <= 1000
     assert set(np.bincount(evidence.sequence_T)) == {40}
+
+
+def test_a_cache_cannot_be_stale_where_the_weights_never_changed():
+    batch = table(prompts=40)
+    batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
+    noisy = noisier(batch, np.where(batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0, 0.2, 0.0))
+    assert judged(noisy).names == {"stale-prefix-kv"}
+    constant = {"rollout_version": np.zeros(batch.tokens), "trainer_version": np.zeros(batch.tokens)}
+    found = judged(with_columns(noisy, **constant))
+    assert "stale-prefix-kv" not in found.names
+    assert "never changed" in {one.name: one.reason for one in found.not_tested}["stale-prefix-kv"]

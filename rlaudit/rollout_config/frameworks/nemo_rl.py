@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from rlaudit.rollout_config.framework import Framework
 from rlaudit.rollout_config.node import Node, Unknown
-from rlaudit.rollout_config.rollout_config import Loss, RolloutConfig
+from rlaudit.rollout_config.rollout_config import Loss, Lost, RolloutConfig
 from rlaudit.rollout_config.serializers.draft import Draft, arriving, by_code, by_file, known
 from rlaudit.rollout_config.serializers.hydra_defaults import Composed
 from rlaudit.rollout_config.serializers.mapping_writer import two_mappings
@@ -40,6 +40,7 @@ _HTTP_SERVER = {
     "chat_template",
 }
 _FIRST_WITHOUT_CODE = Version("0.26.0")
+_V0_ENDS = Version("0.11.0")
 
 
 def recognise(source: Source) -> bool:
@@ -60,18 +61,19 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         return ()
     draft = Draft("nemo_rl", source.path, parts=config.parts)
     cfg = generation.get("vllm_cfg")
-    _fields(draft, cfg, vllm, inherits=bool(config.missing))
+    _fields(draft, cfg, vllm, inherits=bool(config.gap))
     hand_over(draft, generation.get("vllm_kwargs"), "vllm_kwargs go to vLLM as they are")
     _by_the_code(draft, config, vllm)
-    _sampling(draft, generation, inherits=bool(config.missing))
+    _sampling(draft, generation, inherits=bool(config.gap))
     served = known(cfg.get("expose_http_server")) if cfg is not None else None
-    if served is not True and not config.missing:
+    if served is not True and not config.gap:
         neutral_sampling(draft, f"{WORKER} builds SamplingParams itself")
     elif served is True:
         draft.not_seen.append("sampling of the requests that reach vllm_cfg.expose_http_server from elsewhere")
-    trainer_facts(draft, config.root, inherits=bool(config.missing))
+    trainer_facts(draft, config.root, inherits=bool(config.gap))
     for missing in config.missing:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
+    draft.not_seen += config.limits
     asynchronous = known(cfg.get("async_engine")) if cfg is not None else None
     home = own.get("policy", "generation") or own
     return (
@@ -127,25 +129,50 @@ def _precision(draft: Draft, node: Node) -> None:
 def _by_the_code(draft: Draft, config: Composed, vllm: Version) -> None:
     for name, value in (("enable_sleep_mode", True), ("trust_remote_code", True), ("disable_log_stats", False)):
         draft.engine.setdefault(name, by_code(name, value, WORKER))
+    _executor(draft, config)
     reason = "every worker gets its own seed: 1024 x node + index of the engine"
     draft.engine.setdefault("seed", by_code("seed", Unknown(reason), f"{WORKER}: {reason}"))
     if "logprobs_mode" not in draft.engine:
-        base = "its base config may say it; " if config.missing else ""
-        if config.missing or vllm < _FIRST_WITHOUT_CODE:
+        base = "its base config may say it; " if config.gap else ""
+        if config.gap or vllm < _FIRST_WITHOUT_CODE:
             reason = (
                 f"vllm_cfg.logprobs_mode is not in this file: {base}NeMo-RL set processed_logprobs in code up to "
                 "2026-08-05 (#3290), later releases leave vLLM's raw_logprobs"
             )
             draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(reason), reason)
-    if config.missing:
+    if config.gap:
         for name, published in (("enable_prefix_caching", "null (on)"), ("enforce_eager", "false"), ("dtype", "bf16")):
             if name not in draft.engine:
-                reason = f"{config.missing[0]} is not beside this file; grpo_math_1B.yaml of 7ea279a says {published}"
+                reason = f"{config.gap}; grpo_math_1B.yaml of 7ea279a says {published}"
                 draft.engine[name] = by_code(name, Unknown(reason), reason)
     note = f"{WORKER}:configure_worker"
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING",):
         draft.environment[name] = by_code(name, "0", note)
+    if vllm < _V0_ENDS:
+        source = "NRL_VLLM_USE_V1 is 1 where the shell does not set it (NeMo-RL docs/model-quirks.md)"
+        draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "1", source)
     draft.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = by_code("VLLM_ALLOW_INSECURE_SERIALIZATION", "1", WORKER)
+
+
+def _executor(draft: Draft, config: Composed) -> None:
+    """Ray where an engine has several ranks, whatever vllm_kwargs say; else vLLM's own choice."""
+    name = "distributed_executor_backend"
+    said = draft.engine.pop(name, None)
+    sizes = [draft.engine.get(size) for size in ("tensor_parallel_size", "pipeline_parallel_size")]
+    values = [size.value if size is not None else None for size in sizes]
+    note = f"{WORKER} sets ray where tensor_parallel_size x pipeline_parallel_size is above 1, and null otherwise"
+    unknown = next((value for value in values if isinstance(value, Unknown)), None)
+    if any(isinstance(value, int) and value > 1 for value in values):
+        draft.engine[name] = by_code(name, "ray", note)
+    elif unknown is not None or (config.gap and None in values):
+        told = (
+            unknown.reason
+            if unknown is not None
+            else f"its base config may say how many ranks an engine has: {config.gap}"
+        )
+        draft.engine[name] = by_code(name, Unknown(f"{note}; {told}"), note)
+    if said is not None and said.place is not None and said.written is not None:
+        draft.lost.append(Lost(name, said.written, said.place, Loss.OVERRULED, note))
 
 
 def _sampling(draft: Draft, generation: Node, *, inherits: bool) -> None:

@@ -82,6 +82,7 @@ def _engine(draft: Draft, root: Node, section: Node | None) -> None:
         draft.environment["VLLM_USE_V1"] = by_file("VLLM_USE_V1", switch, told, f"{STRATEGY}:80 exports it")
     else:
         draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "1", f"{STRATEGY}:80 exports 1 where it is not said")
+    _executor(draft)
     for name in ("dtype", "seed", "model", "trust_remote_code"):
         written = section.get(name) if section is not None else None
         if written is not None:
@@ -102,6 +103,17 @@ def _engine(draft: Draft, root: Node, section: Node | None) -> None:
     if lora is not None and lora.value is not None:
         draft.engine["enable_lora"] = by_file("enable_lora", lora, True, "model_args.lora_target turns it on")
         draft.engine["load_format"] = by_code("load_format", "auto", f"{STRATEGY}: LoRA needs the base model's weights")
+
+
+def _executor(draft: Draft) -> None:
+    """With several ranks the strategy chooses it, and not every release chooses the same."""
+    name = "distributed_executor_backend"
+    parallel = draft.engine.get("tensor_parallel_size")
+    size = parallel.value if parallel is not None else 1
+    if name in draft.engine or not (isinstance(size, Unknown) or (isinstance(size, int) and size > 1)):
+        return
+    reason = "ROLL starts the ranks of an engine with ray in some releases and mp in others"
+    draft.engine[name] = by_code(name, Unknown(reason), reason)
 
 
 def _sampling(draft: Draft, root: Node) -> None:

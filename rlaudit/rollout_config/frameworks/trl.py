@@ -114,9 +114,14 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
                 yield command, at + 1, "serve"
                 break
             trains = (PurePath(word).name == "trl" and following in {"grpo", "rloo"}) or _is_script(words, at)
-            if trains and any("use_vllm" in later or "use-vllm" in later for later in words[at:]):
+            if trains and any(_asks_for_vllm(later) for later in words[at:]):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
                 break
+
+
+def _asks_for_vllm(word: str) -> bool:
+    """Whether a word is the flag itself: other frameworks have options that begin with it."""
+    return word.partition("=")[0].replace("-", "_") == "__use_vllm"
 
 
 def _is_script(words: list[str], at: int) -> bool:

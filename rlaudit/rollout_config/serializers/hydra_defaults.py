@@ -20,11 +20,20 @@ _HEADER_LINES = 20
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """A config with what it inherits. parts: the other files read. missing: entries whose file is not there."""
+    """A config with what it inherits.
+
+    parts: the other files read. missing: entries whose file is not there. limits: where reading stopped, in sentences.
+    """
 
     root: Node
     parts: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> str:
+        """Why something inherited may not be known; empty where all of it was read."""
+        return f"{self.missing[0]} is not beside this file" if self.missing else "; ".join(self.limits)
 
 
 @dataclass(frozen=True)

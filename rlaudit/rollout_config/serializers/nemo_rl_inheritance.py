@@ -3,27 +3,51 @@
 Source: nemo_rl/utils/config.py, load_config_with_inheritance (7ea279a).
 """
 
+from dataclasses import dataclass, field
+from pathlib import Path
+
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.serializers.hydra_defaults import Composed
 from rlaudit.rollout_config.serializers.merging import mapping_of, merged, reread
 from rlaudit.rollout_config.source import Source
 
 DEEPEST = 12
+MOST_PARENTS = 64
+
+
+@dataclass
+class _Family:
+    """What one read has seen of a file's ancestors. beside: each file that was looked for, opened once."""
+
+    parts: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    beside: dict[str, Source | None] = field(default_factory=dict)
+    taken: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+    def parent(self, source: Source, name: str) -> Source | None:
+        """A file named by `defaults:`; None where it is not there."""
+        path = str(Path(source.path).parent / name)
+        if path not in self.beside:
+            self.beside[path] = source.neighbour(name) if name.endswith((".yaml", ".yml")) else None
+        return self.beside[path]
 
 
 def inherited(source: Source) -> Composed | None:
     """The first document on top of its chain of parents; None where the file is no mapping."""
-    parts: list[str] = []
-    missing: list[str] = []
-    tree = _load(source, parts, missing, (source.path,))
+    family = _Family()
+    tree = _load(source, family, (source.path,))
     if tree is None:
         return None
-    if parts:
+    if family.parts:
         tree = reread(tree)
-    return Composed(tree, tuple(parts), tuple(missing))
+    limits = [f"{name} and what `defaults:` names after it: more than {MOST_PARENTS} parents are not read"
+              for name in family.left_out[:1]]  # fmt: skip
+    parts, missing = (tuple(dict.fromkeys(names)) for names in (family.parts, family.missing))
+    return Composed(tree, parts, missing, tuple(limits))
 
 
-def _load(source: Source, parts: list[str], missing: list[str], seen: tuple[str, ...]) -> Node | None:
+def _load(source: Source, family: _Family, seen: tuple[str, ...]) -> Node | None:
     root = mapping_of(source)
     if root is None:
         return None
@@ -33,14 +57,18 @@ def _load(source: Source, parts: list[str], missing: list[str], seen: tuple[str,
     for parent in parents:
         if not isinstance(parent.value, str):
             continue
-        found = source.neighbour(parent.value) if parent.value.endswith((".yaml", ".yml")) else None
+        if family.taken >= MOST_PARENTS:
+            family.left_out.append(parent.value)
+            break
+        family.taken += 1
+        found = family.parent(source, parent.value)
         if found is None or found.path in seen or len(seen) > DEEPEST:
-            missing.append(parent.value)
+            family.missing.append(parent.value)
             continue
-        part = _load(found, parts, missing, (*seen, found.path))
+        part = _load(found, family, (*seen, found.path))
         if part is None:
-            missing.append(parent.value)
+            family.missing.append(parent.value)
             continue
-        parts.append(found.path)
+        family.parts.append(found.path)
         tree = part if tree is None else merged(tree, part)
     return root if tree is None else merged(tree, root)

@@ -11,6 +11,7 @@ from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.draft import Draft, by_code, by_file, known
 from rlaudit.rollout_config.serializers.openrlhf_flags import Options
+from rlaudit.rollout_config.serializers.python_kwargs import neutral_sampling
 
 _ENGINE = "openrlhf 0.11.2 trainer/ray/vllm_engine.py"
 _CLI = "openrlhf 0.11.2 cli/train_ppo_ray.py"
@@ -104,6 +105,7 @@ def _sampling(draft: Draft, options: Options, corrected: bool) -> None:
     tokens = options.get("max_tokens") or options.nodes.get("generate_max_len")
     if tokens is not None:
         draft.sampling["max_tokens"] = by_file("max_tokens", tokens)
+    neutral_sampling(draft, f"SamplingParams are built in code and take no generation_config.json ({source})")
     note = f"asked for with importance sampling correction only ({source})"
     draft.sampling["logprobs"] = by_code("logprobs", 1 if corrected else None, note)
 

@@ -30,6 +30,8 @@ def collect_sampling(draft: Draft, found: Layout) -> None:
         _read(draft, table)
     draft.sampling.setdefault("temperature", by_code("temperature", 1.0, f"prime-rl's default ({_ORCHESTRATOR})"))
     draft.sampling.setdefault("top_p", by_code("top_p", 1.0, f"sent always ({_ORCHESTRATOR})"))
+    for name, value in (("top_k", -1), ("min_p", 0.0)):
+        draft.sampling.setdefault(name, by_code(name, value, f"sent with every request ({_ORCHESTRATOR})"))
     draft.sampling["logprobs"] = by_code("logprobs", 0, f"logprobs are asked for with every request ({_ORCHESTRATOR})")
     for place in _own_sampling(found.orchestrator):
         draft.not_seen.append(f"{place}: this environment samples differently")

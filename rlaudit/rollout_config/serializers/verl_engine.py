@@ -89,13 +89,33 @@ def _changed(field: str, name: str, release: Release) -> Setting:
 def _passed_on(draft: Draft, key: str, node: Node, vllm: Version, release: Release) -> None:
     """One of engine_kwargs.vllm: it replaces the field's value, and may spell a flag's negation itself."""
     spelt = key.replace("-", "_")
+    if release.passes_engine_kwargs is False:
+        reason = f"the server of verl before v0.6.0 does not read engine_kwargs.vllm ({release.why()})"
+        draft.lose(canonical(key), node, Loss.NOT_PASSED, reason)
+        return
     if spelt.startswith("no_") and node.value is True:
-        name = canonical(spelt.removeprefix("no_"))
-        draft.engine[name] = by_file(name, node, value=False, note=f"passed as --{spelt.replace('_', '-')}")
+        _negated(draft, spelt, node, release)
         return
     if node.value is not None:
         name = canonical(key)
         draft.engine[name] = _serialized(draft, name, node, vllm, release)
+
+
+def _negated(draft: Draft, spelt: str, node: Node, release: Release) -> None:
+    """`no_x: true` is a flag where flags are built, and an argument that nobody has where keywords are passed."""
+    name = canonical(spelt.removeprefix("no_"))
+    if release.builds_flags:
+        draft.engine[name] = by_file(name, node, value=False, note=f"passed as --{spelt.replace('_', '-')}")
+        return
+    if release.builds_flags is False:
+        reason = f"vLLM's LLM class has no argument {spelt} and raises a TypeError; write `{name}: false`"
+        draft.lose(spelt, node, Loss.UNKNOWN_KEY, reason)
+        return
+    reason = (
+        f"`{spelt}: true` is --{spelt.replace('_', '-')} to verl's server of v0.6.0 and later, and a TypeError in an "
+        f"in-process engine and before; this config does not tell which it is ({release.why()})"
+    )
+    draft.engine[name] = by_file(name, node, value=Unknown(reason), note=reason)
 
 
 def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Release) -> Setting:

@@ -11,7 +11,7 @@ from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.draft import Draft, arriving, by_code, by_file, known
 from rlaudit.rollout_config.serializers.verl_engine import engine_arguments, overridden_generation
-from rlaudit.rollout_config.serializers.verl_release import release_of
+from rlaudit.rollout_config.serializers.verl_release import Release, release_of
 from rlaudit.rollout_config.serializers.verl_trainer import trainer_facts
 from rlaudit.rollout_config.serializers.verl_writing import writer_for
 from rlaudit.rollout_config.source import Source
@@ -44,7 +44,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     draft = Draft(framework, source.path, parts=one.parts)
     release = release_of(one.root, vllm)
     engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
-    _sampling(draft, rollout, inherits=one.inherits)
+    _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
@@ -54,7 +54,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if release.in_process is None:
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
     own = one.own.get("actor_rollout_ref", "rollout") or rollout
-    write: Callable[[str, Any], tuple[Edit, ...] | None] = writer_for(own, one.command, source)
+    write: Callable[[str, Any], tuple[Edit, ...] | None] = writer_for(own, one.command, source, release)
     return draft.done(
         model=one.root.get("actor_rollout_ref", "model", "path"),
         offline=release.in_process is True,
@@ -63,7 +63,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     )
 
 
-def _sampling(draft: Draft, rollout: Node, *, inherits: bool) -> None:
+def _sampling(draft: Draft, rollout: Node, release: Release, *, inherits: bool) -> None:
     for name, default in _SAMPLING.items():
         node = rollout.get(name)
         if node is not None and node.value is not None:
@@ -74,12 +74,27 @@ def _sampling(draft: Draft, rollout: Node, *, inherits: bool) -> None:
         node = rollout.get(key)
         if node is not None and node.value is not None:
             draft.sampling[name] = by_file(name, node)
+    _never_sent(draft, rollout, release)
     greedy = rollout.get("do_sample")
     if greedy is not None and greedy.value is False:
         draft.sampling["temperature"] = by_file("temperature", greedy, 0, "do_sample: false is greedy")
     draft.sampling.setdefault(
         "repetition_penalty", by_code("repetition_penalty", 1.0, "verl sends it with each request")
     )
+
+
+def _never_sent(draft: Draft, rollout: Node, release: Release) -> None:
+    """Parameters that the server's requests do not name; the in-process engine takes any field that is called so."""
+    for name in ("min_p", "presence_penalty", "frequency_penalty"):
+        node = rollout.get(name)
+        if node is None or node.value is None or release.in_process is False:
+            note = "verl builds SamplingParams without it, and a SamplingParams object takes no generation_config.json"
+            draft.sampling[name] = by_code(name, 0.0, note)
+        elif release.in_process:
+            draft.sampling[name] = by_file(name, node, note="vllm_rollout_spmd.py copies every field of that name")
+        else:
+            reason = f"an in-process engine takes rollout.{name}, verl's server does not"
+            draft.sampling[name] = by_file(name, node, Unknown(reason), reason)
 
 
 def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None:

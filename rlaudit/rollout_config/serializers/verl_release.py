@@ -41,6 +41,20 @@ class Release:
         return True if certain and (self.in_process is False or self.first >= Version("0.7.0")) else None
 
     @property
+    def builds_flags(self) -> bool | None:
+        """Whether engine arguments go through vLLM's command line; before v0.6.0, and in-process, they are keywords."""
+        if self.in_process or self.last < FIRST_DROPPING:
+            return False
+        return True if self.first >= FIRST_DROPPING and self.in_process is False else None
+
+    @property
+    def passes_engine_kwargs(self) -> bool | None:
+        """Whether engine_kwargs.vllm reaches the engine: the server of v0.4 and v0.5 does not read it."""
+        if self.in_process or self.first >= FIRST_DROPPING:
+            return True
+        return False if self.in_process is False and self.last < FIRST_DROPPING else None
+
+    @property
     def sets_logprobs_mode(self) -> bool | None:
         """Whether the release hands logprobs_mode on, processed_logprobs where it is not written."""
         if self.first >= Version("0.7.0"):

@@ -29,11 +29,14 @@ def trainer_facts(draft: Draft, root: Node, vllm: Version, release: Release, *, 
 
 
 def _bypass(root: Node) -> bool | None:
-    """Whether the rollout's logprobs stand in for recomputed ones."""
+    """Whether the trainer takes the rollout's logprobs for old ones, as rollout_correction tells it to."""
     told = root.get("algorithm", "rollout_correction", "bypass_mode")
     older = root.get("algorithm", "rollout_correction", "bypass_old_logprob_for_rollout")
-    direct = root.get("actor_rollout_ref", "actor", "use_rollout_log_probs")
-    values = [arriving(node) for node in (told, older, direct) if node is not None]
+    return _any_true(told, older)
+
+
+def _any_true(*nodes: Node | None) -> bool | None:
+    values = [arriving(node) for node in nodes if node is not None]
     if any(value is True for value in values):
         return True
     return None if any(isinstance(value, Unknown) for value in values) else False
@@ -41,9 +44,13 @@ def _bypass(root: Node) -> bool | None:
 
 def _old_logprobs(draft: Draft, root: Node, release: Release, *, inherits: bool) -> None:
     bypass = _bypass(root)
-    if bypass is not None:
-        note = "rollout_correction.bypass_mode or actor.use_rollout_log_probs" if bypass else "verl recomputes them"
-        draft.trains("recomputes_old_logprobs", not bypass, note)
+    # Only verl's fully asynchronous recipe asks for it; rLLM has a trainer loop of its own.
+    told = root.get("actor_rollout_ref", "actor", "use_rollout_log_probs") if draft.framework != "rllm" else None
+    direct = _any_true(told)
+    stands_in = bypass or direct
+    if bypass is not None and direct is not None:
+        note = "rollout_correction.bypass_mode or actor.use_rollout_log_probs" if stands_in else "verl recomputes them"
+        draft.trains("recomputes_old_logprobs", not stands_in, note)
     asked = root.get("actor_rollout_ref", "rollout", "calculate_log_probs")
     value: Any
     if asked is not None:
@@ -55,14 +62,32 @@ def _old_logprobs(draft: Draft, root: Node, release: Release, *, inherits: bool)
     else:
         value = Unknown("rollout.calculate_log_probs is false up to v0.8 and true from v0.9 on")
     note = "rollout.calculate_log_probs" + ("" if asked is not None else " is not written")
-    draft.trains("uses_rollout_logprobs", True if bypass else value, note, asked)
-    logs = value if isinstance(value, Unknown) or not bypass else False
-    draft.trains("logs_mismatch", logs, f"{note}: the metrics need the rollout's and recomputed logprobs", asked)
+    draft.trains("uses_rollout_logprobs", True if stands_in else value, note, asked)
+    _logs(draft, value, bypass, direct, note, asked)
     if value is True:
         sampling_note = "rollout.calculate_log_probs asks for the logprob of the sampled token"
         draft.sampling["logprobs"] = (
             by_code("logprobs", 0, sampling_note) if asked is None else by_file("logprobs", asked, 0, sampling_note)
         )
+
+
+def _logs(draft: Draft, value: Any, bypass: bool | None, direct: bool | None, note: str, asked: Node | None) -> None:
+    """Which mismatch metric there is; value: whether rollouts come with logprobs."""
+    if draft.framework == "rllm":
+        if bypass:
+            note = "rLLM verl_backend.py: bypass_mode makes offpolicy/* compare the rollout with itself, always zero"
+            draft.trains("logs_mismatch", False, note)
+        else:
+            note = f"{note}: rLLM verl_backend.py logs offpolicy/* wherever rollouts come with logprobs"
+            draft.trains("logs_mismatch", value, note, asked)
+    elif bypass:
+        note = "rollout_correction.bypass_mode: the actor logs rollout_corr/* of the current policy (core_algos.py)"
+        draft.trains("logs_mismatch", True, note)
+    elif direct:
+        reason = "fully asynchronous recipes read actor.use_rollout_log_probs, and verl 0.9.1 does not read it at all"
+        draft.trains("logs_mismatch", Unknown(reason), reason)
+    else:
+        draft.trains("logs_mismatch", value, f"{note}: the metrics need the rollout's and recomputed logprobs", asked)
 
 
 def _correction(draft: Draft, root: Node, *, inherits: bool) -> None:

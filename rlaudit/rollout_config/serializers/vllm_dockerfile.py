@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.serializers.vllm_invocations import VLLM_IMAGE, Invocation, of_commands, tail
-from rlaudit.rollout_config.shell_text import UnreadableShell, commands
+from rlaudit.rollout_config.shell_text import Command, UnreadableShell, commands
 from rlaudit.rollout_config.source import Source
 
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+", re.MULTILINE)
@@ -52,8 +52,7 @@ def _started(
             continue
         listed = _exec_form(index, *span)
         if listed is None:
-            part = index.part(list(range(span[0], span[1] + 1)))
-            script = commands(index.text[span[0] : span[1]], index.path, part)
+            script = _shell_form(index, *span)
             for found in of_commands(script):
                 yield Invocation(
                     found.words, found.start, found.serve, found.place, {**variables, **found.variables}, found.command
@@ -68,6 +67,18 @@ def _started(
         scripts = [word for word in words if isinstance(word.value, str) and " " in word.value]
         place = words[0].place
         yield Invocation(tuple(words), *started, place, variables, None, () if scripts and not last else last)
+
+
+def _shell_form(index: LineIndex, start: int, end: int) -> tuple[Command, ...]:
+    """The commands of a script; comment lines between its lines are no part of it. Raises UnreadableShell."""
+    kept: list[int] = []
+    at = start
+    for line in index.text[start:end].splitlines(keepends=True):
+        if at == start or not line.lstrip().startswith("#"):
+            kept += range(at, at + len(line))
+        at += len(line)
+    script = "".join(index.text[offset] for offset in kept)
+    return commands(script, index.path, index.part([*kept, end]))
 
 
 def _instructions(text: str) -> Iterator[tuple[str, int, int]]:

@@ -16,7 +16,7 @@ from rlaudit.rollout_config.flags import Flag, flags, typed
 from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Lost, Origin, Setting
 from rlaudit.rollout_config.serializers.draft import Draft
-from rlaudit.rollout_config.serializers.vllm_values import is_switch, value_of
+from rlaudit.rollout_config.serializers.vllm_values import is_sequence, is_switch, value_of
 from rlaudit.vllm_versions.catalogue import Catalogue, Declared, known_versions
 
 # `-O3` sets a level of torch.compile up to 0.11.0 (vllm/utils/__init__.py:1896), its mode in 0.11.1 and 0.11.2, and the
@@ -24,6 +24,8 @@ from rlaudit.vllm_versions.catalogue import Catalogue, Declared, known_versions
 FIRST_OPTIMIZATION_LEVEL = Version("0.12.0")
 FIRST_COMPILATION_MODE = Version("0.11.1")
 FIRST_MODEL_FLAG = Version("0.11.1")
+# vllm/utils.py:1391 of 0.9.0 builds JSON from dotted flags, 0.8.5 does not.
+FIRST_DOTTED = Version("0.9.0")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class FlagReader:
         node = flag.value
         assert node is not None
         if isinstance(node.value, Unknown):
-            if self.positional is None and previous is None and self.serve and "$@" not in node.text:
+            is_argument = "$@" not in node.text and "$*" not in node.text
+            if self.positional is None and previous is None and self.serve and is_argument:
                 self.positional = node
             else:
                 self.draft.not_seen.append(f"further arguments of vLLM in line {node.place.line}: {node.value.reason}")
@@ -116,10 +119,16 @@ class FlagReader:
             self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
         elif known.name == "model":
             self.model_flag(flag)
+        elif path and self.vllm < FIRST_DOTTED:
+            reason = "argparse error at start: dotted flags are read from 0.9.0 on"
+            self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
         elif path:
             self.nest(known, path.rstrip("+"), flag, node)
         else:
             self.set(known, flag, self.value(known, flag))
+        if flag.more and known is not None and (known.declared is None or not is_sequence(known.declared)):
+            for stray in flag.more:
+                self.word(Flag("", stray, stray.place), flag)
 
     def model_flag(self, flag: Flag) -> None:
         """`--model`, which `vllm serve` refused before 0.11.1."""
@@ -143,10 +152,11 @@ class FlagReader:
             return not known.negated
         if flag.value is None:
             return Unknown(f"argparse error at start: {flag.place.setting} needs a value")
-        for node in (flag.value, *flag.more):
+        nodes = (flag.value, *flag.more) if is_sequence(declared) else (flag.value,)
+        for node in nodes:
             if isinstance(node.value, Unknown):
                 return node.value
-        return value_of(tuple(str(node.value) for node in (flag.value, *flag.more)), declared, self.vllm)
+        return value_of(tuple(str(node.value) for node in nodes), declared, self.vllm)
 
     def set(self, known: Known, flag: Flag, value: Any) -> None:
         """Put a setting in the draft; an earlier one of the same name is overruled."""

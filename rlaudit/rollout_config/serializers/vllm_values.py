@@ -13,7 +13,11 @@ from packaging.version import Version
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.vllm_versions.catalogue import Declared
 
-_READABLE = {"max_model_len", "max_num_batched_tokens", "kv_cache_memory_bytes"}
+# First releases that read `8k` and `auto` (arg_utils.py:477 of 0.8.5, :240 of 0.9.1, :231 of 0.10.2, :300 of 0.14.0).
+_READABLE = {"max_model_len": "0.8.5", "max_num_batched_tokens": "0.9.1", "kv_cache_memory_bytes": "0.10.2"}
+_FIRST_AUTO = Version("0.14.0")
+# Up to 0.9.1 `--compilation-config 3` was a level (CompilationConfig.from_cli, vllm/config.py).
+_LAST_LEVEL = Version("0.9.1")
 _SUFFIXED = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([kKmMgGtT])")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 _OPTIONAL = re.compile(r"\bNone\b|^Optional\[")
@@ -47,8 +51,8 @@ def _scalar(word: str, declared: Declared, vllm: Version) -> Any:
         return None
     if _JSON.search(kind):
         return _json(word, declared, vllm)
-    if declared.name in _READABLE and vllm >= Version("0.9.0"):
-        return _readable(word, declared.name)
+    if declared.name in _READABLE and vllm >= Version(_READABLE[declared.name]):
+        return _readable(word, declared.name, vllm)
     if re.search(r"\bint\b", kind) or _counts(declared):
         return _number(word, int, declared.name)
     if re.search(r"\bfloat\b", kind):
@@ -68,17 +72,20 @@ def _json(word: str, declared: Declared, vllm: Version) -> Any:
     texts = _TEXT.search(declared.kind) or (declared.kind == "HfOverrides" and vllm >= Version("0.9.0"))
     if texts and not word.lstrip().startswith(("{", "[")):
         return word
-    if declared.name == "compilation_config" and re.fullmatch(r"[0-3]", word):
+    if declared.name == "compilation_config" and vllm <= _LAST_LEVEL and re.fullmatch(r"[0-3]", word):
         return int(word)
     try:
-        return json.loads(word)
+        value = json.loads(word)
     except (ValueError, RecursionError):
-        return Unknown(f"{word[:60]!r} is not the JSON that --{declared.name.replace('_', '-')} takes")
+        value = None
+    if isinstance(value, dict | list):
+        return value
+    return Unknown(f"{word[:60]!r} is not the JSON that --{declared.name.replace('_', '-')} takes")
 
 
-def _readable(word: str, name: str) -> Any:
+def _readable(word: str, name: str, vllm: Version) -> Any:
     """`8k` is 8000, `8K` is 8192 (human_readable_int)."""
-    if word.strip().lower() == "auto":
+    if word.strip().lower() == "auto" and name == "max_model_len" and vllm >= _FIRST_AUTO:
         return -1
     match = _SUFFIXED.fullmatch(word.strip())
     if match is None:

@@ -53,20 +53,28 @@ def _speculation(view: View) -> Resolved | None:
 
 def _executor(view: View) -> Resolved:
     executor = view.value("distributed_executor_backend")
+    ray = _ray(view)
+    if isinstance(view.given("distributed_executor_backend"), Unknown) and ray.value is not True:
+        # What somebody says may be Ray.
+        return Resolved(executor, "the Ray executor does not support it before 0.21.0")
     if isinstance(executor, Unknown):
-        # One process and several both support it; only Ray did not.
+        # vLLM chooses one process or several, and both support it.
         return Resolved(True, "on by default from 0.14.0")
     if executor in ("uni", "mp", "external_launcher"):
         return Resolved(True, "on by default from 0.14.0")
     if executor == "ray":
-        asked = view.variable("VLLM_USE_RAY_V2_EXECUTOR_BACKEND")
-        if isinstance(asked, Unknown):
-            return Resolved(asked, "VLLM_USE_RAY_V2_EXECUTOR_BACKEND decides")
-        second = view.since("0.33.0") or (asked == "1" if asked is not None else view.since("0.21.0"))
-        if second and view.since("0.20.0"):
-            return Resolved(True, "on by default, also with the Ray executor from 0.21.0 on")
-        return Resolved(False, "the Ray executor does not support it before 0.21.0")
+        return ray
     return Resolved(Unknown(f"whether executor {executor} supports it"), "by executor")
+
+
+def _ray(view: View) -> Resolved:
+    asked = view.variable("VLLM_USE_RAY_V2_EXECUTOR_BACKEND")
+    if isinstance(asked, Unknown):
+        return Resolved(asked, "VLLM_USE_RAY_V2_EXECUTOR_BACKEND decides")
+    second = view.since("0.33.0") or (asked == "1" if asked is not None else view.since("0.21.0"))
+    if second and view.since("0.20.0"):
+        return Resolved(True, "on by default, also with the Ray executor from 0.21.0 on")
+    return Resolved(False, "the Ray executor does not support it before 0.21.0")
 
 
 RESOLUTION = ResolutionRule(

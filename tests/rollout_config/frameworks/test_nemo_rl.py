@@ -5,7 +5,8 @@ import pytest
 from rlaudit.rollout_config.frameworks.nemo_rl import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Origin
-from tests.rollout_config.frameworks.reading import read_all, read_file, read_one, rewritten, source_of
+from rlaudit.rollout_config.source import Source
+from tests.rollout_config.frameworks.reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 ALONE = """\
 grpo:
@@ -148,3 +149,41 @@ def test_a_written_null_of_prefix_caching_is_on_at_its_own_place() -> None:
     setting = config.engine["enable_prefix_caching"]
     assert (setting.value, setting.written) == (True, None)
     assert setting.place is not None and setting.place.setting.endswith("vllm_cfg.enable_prefix_caching")
+
+
+def test_an_engine_of_several_ranks_is_started_by_ray_whatever_is_written() -> None:
+    setting = read_one(FRAMEWORK, ALONE, "0.18.1").engine["distributed_executor_backend"]
+    assert (setting.value, setting.origin) == ("ray", Origin.FRAMEWORK)
+    written = ALONE + "      distributed_executor_backend: mp\n"
+    config = read_one(FRAMEWORK, written, "0.18.1")
+    assert config.engine["distributed_executor_backend"].value == "ray"
+    assert "distributed_executor_backend" in lost_names(config)
+
+
+def test_the_executor_of_one_rank_is_vllms_choice_and_of_an_unknown_number_unknown() -> None:
+    alone = ALONE.replace("tensor_parallel_size: 2", "tensor_parallel_size: 1")
+    assert "distributed_executor_backend" not in read_one(FRAMEWORK, alone, "0.18.1").engine
+    text = "defaults: ../base.yaml\npolicy:\n  generation:\n    vllm_cfg:\n      tensor_parallel_size: 1\n"
+    unknown = read_one(FRAMEWORK, text, "0.18.1").engine["distributed_executor_backend"]
+    assert isinstance(unknown.value, Unknown)
+
+
+def test_v1_is_chosen_by_the_framework_where_vllm_has_both_engines() -> None:
+    setting = read_one(FRAMEWORK, ALONE, "0.8.5").environment["VLLM_USE_V1"]
+    assert (setting.value, setting.origin) == ("1", Origin.FRAMEWORK)
+    assert "VLLM_USE_V1" not in read_one(FRAMEWORK, ALONE, "0.18.1").environment
+
+
+def test_a_parent_named_many_times_is_opened_once_and_parents_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    neighbour = Source.neighbour
+    monkeypatch.setattr(Source, "neighbour", lambda self, name: opened.append(name) or neighbour(self, name))
+    (tmp_path / "base.yaml").write_text(ALONE)
+    child = tmp_path / "mine.yaml"
+    child.write_text(f"defaults: [{', '.join(['base.yaml'] * 3000)}]\npolicy:\n  generation:\n    vllm_cfg: {{}}\n")
+    config = read_file(FRAMEWORK, child, "0.25.1")
+    assert opened == ["base.yaml"] and len(config.parts) == 1
+    assert any("64 parents" in sentence for sentence in config.not_seen)
+    assert isinstance(config.engine["enable_prefix_caching"].value, Unknown)

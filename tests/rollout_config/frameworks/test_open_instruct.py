@@ -88,3 +88,12 @@ def test_a_list_and_a_script_are_edited_in_their_own_way() -> None:
 def test_other_scripts_are_not_recognised() -> None:
     assert not FRAMEWORK.recognise(source_of("python open_instruct/finetune.py --x 1\n", "run.sh"))
     assert not FRAMEWORK.recognise(source_of("cat open_instruct/grpo_fast.py.bak\n", "run.sh"))
+
+
+def test_an_option_that_begins_like_trls_flag_does_not_make_it_trls() -> None:
+    from rlaudit.rollout_config.frameworks.trl import FRAMEWORK as TRL
+
+    text = "accelerate launch open_instruct/grpo_fast.py --vllm_num_engines 2 --use_vllm_logprobs true\n"
+    assert FRAMEWORK.recognise(source_of(text, "run.sh"))
+    assert not TRL.recognise(source_of(text, "run.sh"))
+    assert TRL.recognise(source_of(text.replace("--use_vllm_logprobs true", "--use-vllm=true"), "run.sh"))

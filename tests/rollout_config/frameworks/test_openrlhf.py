@@ -104,3 +104,10 @@ def test_a_switch_can_be_added_and_a_value_replaced_in_the_commands_own_style() 
 def test_a_run_without_vllm_engines_is_not_recognised() -> None:
     assert not FRAMEWORK.recognise(source_of("python -m openrlhf.cli.train_ppo_ray --pretrain x\n", "run.sh"))
     assert not FRAMEWORK.recognise(source_of("# openrlhf.cli.train_ppo_ray --vllm_num_engines 2\n", "run.sh"))
+
+
+def test_sampling_is_complete_since_requests_are_built_in_code() -> None:
+    sampling = read_one(FRAMEWORK, DOTTED, "0.29.0", "run.sh").sampling
+    assert sampling["top_p"].value == 0.95
+    assert (sampling["repetition_penalty"].value, sampling["min_p"].value) == (1.0, 0.0)
+    assert sampling["presence_penalty"].origin is Origin.FRAMEWORK

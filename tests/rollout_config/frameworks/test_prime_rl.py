@@ -153,3 +153,10 @@ def test_other_toml_files_are_not_recognised(text: str) -> None:
 
 def test_a_script_that_only_names_the_file_adds_nothing() -> None:
     assert not FRAMEWORK.recognise(source_of("uv run rl @ inference.toml\n", "run.sh"))
+
+
+def test_only_the_repetition_penalty_is_left_to_the_server() -> None:
+    sampling = read_one(FRAMEWORK, FLAT, "0.26.0", "rl.toml").sampling
+    assert (sampling["top_k"].value, sampling["min_p"].value) == (-1, 0.0)
+    assert "repetition_penalty" not in sampling
+    assert read_one(FRAMEWORK, RUN, "0.26.0", "rl.toml").sampling["top_k"].value == 40

@@ -54,3 +54,17 @@ def test_a_script_with_rllms_overrides_is_read() -> None:
 
 def test_a_verl_config_without_rllms_keys_is_verls() -> None:
     assert not FRAMEWORK.recognise(source_of(YAML[: YAML.index("rllm:")]))
+
+
+def test_the_mismatch_is_logged_wherever_rollouts_come_with_logprobs() -> None:
+    direct = YAML.replace("  rollout:\n    mode", "  actor:\n    use_rollout_log_probs: true\n  rollout:\n    mode")
+    for text in (YAML, direct):
+        config = read_one(FRAMEWORK, text, "0.22.1")
+        assert config.says("logs_mismatch") is True and "offpolicy" in config.trainer["logs_mismatch"].note
+        assert config.says("recomputes_old_logprobs") is True
+
+
+def test_a_metric_that_compares_the_rollout_with_itself_is_none() -> None:
+    text = YAML.replace("      tis_mode: token", "      bypass_mode: true")
+    fact = read_one(FRAMEWORK, text, "0.22.1").trainer["logs_mismatch"]
+    assert fact.value is False and "zero" in fact.note

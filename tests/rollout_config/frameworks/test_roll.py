@@ -85,3 +85,12 @@ def test_settings_are_written_to_strategy_config() -> None:
 
 def test_what_is_no_roll_config_is_not_recognised() -> None:
     assert not FRAMEWORK.recognise(source_of("actor_infer: vllm\n"))
+
+
+def test_the_executor_of_several_ranks_is_unknown() -> None:
+    several = YAML.replace("      sleep_level: 2\n", "      tensor_parallel_size: 2\n")
+    value = read_one(FRAMEWORK, several, "0.10.2").engine["distributed_executor_backend"].value
+    assert isinstance(value, Unknown) and "ray" in value.reason
+    assert "distributed_executor_backend" not in read_one(FRAMEWORK, YAML, "0.10.2").engine
+    said = several.replace("      VLLM_USE_V1: 0\n", "      distributed_executor_backend: mp\n")
+    assert read_one(FRAMEWORK, said, "0.10.2").engine["distributed_executor_backend"].value == "mp"

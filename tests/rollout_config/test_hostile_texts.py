@@ -1,4 +1,4 @@
-"""No text, however broken, makes a parser or a reader of plain vLLM fail or take long; most of these end in a refusal."""
+"""No text, however broken, makes a parser or a reader of plain vLLM fail or take long; most are refused."""
 
 import time
 
@@ -31,9 +31,11 @@ SEEDS = (
     "servingEngineSpec:\n  modelSpec:\n  - modelURL: m\n    vllmConfig: {maxModelLen: 1, extraArgs: ['--seed', '1']}\n",
 )
 SCRAPS = (
-    '"', "'", "$", "${", "}", "{", "[", "]", "\\", "\n", "\t", "\0", "&a ", "*a", "<<: ", "<<EOF\n", "`", "$(", ")", "(",
+    '"', "'", "$", "${", "}", "{", "[", "]", "\\", "\n", "\t", "\0", "&a ", "*a", "<<: ", "<<EOF\n", "`", "$(", ")",
+    "(",
     "é", "\ud800", "\ufeff", "---\n", "#", "--no-", "=", "|\n", ">\n", '"""', "\r", "vllm serve ", "LLM(", "!!x ", "%",
-    "@", ": ", "- ", "? ", "1" * 60, "😀", "\x85", "\u2028", "~", ";;", "&&", "esac", "fi", "done", "non-default args: {",
+    "@", ": ", "- ", "? ", "1" * 60, "😀", "\x85", "\u2028",
+    "~", ";;", "&&", "esac", "fi", "done", "non-default args: {",
 )  # fmt: skip
 PATHS = ("x.yaml", "x.json", "x.sh", "x.py", "x.log", "x.toml", "Dockerfile")
 READERS = (vllm_serve.FRAMEWORK, vllm_config_file.FRAMEWORK, vllm_python.FRAMEWORK, vllm_server_report.FRAMEWORK)
@@ -87,25 +89,26 @@ def test_a_broken_file_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "vllm serve '" * 5_000,
-        "vllm serve m --a b\n" * 3_000,
-        "if x; then A=1\n" * 3_000 + "vllm serve $A\n",
-        "cat <<A <<B\n" * 3_000 + "vllm serve x",
-        "".join(f"export A{n}=1\nvllm serve m\n" for n in range(1_000)),
-        "vllm serve x " + " ".join("--" + "e" * n for n in range(500)),
-        "vllm serve x " + " ".join("--a." + "b." * n + "c 1" for n in range(300)),
-        "vllm" + " " * 200_000,
-        "vllm/" * 50_000 + "openai",
-        "import vllm\n" + "def f(a):\n  x=1\n  LLM(m=x)\n" * 2_000,
-        "import vllm\nif a: pass\n" + "elif a: pass\n" * 900 + "LLM(m=1)",
-        "non-default args: {" + "'a': " * 20_000,
-        "Initializing a V1 LLM engine (v0.18.1) with config: " + "model='x', " * 20_000,
-        "FROM vllm/vllm-openai:x\nCMD [" + '"--a",' * 20_000 + '"b"]',
-        'command: "vllm serve ' + "\\u00e9" * 20_000 + '"',
-        "a: " + "A=1 " * 50_000 + "\nimage: vllm/vllm-openai\n",
+        "vllm serve '" * 800,
+        "vllm serve m --a b\n" * 500,
+        "if x; then A=1\n" * 500 + "vllm serve $A\n",
+        "cat <<A <<B\n" * 500 + "vllm serve x",
+        "".join(f"export A{n}=1\nvllm serve m\n" for n in range(150)),
+        "vllm serve x " + " ".join("--" + "e" * n for n in range(150)),
+        "vllm serve x " + " ".join("--a." + "b." * n + "c 1" for n in range(100)),
+        "vllm" + " " * 40_000,
+        "vllm/" * 8_000 + "openai",
+        "import vllm\n" + "def f(a):\n  x=1\n  LLM(m=x)\n" * 300,
+        "import vllm\nif a: pass\n" + "elif a: pass\n" * 200 + "LLM(m=1)",
+        "non-default args: {" + "'a': " * 3_000,
+        "Initializing a V1 LLM engine (v0.18.1) with config: " + "model='x', " * 3_000,
+        "FROM vllm/vllm-openai:x\nCMD [" + '"--a",' * 3_000 + '"b"]',
+        'command: "vllm serve ' + "\\u00e9" * 3_000 + '"',
+        "a: " + "A=1 " * 8_000 + "\nimage: vllm/vllm-openai\n",
     ],
+    ids=lambda text: text[:12],  # pytest takes minutes over an id of 40,000 characters
 )  # fmt: skip
 def test_size_alone_costs_no_seconds(text: str) -> None:
     begun = time.process_time()
     read_everything(text)
-    assert time.process_time() - begun < 20
+    assert time.process_time() - begun < 5

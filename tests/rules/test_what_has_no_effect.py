@@ -1,7 +1,11 @@
+from dataclasses import replace
+
 import pytest
-from simulated_audit import findings, fixed
+from simulated_audit import findings, fixed, simulated_audit
 
 from rlaudit.finding import Severity
+from rlaudit.inspection.audit import audit_of
+from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
 from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
 from rlaudit.rules.engine_chosen_silently import RULE as SILENTLY
 from rlaudit.rules.engine_variable_ignored import RULE as ENGINE
@@ -62,6 +66,14 @@ def test_v0_by_fallback_after_the_migration_is_a_warning():
     example = {"to": "0.9.2", "engine": {"num_scheduler_steps": 8}}
     assert severities(SILENTLY, example) == [Severity.WARNING]
     assert severities(SILENTLY, {"to": "0.10.2"}) == [Severity.NOTE]
+
+
+def test_an_engine_that_another_file_starts_is_only_noted():
+    audit = simulated_audit({"from": "0.8.5", "to": "0.18.1"})
+    elsewhere = replace(audit.before.config, engine=Elsewhere("the server is started by hand"))
+    audit = audit_of(elsewhere, elsewhere, (audit.before.version, audit.after.version), audit.after.machine)
+    (finding,) = SILENTLY.check(audit)
+    assert finding.severity is Severity.NOTE and "started by hand" in finding.message
 
 
 @pytest.mark.parametrize(("name", "severity"), [

@@ -126,6 +126,13 @@ def test_a_value_left_open_is_what_the_release_makes_of_it(
     assert resolved(version, machine, **said).value(name) == value
 
 
+def test_scheduling_is_unknown_where_the_executor_may_be_ray_and_ray_did_not_support_it() -> None:
+    executor = Unknown("ray or mp, by release")
+    assert isinstance(resolved("0.18.1", distributed_executor_backend=executor).value("async_scheduling"), Unknown)
+    assert resolved("0.21.0", distributed_executor_backend=executor).value("async_scheduling") is True
+    assert resolved("0.18.1", tensor_parallel_size=Unknown("$TP")).value("async_scheduling") is True
+
+
 def test_a_written_value_keeps_its_origin() -> None:
     setting = resolved("0.18.1", enable_prefix_caching=False).setting("enable_prefix_caching")
     assert (setting.origin, setting.written) == (Origin.FILE, False)

@@ -16,6 +16,7 @@ from rlaudit.rollout_config.python_text import Call
 from rlaudit.rollout_config.rollout_config import Loss, RolloutConfig
 from rlaudit.rollout_config.serializers.draft import Draft, by_file
 from rlaudit.rollout_config.serializers.vllm_environ import environment_of
+from rlaudit.rollout_config.serializers.vllm_other_releases import is_engine_argument, is_sampling_parameter
 from rlaudit.rollout_config.source import Source
 from rlaudit.rollout_config.writer import Spell, call_writer
 from rlaudit.vllm_versions.catalogue import Catalogue, known_versions
@@ -72,22 +73,17 @@ def _engine(source: Source, call: Call, sampled: Iterable[Call], vllm: Version) 
 
 
 def _argument(draft: Draft, call: Call, name: str, node: Node, catalogue: Catalogue) -> None:
-    if name in catalogue.engine or _in_any_release(name):
+    if name in catalogue.engine or is_engine_argument(name):
         draft.engine[name] = by_file(name, node)
     elif name not in _LLM_ONLY:
         draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
-
-
-def _in_any_release(name: str) -> bool:
-    versions = known_versions()
-    return any(name in Catalogue.at(version).engine for version in (versions[0], versions[-1], *versions[1:-1]))
 
 
 def _sampling(draft: Draft, sampled: list[Call], catalogue: Catalogue) -> None:
     """The sampling parameters where all calls agree; Unknown where they differ."""
     for call in sampled:
         for name, node in call.arguments.items():
-            if name not in catalogue.sampling and not _sampled_in_any_release(name):
+            if name not in catalogue.sampling and not is_sampling_parameter(name):
                 reason = f"TypeError: SamplingParams has no argument {name}"
                 draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
                 continue
@@ -102,11 +98,6 @@ def _sampling(draft: Draft, sampled: list[Call], catalogue: Catalogue) -> None:
             draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
     if not sampled:
         draft.not_seen.append("sampling parameters: no SamplingParams(...) in this file")
-
-
-def _sampled_in_any_release(name: str) -> bool:
-    versions = known_versions()
-    return any(name in Catalogue.at(version).sampling for version in (versions[0], versions[-1], *versions[1:-1]))
 
 
 def _speller(catalogue: Catalogue) -> Spell:

@@ -6,7 +6,6 @@ Dashes and underscores are the same; `--no-x` exists for switches only; a prefix
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from packaging.version import Version
@@ -16,8 +15,9 @@ from rlaudit.rollout_config.flags import Flag, flags, typed
 from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Lost, Origin, Setting
 from rlaudit.rollout_config.serializers.draft import Draft
+from rlaudit.rollout_config.serializers.vllm_other_releases import flag_of_any_release
 from rlaudit.rollout_config.serializers.vllm_values import is_sequence, is_switch, value_of
-from rlaudit.vllm_versions.catalogue import Catalogue, Declared, known_versions
+from rlaudit.vllm_versions.catalogue import Catalogue, Declared
 
 # `-O3` sets a level of torch.compile up to 0.11.0 (vllm/utils/__init__.py:1896), its mode in 0.11.1 and 0.11.2, and the
 # optimization level from 0.12.0 (argparse_utils.py:251).
@@ -245,21 +245,9 @@ def _beginning(cli: Iterable[str], spelt: str) -> list[str]:
 
 def _elsewhere(name: str) -> Known | None:
     """A flag that some other release has: removed since, or not there yet."""
-    target = _elsewhere_target(name.replace("_", "-"))
+    target = flag_of_any_release(name.replace("_", "-"))
     if target is None:
         return None
     field_name, kind = target
     negated = affirmed(name)[1] and field_name == affirmed(name.replace("-", "_"))[0]
     return Known(field_name, Declared(field_name, None, None, kind, ""), True, negated, False)
-
-
-@lru_cache(maxsize=64)
-def _elsewhere_target(spelt: str) -> tuple[str, str] | None:
-    """Name and type of a flag in the first release that has it, the oldest and the newest asked first."""
-    versions = known_versions()
-    for version in (versions[0], versions[-1], *versions[1:-1]):
-        catalogue = Catalogue.at(version)
-        target = catalogue.cli.get(spelt)
-        if target is not None and target in catalogue.engine:
-            return target, catalogue.engine[target].kind
-    return None

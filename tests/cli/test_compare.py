@@ -1,8 +1,8 @@
 """`rlaudit compare` and `rlaudit diagnose` as command lines: exit codes, what is printed where, scoring."""
 
+import importlib.util
 import json
 import random
-import sys
 from importlib.resources import files
 
 import jsonschema
@@ -11,8 +11,10 @@ from laboratories import FAKES
 
 from rlaudit.cli.app import run
 
-sys.path.insert(0, str(FAKES))
-import known_model
+# By path: its folder also holds a stand-in for torch, which no other test may find.
+_SPEC = importlib.util.spec_from_file_location("known_model", FAKES / "known_model.py")
+known_model = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(known_model)
 
 SCHEMA = json.loads(files("rlaudit.reports").joinpath("report.schema.json").read_text(encoding="utf-8"))
 PROMPTS, SAMPLES, LENGTH = 40, 2, 24

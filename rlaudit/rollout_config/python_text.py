@@ -15,21 +15,13 @@ from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.place import Place
 from rlaudit.rollout_config.python_literals import LONGEST_TEXT, computed, negated, short, torch_dtype
 from rlaudit.rollout_config.python_scopes import Function, Scope, scope_of
+from rlaudit.rollout_config.python_syntax import UnreadablePython, parse
 
-MOST_CHARACTERS = 400_000
 MOST_CALLS = 300
 DEEPEST = 60
 MOST_VALUES = 20_000
 MOST_WRAPPERS = 8
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-class UnreadablePython(ValueError):
-    """Not Python 3, or nested too deeply. `line` is 1-based, 0 where unknown."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +49,6 @@ def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
     tree = parse(text)
     reader = _Reader(text, path, tree, frozenset(names))
     return tuple(sorted(reader.calls(), key=lambda call: call.place.start))
-
-
-def parse(text: str) -> ast.Module:
-    """The syntax tree. Raises UnreadablePython."""
-    if len(text) > MOST_CHARACTERS:
-        raise UnreadablePython(f"more than {MOST_CHARACTERS} characters")
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except SyntaxError as error:
-        raise UnreadablePython(error.msg or "not Python", error.lineno or 0) from None
-    except (RecursionError, MemoryError, ValueError) as error:
-        raise UnreadablePython(str(error) or "nested too deeply") from None
 
 
 def span(node: ast.expr, text: str) -> tuple[int, int]:
@@ -307,3 +283,6 @@ class _Reader:
 def _more(mapping: Node) -> str:
     left = mapping.value.get("**")
     return left.value.reason if left is not None and isinstance(left.value, Unknown) else ""
+
+
+__all__ = ["Call", "UnreadablePython", "calls", "parse", "span"]

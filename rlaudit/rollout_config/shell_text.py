@@ -7,12 +7,12 @@ Source: POSIX.1-2017, Shell Command Language; Bash manual 5.2 for arrays, `$'..'
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node
-from rlaudit.rollout_config.place import Place
+from rlaudit.rollout_config.shell_command import Command
 from rlaudit.rollout_config.shell_fields import Field
 from rlaudit.rollout_config.shell_tokens import Token, UnreadableShell
 from rlaudit.rollout_config.shell_variables import Variables
@@ -26,28 +26,6 @@ _DECLARATIONS = {"export", "declare", "local", "readonly", "typeset"}
 _TESTS = {"[", "[[", "test", "grep", "command", "which", "((", "!"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ash"}
 _SCRIPT = re.compile(r"\.(sh|bash|slurm|sbatch)$")
-
-
-@dataclass(frozen=True, eq=False)
-class Command:
-    """One simple command.
-
-    words: the command's name and arguments; Unknown where the file does not tell. variables: exports and prefixes in
-    force, by name. heredoc: its here-document; unknown expansions stay as written. inside: where the characters of the
-    here-document stand in the file. target: the file that its output goes to. assumed: variables that the environment
-    may set and that were taken at the default written in the script. text: the whole file. nested: whether it stands
-    inside a quoted word, a here-document or a value of another file.
-    """
-
-    words: tuple[Node, ...]
-    variables: Mapping[str, Node]
-    place: Place
-    heredoc: Node | None = None
-    inside: LineIndex | None = None
-    target: str = ""
-    assumed: tuple[str, ...] = ()
-    text: str = field(default="", repr=False)
-    nested: bool = False
 
 
 def commands(text: str, path: str, index: LineIndex | None = None) -> tuple[Command, ...]:

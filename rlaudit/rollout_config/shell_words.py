@@ -6,6 +6,7 @@ One pass, every character looked at a bounded number of times. Words are cut up 
 import re
 from dataclasses import dataclass, field
 
+from rlaudit.rollout_config.shell_brackets import after_closing
 from rlaudit.rollout_config.shell_tokens import Part, Token, UnreadableShell
 
 OPERATORS = (";;&", ";;", ";&", "&&", "||", "|&", ";", "|", "(", ")", "\n")
@@ -201,25 +202,11 @@ class Lexer:
         return Part(text[start : self.at], start, quoted, True)
 
     def closing(self, at: int, opener: str, closer: str, opened: int) -> int:
-        """The position after the bracket that closes the one before `at`, quotes and nesting respected."""
-        text, depth = self.text, 1
-        while at < len(text):
-            character = text[at]
-            if character == "\\":
-                at += 1
-            elif character == "'" and opener == "(":
-                end = text.find("'", at + 1)
-                if end < 0:
-                    break
-                at = end
-            elif character == opener:
-                depth += 1
-            elif character == closer:
-                depth -= 1
-                if depth == 0:
-                    return at + 1
-            at += 1
-        raise self.unclosed(opened)
+        """The position after the bracket that closes the one before `at`."""
+        end = after_closing(self.text, at, opener, closer)
+        if end is None:
+            raise self.unclosed(opened)
+        return end
 
     def array(self, start: int, name: str) -> Token:
         """`NAME=( words )`."""

@@ -28,6 +28,7 @@ def take_config_file(reader: FlagReader, mapping: Node) -> None:
     """Every key of the file, as the flags that it becomes."""
     for key, node in mapping.items():
         _take(reader, key, node)
+    reader.finish()
 
 
 def _take(reader: FlagReader, key: str, node: Node) -> None:

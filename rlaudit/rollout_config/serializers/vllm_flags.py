@@ -13,6 +13,7 @@ from packaging.version import Version
 from rlaudit.rollout_config.engine_names import affirmed, canonical
 from rlaudit.rollout_config.flags import Flag, flags, typed
 from rlaudit.rollout_config.node import Node, Unknown
+from rlaudit.rollout_config.place import Place
 from rlaudit.rollout_config.rollout_config import Loss, Lost, Origin, Setting
 from rlaudit.rollout_config.serializers.draft import Draft
 from rlaudit.rollout_config.serializers.vllm_other_releases import flag_of_any_release
@@ -24,6 +25,7 @@ from rlaudit.vllm_versions.catalogue import Catalogue, Declared
 FIRST_OPTIMIZATION_LEVEL = Version("0.12.0")
 FIRST_COMPILATION_MODE = Version("0.11.1")
 FIRST_MODEL_FLAG = Version("0.11.1")
+_DOTTED = "built from dotted flags"
 # vllm/utils.py:1391 of 0.9.0 builds JSON from dotted flags, 0.8.5 does not.
 FIRST_DOTTED = Version("0.9.0")
 
@@ -49,6 +51,7 @@ class FlagReader:
     named_model: Node | None = None
     positional: Node | None = None
     nested: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nested_at: dict[str, Place] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.catalogue = Catalogue.at(self.vllm)
@@ -67,6 +70,7 @@ class FlagReader:
             else:
                 self.word(flag, previous)
             previous = flag
+        self.finish()
 
     def switch(self, name: str) -> bool:
         """Whether a flag takes no value."""
@@ -123,7 +127,7 @@ class FlagReader:
             reason = "argparse error at start: dotted flags are read from 0.9.0 on"
             self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
         elif path:
-            self.nest(known, path.rstrip("+"), flag, node)
+            self.nest(known, path.rstrip("+"), node)
         else:
             self.set(known, flag, self.value(known, flag))
         if flag.more and known is not None and (known.declared is None or not is_sequence(known.declared)):
@@ -175,19 +179,25 @@ class FlagReader:
         place = flag.place if flag.value is None else flag.value.place
         self.draft.engine[known.name] = Setting(known.name, value, written, Origin.FILE, place)
 
-    def nest(self, known: Known, path: str, flag: Flag, node: Node) -> None:
-        """`--compilation-config.mode 3`."""
-        tree = self.nested.setdefault(known.name, {})
-        inner = tree
+    def nest(self, known: Known, path: str, node: Node) -> None:
+        """`--compilation-config.mode 3`; put in the draft by `finish`."""
+        inner = self.nested.setdefault(known.name, {})
+        self.nested_at[known.name] = node.place
         keys = path.split(".")[:20]
         for key in keys[:-1]:
-            inner = inner.setdefault(key, {}) if isinstance(inner.setdefault(key, {}), dict) else {}
+            if not isinstance(inner.get(key), dict):
+                inner[key] = {}
+            inner = inner[key]
         inner[keys[-1]] = typed(node.value) if isinstance(node.value, str) else _plain(node)
-        before = self.draft.engine.get(known.name)
-        whole = before.value if before is not None and isinstance(before.value, dict) else {}
-        self.draft.engine[known.name] = Setting(
-            known.name, {**whole, **tree}, {**whole, **tree}, Origin.FILE, node.place, "built from dotted flags"
-        )
+
+    def finish(self) -> None:
+        """vLLM appends what dotted flags build to the command, so that it wins over JSON wherever that stands."""
+        for name, tree in self.nested.items():
+            earlier = self.draft.engine.get(name)
+            if earlier is not None and earlier.place is not None and earlier.note != _DOTTED:
+                lost = Lost(name, earlier.written, earlier.place, Loss.OVERRULED, f"dotted flags of {name} win")
+                self.draft.lost.append(lost)
+            self.draft.engine[name] = Setting(name, tree, tree, Origin.FILE, self.nested_at[name], _DOTTED)
 
     def optimization(self, flag: Flag) -> None:
         """`-O3`, `-O 3`, `-O '{json}'`."""

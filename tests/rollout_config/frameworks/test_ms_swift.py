@@ -1,11 +1,11 @@
 from pathlib import Path
 
 import pytest
+from reading import lost_names, read_file, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.ms_swift import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss
-from tests.rollout_config.frameworks.reading import lost_names, read_file, read_one, rewritten, source_of
 
 TRAINER = """\
 NPROC_PER_NODE=8 \\

@@ -1,12 +1,12 @@
 from pathlib import Path
 
 import pytest
+from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.nemo_rl import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Origin
 from rlaudit.rollout_config.source import Source
-from tests.rollout_config.frameworks.reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 ALONE = """\
 grpo:

@@ -1,6 +1,7 @@
+from reading import read_all, read_one, rewritten, source_of
+
 from rlaudit.rollout_config.frameworks.open_instruct import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
-from tests.rollout_config.frameworks.reading import read_all, read_one, rewritten, source_of
 
 SHELL = """\
 python mason.py --env VLLM_ATTENTION_BACKEND=FLASH_ATTN --num_nodes 2 -- python open_instruct/grpo_fast.py \\

@@ -1,8 +1,8 @@
 import pytest
+from reading import lost_names, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.openrlhf import FRAMEWORK
 from rlaudit.rollout_config.rollout_config import Loss, Origin
-from tests.rollout_config.frameworks.reading import lost_names, read_one, rewritten, source_of
 
 FLAT = """\
 export VLLM_ATTENTION_BACKEND=FLASH_ATTN

@@ -1,11 +1,11 @@
 from pathlib import Path
 
 import pytest
+from reading import read_file, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.prime_rl import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Origin
-from tests.rollout_config.frameworks.reading import read_file, read_one, rewritten, source_of
 
 RUN = """\
 seq_len = 512

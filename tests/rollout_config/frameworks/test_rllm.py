@@ -1,6 +1,7 @@
+from reading import read_one, source_of
+
 from rlaudit.rollout_config.frameworks.rllm import FRAMEWORK
 from rlaudit.rollout_config.frameworks.verl import FRAMEWORK as VERL
-from tests.rollout_config.frameworks.reading import read_one, source_of
 
 YAML = """\
 defaults:

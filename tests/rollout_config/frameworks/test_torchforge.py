@@ -1,6 +1,7 @@
+from reading import read_one, rewritten, source_of
+
 from rlaudit.rollout_config.frameworks.torchforge import FRAMEWORK
 from rlaudit.rollout_config.rollout_config import Loss
-from tests.rollout_config.frameworks.reading import read_one, rewritten, source_of
 
 YAML = """\
 model: org/policy

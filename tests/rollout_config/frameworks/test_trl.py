@@ -2,11 +2,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.trl import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Origin
-from tests.rollout_config.frameworks.reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 COLOCATED = """\
 model_name_or_path: org/policy

@@ -1,8 +1,9 @@
+from reading import lost_names, read_one, rewritten, source_of
+
 from rlaudit.rollout_config.frameworks.trl import FRAMEWORK as TRL
 from rlaudit.rollout_config.frameworks.unsloth import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss
-from tests.rollout_config.frameworks.reading import lost_names, read_one, rewritten, source_of
 
 TEXT = """\
 import os

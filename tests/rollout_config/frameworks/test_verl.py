@@ -1,11 +1,11 @@
 from pathlib import Path
 
 import pytest
+from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.verl import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Origin
-from tests.rollout_config.frameworks.reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
 YAML = """\
 trainer:

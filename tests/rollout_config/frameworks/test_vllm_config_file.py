@@ -1,9 +1,9 @@
 import pytest
+from reading import read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.vllm_config_file import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, RolloutConfig
-from tests.rollout_config.frameworks.reading import read_one, rewritten, source_of
 
 DASHED = "tensor-parallel-size: 2  # gpus\nenable-prefix-caching: false\nmax-num-seqs: 64\n"
 UNDERSCORED = DASHED.replace("-", "_")

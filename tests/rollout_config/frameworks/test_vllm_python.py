@@ -1,9 +1,9 @@
 import pytest
+from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.vllm_python import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss
-from tests.rollout_config.frameworks.reading import read_all, read_one, rewritten, source_of
 
 TEXT = """\
 import os

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
+from reading import lost_names, read_all, read_one, rewritten, source_of
 
 from rlaudit.rollout_config.frameworks.vllm_serve import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.rollout_config.source import Source
-from tests.rollout_config.frameworks.reading import lost_names, read_all, read_one, rewritten, source_of
 
 SCRIPT = """\
 #!/bin/bash
@@ -130,6 +130,13 @@ def test_of_a_repeated_flag_the_last_wins_and_the_first_is_said() -> None:
 def test_abbreviations_underscores_and_dotted_flags_mean_what_argparse_makes_of_them() -> None:
     config = shell("vllm serve m --gpu-memory-util .8 --max_num_seqs 4 --compilation-config.mode 3\n")
     assert values(config) == {"gpu_memory_utilization": 0.8, "max_num_seqs": 4, "compilation_config": {"mode": 3}}
+
+
+def test_dotted_flags_replace_json_wherever_it_stands() -> None:
+    config = shell("vllm serve m --hf-overrides.a.b 1 --hf-overrides.c x --hf-overrides '{\"d\": 2}'\n")
+    assert values(config) == {"hf_overrides": {"a": {"b": 1}, "c": "x"}}
+    assert [lost.loss for lost in config.lost] == [Loss.OVERRULED]
+    assert lost_names(shell("vllm serve m --hf-overrides.a 1\n", "0.8.5")) == {"hf_overrides"}
 
 
 @pytest.mark.parametrize(

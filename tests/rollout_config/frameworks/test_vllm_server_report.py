@@ -1,11 +1,11 @@
 import json
 
 import pytest
+from reading import read_all, read_one, source_of
 
 from rlaudit.rollout_config.frameworks.vllm_server_report import FRAMEWORK
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Origin
-from tests.rollout_config.frameworks.reading import read_all, read_one, source_of
 
 ARGS = "INFO 01-01 [utils.py:233] non-default args: {'model': 'org/m', 'dtype': 'float32', 'port': 1, 'seed': 3}\n"
 CONFIG = (

@@ -52,6 +52,7 @@ def ablate(
     """Run controlled arms on the local accelerator and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
+    from rlaudit.cli.ablate_updates import ablate_updates
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
     from rlaudit.diagnosis.tokens import write_tokens
@@ -60,6 +61,7 @@ def ablate(
     from rlaudit.experiment.prompts import load_prompts
     from rlaudit.experiment.run import execute
     from rlaudit.experiment.surroundings import prepare
+    from rlaudit.weight_updates.settings import load_update_recipe
 
     outputs = parse_outputs(output or [])
     accelerator = detect({"CUDA_VISIBLE_DEVICES": ""} if cpu else None)
@@ -75,6 +77,12 @@ def ablate(
         loaded = recipe_of(dict(experiment.document), path, accelerator.kind)
     elif write_recipe is not None:
         raise UsageError(f"--write-recipe: {recipe} is a recipe already")
+    elif (updates := load_update_recipe(recipe, accelerator.kind)) is not None:
+        return ablate_updates(
+            updates, accelerator, progress, outputs, model=model, prompts=prompts, seed=seed, samples=samples,
+            run_dir=run_dir, python=python, trainer_python=trainer_python,
+            fail_on_mismatch=fail_on is FailOn.ERROR, dry_run=dry_run,
+        )  # fmt: skip
     else:
         loaded = load_recipe(recipe, accelerator.kind)
     chosen = _overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)

@@ -16,6 +16,7 @@ COMMANDS = {
     "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
     "diagnose": "rlaudit.cli.diagnose:diagnose",
+    "selftest": "rlaudit.cli.selftest:selftest",
     "report": "rlaudit.cli.report:report",
     "engines": "rlaudit.cli.engines:app",
     "explain": "rlaudit.cli.explain:explain",

@@ -1,0 +1,40 @@
+"""`rlaudit ablate` with a recipe about weight updates: the same options, another course."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rlaudit.cli.output import Output, write_outputs
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.progress import Progress
+from rlaudit.weight_updates.command import ablate_weight_updates, dry_run_text, overridden
+from rlaudit.weight_updates.settings import LoadedUpdateRecipe
+
+
+def ablate_updates(
+    loaded: LoadedUpdateRecipe,
+    accelerator: Accelerator,
+    progress: Progress,
+    outputs: list[Output],
+    *,
+    model: str | None,
+    prompts: str | None,
+    seed: int | None,
+    samples: int | None,
+    run_dir: Path | None,
+    python: Path | None,
+    trainer_python: Path | None,
+    fail_on_mismatch: bool,
+    dry_run: bool,
+) -> int:
+    """Run the recipe, or print what would be run, and return the exit code."""
+    recipe = overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
+    loaded = replace(loaded, recipe=recipe)
+    if dry_run:
+        print(dry_run_text(loaded, accelerator))
+        return 0
+    folder = run_dir or Path("runs") / loaded.path.stem
+    document = ablate_weight_updates(
+        loaded, accelerator, folder, progress, python, trainer_python, fail_on_mismatch=fail_on_mismatch
+    )
+    write_outputs(outputs, document)
+    return int(document["exit_code"])

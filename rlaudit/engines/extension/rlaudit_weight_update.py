@@ -1,0 +1,249 @@
+"""Loads weights into a running vLLM worker as RL frameworks do, and reads back which weights the worker now holds.
+
+Loaded into every worker by `worker_extension_cls`, like rlaudit_fp32_head beside it; every method is reached through
+`collective_rpc` and answers in JSON text, which every release can send between its processes.
+
+Reading back does not trust parameters alone. CPU builds (vllm/model_executor/layers/utils.py, 0.18.1:222) and quantized
+layers keep a packed copy that the parameter no longer shows, and a tied head can keep one of its own: so every layer is
+also given a probe, and its answer compared with what each checkpoint would answer.
+
+Python 3.9 syntax; imports only what a vLLM environment holds.
+"""
+
+import hashlib
+import json
+import os
+
+FILE_BACKEND = "rlaudit_file"
+PROBE_ROWS = 4
+# A layer's answer counts as a version's when it is this much nearer to it than that version is to any other.
+CLEARLY_NEARER = 0.25
+
+
+class WeightUpdate:
+    """Methods that `collective_rpc` reaches in each worker."""
+
+    def rlaudit_load_weights(self, path, skip):
+        """`model.load_weights` with the tensors of a checkpoint, as worker extensions of RL frameworks call it."""
+        loaded = self.model_runner.model.load_weights(checkpoint_tensors(path, skip))
+        return json.dumps({"loaded": None if loaded is None else len(loaded)})
+
+    def rlaudit_reload_from_iterator(self, path, skip):
+        """The engine's own `reload_weights`, given tensors instead of a path."""
+        self.model_runner.reload_weights(weights_iterator=checkpoint_tensors(path, skip))
+        return json.dumps({"loaded": None})
+
+    def rlaudit_read_back(self, paths):
+        """Which of the checkpoints `paths` each parameter and each layer's answer agrees with; see `read_back`."""
+        import torch
+
+        with torch.inference_mode():
+            return json.dumps(read_back(self.model_runner.model, self.vllm_config, paths))
+
+
+def checkpoint_tensors(path, skip=()):
+    """(name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
+    from safetensors import safe_open
+
+    files = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
+    if not files:
+        raise ValueError("%s holds no safetensors" % path)
+    for file in files:
+        with safe_open(os.path.join(path, file), framework="pt") as stored:
+            for name in stored.keys():
+                if not any(part in name for part in skip):
+                    yield name, stored.get_tensor(name)
+
+
+def read_back(model, vllm_config, paths):
+    """{"parameters": {name: {"tensors", "bytes", "probe", "sha256", "why"}}, "logits": version or None, "why"}.
+
+    tensors: the checkpoint's names of what the parameter holds. bytes, probe: the place in `paths` that the parameter's
+    bytes, the layer's answer, agree with; None where they agree with none or cannot be read (`why`). logits: the same
+    for the logits the model computes from given hidden states, which sees whatever copy of the head is really used.
+    """
+    workers = vllm_config.parallel_config.world_size
+    if workers != 1:
+        return {"parameters": {}, "logits": None, "why": "weights are split over %d workers" % workers}
+    checkpoints = [dict(checkpoint_tensors(path)) for path in paths]
+    packed = dict(getattr(model, "packed_modules_mapping", None) or {})
+    modules = dict(model.named_modules())
+    found = {}
+    for name, parameter in model.named_parameters():
+        names = sources(name, checkpoints[0], packed)
+        told = {"tensors": names, "bytes": None, "probe": None, "sha256": None, "why": None}
+        found[name] = told
+        wanted = [joined(names, tensors) for tensors in checkpoints]
+        if parameter.is_meta:
+            told["why"] = "holds no data (meta device)"
+            continue
+        if any(tensor is None for tensor in wanted):
+            told["why"] = "no checkpoint tensor of this name"
+            continue
+        if parameter.numel():
+            told["sha256"] = digest(parameter)
+            told["bytes"] = same_bytes(parameter, wanted)
+        else:
+            told["why"] = "the parameter is empty: its kernel holds a packed copy"
+        module = modules.get(name.rpartition(".")[0])
+        if name.endswith(".weight") and wanted[0].dim() == 2:
+            told["probe"] = answer_of(module, wanted, dtype_of(vllm_config), parameter.device)
+    head = [tensors.get("lm_head.weight", tensors.get("model.embed_tokens.weight")) for tensors in checkpoints]
+    logits = None
+    if all(tensor is not None for tensor in head) and hasattr(model, "compute_logits"):
+        logits = nearest_logits(model, head, dtype_of(vllm_config))
+    return {"parameters": found, "logits": logits, "why": None}
+
+
+def dtype_of(vllm_config):
+    """The dtype the model computes in."""
+    return vllm_config.model_config.dtype
+
+
+def sources(name, tensors, packed):
+    """The checkpoint's names of the tensors that a parameter is made of; empty where none is known."""
+    if name in tensors:
+        return [name]
+    for whole, parts in packed.items():
+        if ".%s." % whole in name:
+            names = [name.replace(".%s." % whole, ".%s." % part) for part in parts]
+            if all(part in tensors for part in names):
+                return names
+    return []
+
+
+def joined(names, tensors):
+    """What a parameter holds when it was loaded from these tensors; None where there is no such thing."""
+    import torch
+
+    if not names or not all(name in tensors for name in names):
+        return None
+    return tensors[names[0]] if len(names) == 1 else torch.cat([tensors[name] for name in names])
+
+
+def digest(parameter):
+    """sha256 over the bytes of a parameter."""
+    import torch
+
+    flat = parameter.detach().cpu().contiguous().view(-1)
+    return hashlib.sha256(flat.view(torch.uint8).numpy().tobytes()).hexdigest()
+
+
+def same_bytes(parameter, wanted):
+    """The first version whose tensor the parameter holds; rows beyond the tensor's are the engine's padding."""
+    import torch
+
+    for version, tensor in enumerate(wanted):
+        held = parameter[: tensor.shape[0]]
+        if held.shape == tensor.shape and torch.equal(held.cpu(), tensor.to(parameter.dtype)):
+            return version
+    return None
+
+
+def answer_of(module, wanted, dtype, device):
+    """The version whose tensor the layer computes with, seen from what it answers to a probe; None where it will not
+    answer or the answer is no version's."""
+    import torch
+
+    method = getattr(module, "quant_method", None)
+    probe = probe_for(wanted[0].shape[1], dtype, device)
+    try:
+        given = method.apply(module, probe, bias=None) if method is not None else None
+    except Exception:
+        return None
+    if not isinstance(given, torch.Tensor):
+        return None
+    return nearest(given, [probe.float().cpu() @ tensor.float().t() for tensor in wanted])
+
+
+def nearest_logits(model, heads, dtype):
+    """As `answer_of`, for the logits that the model itself makes of hidden states."""
+    import torch
+
+    device = next((parameter.device for parameter in model.parameters() if not parameter.is_meta), "cpu")
+    probe = probe_for(heads[0].shape[1], dtype, device)
+    try:
+        try:
+            given = model.compute_logits(probe)
+        except TypeError:
+            given = model.compute_logits(probe, None)  # 0.8.5 hands sampling metadata in
+    except Exception:
+        return None
+    if not isinstance(given, torch.Tensor):
+        return None
+    return nearest(given, [probe.float().cpu() @ head.float().t() for head in heads])
+
+
+def probe_for(width, dtype, device):
+    """The same random rows at every call."""
+    import torch
+
+    rows = torch.randn((PROBE_ROWS, width), generator=torch.Generator().manual_seed(width))
+    return rows.to(device=device, dtype=dtype)
+
+
+def nearest(given, answers):
+    """The place of the answer that `given` is clearly nearest to, or None."""
+    given = given.detach().float().cpu()
+    answers = [answer[:, : given.shape[1]] for answer in answers]
+    if any(answer.shape != given[:, : answer.shape[1]].shape for answer in answers):
+        return None
+    apart = [float((given[:, : answer.shape[1]] - answer).norm()) for answer in answers]
+    best = min(range(len(answers)), key=lambda version: apart[version])
+    others = [float((answers[best] - answer).norm()) for place, answer in enumerate(answers) if place != best]
+    others = [distance for distance in others if distance > 0]
+    limit = CLEARLY_NEARER * min(others) if others else 1e-2 * float(answers[best].norm())
+    return best if apart[best] < limit else None
+
+
+def register_file_transfer():
+    """Give the native weight-transfer API a transport that reads a checkpoint from disk, so that its own course can be
+    run where NCCL and CUDA IPC cannot. Does nothing where the release has no such API."""
+    try:
+        from vllm.distributed.weight_transfer import base, factory
+    except ImportError:
+        return
+    from dataclasses import dataclass
+
+    @dataclass
+    class FileInitInfo(base.WeightTransferInitInfo):
+        pass
+
+    @dataclass
+    class FileUpdateInfo(base.WeightTransferUpdateInfo):
+        path: str = ""
+        skip: tuple = ()
+
+    class FileTransfer(base.WeightTransferEngine):
+        init_info_cls = FileInitInfo
+        update_info_cls = FileUpdateInfo
+
+        def init_transfer_engine(self, init_info):
+            pass
+
+        def start_weight_update(self):
+            from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
+
+            initialize_layerwise_reload(self.model)
+
+        def receive_weights(self, update_info, load_weights=None):
+            """Up to 0.20 or so the worker hands its loader in; later the transport holds the model."""
+            (load_weights or self.model.load_weights)(checkpoint_tensors(update_info.path, update_info.skip))
+
+        def finish_weight_update(self):
+            from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
+
+            finalize_layerwise_reload(self.model, self.model_config)
+
+        def shutdown(self):
+            pass
+
+        @staticmethod
+        def trainer_send_weights(iterator, trainer_args):
+            raise NotImplementedError("this transport is read from disk by the worker")
+
+    if FILE_BACKEND not in factory.WeightTransferEngineFactory._registry:
+        factory.WeightTransferEngineFactory.register_engine(FILE_BACKEND, FileTransfer)
+
+
+register_file_transfer()

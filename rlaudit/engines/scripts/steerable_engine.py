@@ -1,0 +1,256 @@
+"""One way to steer every vLLM through a weight update: submit, pause, load, resume. Loaded by update_weights.py.
+
+`AsyncEngine` is the V1 AsyncLLM, with the pause and update calls that the release has, found by their signatures.
+`SteppedEngine` is for releases without them (0.8.5, engine V0): requests advance when the loop steps the engine, and an
+update goes between two steps, which is what frameworks did there with a lock around the executor.
+
+Python 3.9 syntax, standard library and engine only.
+"""
+
+import asyncio
+import inspect
+import json
+import os
+import time
+
+EXTENSION = "rlaudit_weight_update.WeightUpdate"
+FILE_BACKEND = "rlaudit_file"
+MODES = ("none", "keep", "wait", "abort")
+
+
+def start(job, channel):
+    """The engine of this release, with our worker extension; raises Unsupported where the path does not exist."""
+    arguments = dict(job["engine_args"], model=job["model"], worker_extension_cls=EXTENSION)
+    if job.get("trust_remote_code"):
+        arguments["trust_remote_code"] = True
+    if job.get("revision"):
+        arguments["revision"] = job["revision"]
+    try:
+        from vllm.v1.engine.async_llm import AsyncLLM
+    except ImportError:
+        AsyncLLM = None
+    if AsyncLLM is not None and hasattr(AsyncLLM, "pause_generation"):
+        return AsyncEngine(AsyncLLM, arguments, job["path"], channel)
+    return SteppedEngine(arguments, job["path"], channel)
+
+
+def pause_arguments(parameters, mode, clear_cache):
+    """Keyword arguments of `pause_generation` for a release whose signature has `parameters`, or None where it cannot
+    be asked for that. 0.12.0 had wait_for_inflight_requests, 0.16.0 added mode, 0.32.0 took the first away."""
+    arguments = {}
+    if "mode" in parameters:
+        arguments["mode"] = mode
+    elif "wait_for_inflight_requests" in parameters and mode in ("wait", "abort"):
+        arguments["wait_for_inflight_requests"] = mode == "wait"
+    else:
+        return None
+    if "clear_cache" in parameters:
+        arguments["clear_cache"] = clear_cache
+    elif not clear_cache:
+        return None
+    return arguments
+
+
+def file_transfer_config(channel):
+    """A WeightTransferConfig for our own transport. 0.18.1 lists the names it takes in a type, yet looks the transport
+    up in a registry: there the name is set after the check."""
+    try:
+        from vllm.config.weight_transfer import WeightTransferConfig
+    except ImportError:
+        raise channel.Unsupported("this vLLM has no native weight-transfer API (it came with 0.16.0)")
+    try:
+        return WeightTransferConfig(backend=FILE_BACKEND)
+    except ValueError:
+        config = WeightTransferConfig()
+        config.backend = FILE_BACKEND
+        return config
+
+
+class AsyncEngine:
+    """V1's AsyncLLM: the engine runs in a process of its own."""
+
+    kind = "V1"
+
+    def __init__(self, async_llm, arguments, path, channel):
+        from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.sampling_params import RequestOutputKind
+
+        self.path = path
+        self.channel = channel
+        if path == "weight_transfer":
+            arguments["weight_transfer_config"] = file_transfer_config(channel)
+        if hasattr(AsyncEngineArgs, "disable_log_stats"):
+            arguments.setdefault("disable_log_stats", True)
+        self.output_kind = RequestOutputKind.DELTA
+        self.engine = async_llm.from_engine_args(AsyncEngineArgs(**arguments))
+        self.config = self.engine.vllm_config
+        self.pause_parameters = tuple(inspect.signature(self.engine.pause_generation).parameters)
+
+    async def prepare(self):
+        """Whatever the update path needs once."""
+        if self.path == "weight_transfer":
+            from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
+
+            await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info={}))
+
+    def can_pause(self, mode, clear_cache):
+        """Whether this release can be asked for that kind of pause."""
+        return mode == "none" or pause_arguments(self.pause_parameters, mode, clear_cache) is not None
+
+    async def pause(self, mode, clear_cache):
+        """Returns when the engine says that it is paused."""
+        await self.engine.pause_generation(**pause_arguments(self.pause_parameters, mode, clear_cache))
+
+    async def resume(self):
+        """Go on."""
+        await self.engine.resume_generation()
+
+    async def load(self, path, skip, version):
+        """Load the checkpoint by the path under audit; raises what the engine raises."""
+        if self.path == "reload_weights":
+            return await self.engine.collective_rpc("reload_weights", kwargs={"weights_path": path})
+        if self.path in ("load_weights", "reload_from_iterator"):
+            return await self.engine.collective_rpc("rlaudit_" + self.path, args=(path, list(skip)))
+        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
+
+        starts = getattr(self.engine, "start_weight_update", None)
+        if starts is not None:
+            takes_format = "is_checkpoint_format" in inspect.signature(starts).parameters
+            await (starts(is_checkpoint_format=True) if takes_format else starts())
+        await self.engine.update_weights(WeightTransferUpdateRequest(update_info={"path": path, "skip": list(skip)}))
+        finishes = getattr(self.engine, "finish_weight_update", None)
+        if finishes is not None:
+            takes_version = "weight_version" in inspect.signature(finishes).parameters
+            await (finishes(weight_version=str(version)) if takes_version else finishes())
+        return None
+
+    async def read_back(self, paths):
+        """What the workers now hold."""
+        answers = await self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))
+        return json.loads(answers[0])
+
+    async def reset_prefix_cache(self):
+        """Whether the cache was emptied; None where the release does not say."""
+        return await self.engine.reset_prefix_cache()
+
+    async def generate(self, request_id, token_ids, sampling, on_tokens):
+        """Run one request, handing each output to on_tokens(output)."""
+        from vllm import SamplingParams
+
+        parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
+        async for output in self.engine.generate({"prompt_token_ids": token_ids}, parameters, request_id):
+            on_tokens(output)
+
+    async def abort(self, request_id):
+        """Give a request up."""
+        await self.engine.abort(request_id)
+
+    async def check_health(self):
+        """Raises when the engine is dead."""
+        await self.engine.check_health()
+
+    def shutdown(self):
+        """End the engine's processes."""
+        self.engine.shutdown()
+
+
+class SteppedEngine:
+    """An engine without a pause of its own, stepped from our loop: an update goes between two steps."""
+
+    def __init__(self, arguments, path, channel):
+        if path in ("reload_weights", "reload_from_iterator", "weight_transfer"):
+            raise channel.Unsupported("this vLLM has no %s" % path.replace("reload_from_iterator", "reload_weights"))
+        # In V1 without AsyncLLM.pause_generation a separate process would go on stepping during the update.
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+        from vllm import LLM
+        from vllm.sampling_params import RequestOutputKind
+
+        self.path = path
+        self.output_kind = RequestOutputKind.DELTA
+        self.llm = LLM(**arguments)
+        self.engine = self.llm.llm_engine
+        self.kind = "V1" if ".v1." in type(self.engine).__module__ else "V0"
+        self.config = self.engine.vllm_config
+        self.waiting = {}
+        self.paused = False
+        self.loop_task = None
+
+    async def prepare(self):
+        """Start the loop that steps the engine."""
+        self.loop_task = asyncio.ensure_future(self._step_for_ever())
+
+    async def _step_for_ever(self):
+        while True:
+            if self.paused or not self.engine.has_unfinished_requests():
+                await asyncio.sleep(0.002)
+                continue
+            try:
+                outputs = self.engine.step()
+            except Exception as error:
+                for queue in self.waiting.values():
+                    queue.put_nowait(error)
+                return
+            for output in outputs:
+                if output.request_id in self.waiting:
+                    self.waiting[output.request_id].put_nowait(output)
+            await asyncio.sleep(0)
+
+    def can_pause(self, mode, clear_cache):
+        """Only not stepping it: the release has no pause, and running requests keep their blocks."""
+        return mode in ("none", "keep") and not clear_cache
+
+    async def pause(self, mode, clear_cache):
+        """Stop stepping."""
+        self.paused = True
+        await asyncio.sleep(0.02)
+
+    async def resume(self):
+        """Step again."""
+        self.paused = False
+
+    async def load(self, path, skip, version):
+        """`model.load_weights` in every worker, between two steps."""
+        return self.engine.collective_rpc("rlaudit_load_weights", args=(path, list(skip)))
+
+    async def read_back(self, paths):
+        """What the worker now holds."""
+        return json.loads(self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))[0])
+
+    async def reset_prefix_cache(self):
+        """Whether the cache was emptied."""
+        return self.engine.reset_prefix_cache()
+
+    async def generate(self, request_id, token_ids, sampling, on_tokens):
+        """Run one request, handing each output to on_tokens(output)."""
+        from vllm import SamplingParams
+
+        parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
+        self.waiting[request_id] = asyncio.Queue()
+        try:
+            self.engine.add_request(request_id, {"prompt_token_ids": token_ids}, parameters)
+            while True:
+                output = await self.waiting[request_id].get()
+                if isinstance(output, Exception):
+                    raise output
+                on_tokens(output)
+                if output.finished:
+                    return
+        finally:
+            del self.waiting[request_id]
+
+    async def abort(self, request_id):
+        """Give a request up."""
+        self.engine.abort_request([request_id])
+
+    async def check_health(self):
+        """Nothing runs in another process here."""
+
+    def shutdown(self):
+        """The engine ends with this process."""
+        if self.loop_task is not None:
+            self.loop_task.cancel()
+
+
+def now():
+    """Seconds of a clock that does not jump."""
+    return time.monotonic()

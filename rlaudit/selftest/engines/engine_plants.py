@@ -1,0 +1,135 @@
+"""What is planted in real engines, release by release: how each rollout is made, what is claimed of it, and the truth.
+
+A default of generation_config.json is planted as what a server makes of it: sampling parameters that are in force
+although nobody asked for them. An offset and a lost token are edits of the recorded logprobs, which is all that those
+faults are.
+
+Not planted here: stale-weights and stale-prefix-kv. They need weights that change under a running engine, which
+`rlaudit/weight_updates` does.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from rlaudit.mismatch.candidates import Semantics
+from rlaudit.token_table.token_batch import TokenBatch
+
+V0, V1 = "0.8.5", "0.18.1"
+TEMPERATURE = 0.7
+NOT_PLANTED = ("stale-weights", "stale-prefix-kv")
+PLAIN: Mapping[str, Any] = MappingProxyType({"temperature": TEMPERATURE})
+FLOAT32: Mapping[str, Any] = MappingProxyType({"dtype": "float32"})
+AT_TEMPERATURE = Semantics(TEMPERATURE)
+Edit = Callable[[TokenBatch], TokenBatch]
+
+
+@dataclass(frozen=True)
+class EnginePlant:
+    """causes: the truth, none for a clean rollout. claimed: what whoever asked believes the tokens were sampled at.
+
+    sampling, trainer, engine_args: as in a recipe's block; levels: factor levels of the engine. edit: what happens to
+    the record. floor: name of the plant without this cause whose k2 is the noise floor; None: the trainer's own.
+    """
+
+    name: str
+    version: str
+    causes: tuple[str, ...] = ()
+    claimed: Semantics = AT_TEMPERATURE
+    sampling: Mapping[str, Any] = field(default_factory=lambda: PLAIN)
+    trainer: Mapping[str, Any] = field(default_factory=lambda: FLOAT32)
+    engine_args: Mapping[str, Any] = field(default_factory=lambda: FLOAT32)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    edit: Edit | None = None
+    floor: str | None = None
+
+    def as_block(self) -> dict[str, Any]:
+        """A block of a recipe with this rollout as its only arm."""
+        return {
+            "name": self.name,
+            "candidate": {"version": self.version, "levels": dict(self.levels)},
+            "sampling": dict(self.sampling),
+            "trainer": dict(self.trainer),
+            "engine_args": {"max_model_len": 512, "block_size": 16, "enforce_eager": True, **self.engine_args},
+            "repeats": 0,
+        }
+
+
+def off_by_one(batch: TokenBatch) -> TokenBatch:
+    """The trainer's logprobs of every sequence come one token late."""
+    trainer_T = batch.trainer_logprobs_T.copy()
+    for first, end in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
+        trainer_T[first:end] = np.roll(trainer_T[first:end], 1)
+    return replace(batch, trainer_logprobs_T=trainer_T)
+
+
+def dropped_token(batch: TokenBatch) -> TokenBatch:
+    """In every third sequence weights change in the middle, and the first logprob after that is lost."""
+    rollout_T = batch.rollout_logprobs_T.copy()
+    version_T = np.zeros(batch.tokens, dtype=np.int64)
+    for sequence in range(0, batch.sequences, 3):
+        first, end = int(batch.offsets[sequence]), int(batch.offsets[sequence + 1])
+        middle = (first + end) // 2
+        version_T[middle:end] = 1
+        rollout_T[middle : end - 1] = rollout_T[middle + 1 : end]
+    columns = {**batch.token_columns, "rollout_version": version_T, "trainer_version": np.ones_like(version_T)}
+    return replace(batch, rollout_logprobs_T=rollout_T, token_columns=columns)
+
+
+def _plants_of(version: str) -> tuple[EnginePlant, ...]:
+    """What both engines can be made to do; V0 has one mode of logprobs, processed."""
+    processed = {} if version == V0 else {"logprobs-mode": "processed"}
+    healthy = EnginePlant(f"clean on {version}", version, levels=processed)
+    forgot = {**FLOAT32, "temperature": "ignore"}
+    filtered = {**PLAIN, "top_k": 20}
+    penalised = {**PLAIN, "repetition_penalty": 1.1}
+    return (
+        healthy,
+        replace(healthy, name=f"trainer temperature on {version}", causes=("trainer-temperature",), trainer=forgot),
+        replace(
+            healthy,
+            name=f"filters not replayed on {version}",
+            causes=("filters-not-replayed",),
+            claimed=Semantics(TEMPERATURE, top_k=20),
+            sampling=filtered,
+        ),
+        replace(healthy, name=f"penalty on {version}", causes=("penalty",), sampling=penalised),
+        replace(healthy, name=f"off by one on {version}", causes=("off-by-one",), edit=off_by_one),
+        replace(
+            healthy, name=f"dropped token on {version}", causes=("token-dropped-after-resume",), edit=dropped_token
+        ),
+    )
+
+
+def _plants_of_v1() -> tuple[EnginePlant, ...]:
+    raw = {"logprobs-mode": "raw"}
+    at_one = {"temperature": 1.0}
+    bf16 = {"dtype": "bfloat16"}
+    both = EnginePlant(
+        f"bfloat16 bodies on {V1}", V1, ("body-precision",),
+        trainer={**bf16, "head_dtype": "float32"}, engine_args=bf16,
+        levels={"logprobs-mode": "processed", "fp32-head": "both"},
+    )  # fmt: skip
+    return (
+        EnginePlant(f"raw mode on {V1}", V1, ("raw-logprobs",), levels=raw),
+        EnginePlant(
+            f"hidden top-k on {V1}", V1, ("hidden-truncation",), Semantics(), {**at_one, "top_k": 20}, levels=raw
+        ),
+        both,
+        replace(
+            both,
+            name=f"bfloat16 head of the trainer on {V1}",
+            causes=("head-precision",),
+            trainer=bf16,
+            levels={"logprobs-mode": "processed", "fp32-head": "rollout"},
+            floor=both.name,
+        ),
+    )
+
+
+def engine_plants() -> tuple[EnginePlant, ...]:
+    """All of them, V0's first."""
+    return (*_plants_of(V0), *_plants_of(V1), *_plants_of_v1())

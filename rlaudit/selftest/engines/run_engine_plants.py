@@ -1,0 +1,104 @@
+"""Runs the engine plants with the machinery of `ablate`, judges each record blind, and prints what was named."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.accelerator import detect
+from rlaudit.experiment.plan import make_plan
+from rlaudit.experiment.prompts import load_prompts
+from rlaudit.experiment.recipe import recipe_of
+from rlaudit.experiment.run import FinishedRun, execute
+from rlaudit.experiment.surroundings import prepare
+from rlaudit.mismatch.attribute import Attribution
+from rlaudit.progress import Progress
+from rlaudit.selftest.blind import CLEAN
+from rlaudit.selftest.engines.engine_observation import judge_engine, observe_engine
+from rlaudit.selftest.engines.engine_plants import NOT_PLANTED, EnginePlant, engine_plants
+
+HERE = Path("the self-test's engine plants")
+
+
+@dataclass(frozen=True)
+class EngineTrial:
+    """A plant with what was said of it; `failure` where its engine did not run."""
+
+    plant: EnginePlant
+    found: Attribution | None
+    failure: str | None = None
+
+    @property
+    def right(self) -> bool:
+        """Whether exactly what was planted was named."""
+        return self.found is not None and self.found.names == set(self.plant.causes)
+
+
+def recipe_document(plants: Sequence[EnginePlant], seed: int) -> dict[str, Any]:
+    """A recipe with a block for each plant."""
+    return {
+        "schema": "rlaudit-recipe/1",
+        "description": "Faults with known answers",
+        "seed": seed,
+        "samples": 2,
+        "rounds": 2,
+        "max_tokens": 40,
+        "blocks": [plant.as_block() for plant in plants],
+    }
+
+
+def run_engine_plants(causes: Sequence[str], seed: int, folder: Path, progress: Progress) -> list[EngineTrial]:
+    """Plants of these causes (all by default) and what they need for a floor. Finished engines in `folder` are kept."""
+    plants = wanted_plants(causes)
+    accelerator = detect({"CUDA_VISIBLE_DEVICES": ""})
+    recipe = recipe_of(recipe_document(plants, seed), HERE, "cpu").recipe
+    plan = make_plan(recipe)
+    surroundings = prepare(plan, accelerator, load_prompts(recipe.prompts), progress)
+    return judge_run(execute(plan, folder, surroundings, progress), plants)
+
+
+def wanted_plants(causes: Sequence[str]) -> list[EnginePlant]:
+    """The plants of these causes with their floors, in the order of all."""
+    every = engine_plants()
+    asked = [plant for plant in every if not causes or set(plant.causes or (CLEAN,)) & set(causes)]
+    floors = {plant.floor for plant in asked}
+    return [plant for plant in every if plant in asked or plant.name in floors]
+
+
+def judge_run(run: FinishedRun, plants: Sequence[EnginePlant]) -> list[EngineTrial]:
+    """Judge every rollout of a finished run."""
+    blocks = {block.name: block for block in run.plan.blocks}
+    observed = {}
+    trials = []
+    for plant in plants:
+        finished = run.of_block(blocks[plant.name])["candidate"]
+        if not finished.ok:
+            why = finished.failure.message if finished.failure else finished.status
+            trials.append(EngineTrial(plant, None, why))
+            continue
+        observed[plant.name] = observation = observe_engine(run, finished, plant)
+        floor_k2 = observation.floor_k2
+        if plant.floor is not None and plant.floor in observed:
+            floor_k2 = max(floor_k2, _k2(observed[plant.floor].batch))
+        trials.append(EngineTrial(plant, judge_engine(observation, plant.claimed, floor_k2)))
+    return trials
+
+
+def _k2(batch: Any) -> float:
+    apart_T = batch.trainer_logprobs_T - batch.rollout_logprobs_T
+    return 0.5 * float((apart_T**2).mean())
+
+
+def text_of_engines(trials: Sequence[EngineTrial]) -> str:
+    """A line for each plant, and what was not planted."""
+    lines = [f"{'planted in a real engine':44} {'truth':30} named"]
+    for trial in trials:
+        truth = " + ".join(trial.plant.causes) or CLEAN
+        said = f"engine failed: {trial.failure}"
+        if trial.found is not None:
+            said = " + ".join(sorted(trial.found.names)) or f"{CLEAN} ({trial.found.verdict.value})"
+        lines.append(f"{trial.plant.name:44} {truth:30} {said}{'' if trial.right else '   <- WRONG'}")
+    right = sum(trial.right for trial in trials)
+    lines.append(f"{right} of {len(trials)} named exactly")
+    lines.append(f"not planted here: {', '.join(NOT_PLANTED)} (they need a weight update under a running engine)")
+    return "\n".join(lines) + "\n"

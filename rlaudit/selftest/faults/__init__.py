@@ -1,0 +1,1 @@
+"""Faults that can be planted, one file each."""

@@ -1,0 +1,34 @@
+"""Labels sliced [1:] on one side: the trainer's logprobs belong to the neighbouring token."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from rlaudit.selftest.fault import Fault
+from rlaudit.selftest.ground import Ground
+from rlaudit.selftest.plant import Dose, Plant
+from rlaudit.token_table.token_batch import TokenBatch
+
+SHARE = (0.05, 0.5, 1.0)
+
+
+def _chosen(batch: TokenBatch, share: float, rng: np.random.Generator) -> list[int]:
+    count = max(1, round(share * batch.sequences))
+    return sorted(rng.choice(batch.sequences, count, replace=False).tolist())
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """Whole sequences shifted by one."""
+
+    def edit(batch: TokenBatch, rng: np.random.Generator) -> TokenBatch:
+        trainer_T = batch.trainer_logprobs_T.copy()
+        shift = int(rng.choice([-1, 1]))
+        for sequence in _chosen(batch, SHARE[dose], rng):
+            rows = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
+            trainer_T[rows] = np.roll(trainer_T[rows], shift)
+        return replace(batch, trainer_logprobs_T=trainer_T)
+
+    return plant.with_edit(edit)
+
+
+FAULT = Fault("off-by-one", ("5 % of the sequences", "half", "all"), plant)

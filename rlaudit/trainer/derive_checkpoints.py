@@ -1,0 +1,158 @@
+"""Derives checkpoints from a model: next versions of its weights, mixtures of two versions, and broken ones.
+
+A worker script (see engines/worker.py) for the trainer's interpreter: torch, safetensors, no rlaudit. Python 3.9
+syntax.
+
+job
+  model          folder of a checkpoint, or a hub id with `revision`
+  output         folder that gets one folder per entry of `make`
+  make           [{"name", ...}], in this order, each with one of
+                   "after": name, "scale": s, "seed": k   the next version: W + s * rms(W) * N(0, 1) in every tensor;
+                                                          the noise depends on seed, new name and tensor name only
+                   "new": name, "old": name, "old_parts": [pattern, ...]
+                                                          the tensors of `new`, those that match a pattern from `old`
+                   "breaks": name, "how": "truncated" | "wrong-shape" | "missing-tensor"
+
+"" names the model itself, and a path names a checkpoint outside `output`. A version stores every tensor in the dtype it
+came in. A mixture whose head and embedding differ while the model ties them is written as an untied model.
+result: made {name: {"path", "tensors", "tied"}}
+"""
+
+import fnmatch
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+EMBEDDING = "model.embed_tokens.weight"
+HEAD = "lm_head.weight"
+WEIGHTS = "model.safetensors"
+
+
+def run(job, channel):
+    """Write every checkpoint the job asks for."""
+    channel.phase("load")
+    source = folder_of(job["model"], job.get("revision"))
+    output = Path(job["output"])
+    output.mkdir(parents=True, exist_ok=True)
+    made = {}
+    channel.phase("write")
+    for place, order in enumerate(job["make"]):
+        target = output / order["name"]
+        if "after" in order:
+            made[order["name"]] = write_version(named(order["after"], output, source), target, order)
+        elif "new" in order:
+            made[order["name"]] = write_mixture(output, target, order, source)
+        else:
+            made[order["name"]] = write_broken(named(order["breaks"], output, source), target, order["how"])
+        channel.emit("progress", done=place + 1, total=len(job["make"]))
+    return {"made": made, "model": str(source)}
+
+
+def named(name, output, source):
+    """The folder that an order means by a name."""
+    if not name:
+        return source
+    return Path(name) if os.path.isabs(name) else output / name
+
+
+def folder_of(model, revision):
+    """The folder that holds the model's safetensors, fetched from the hub where it is not a folder."""
+    if os.path.isdir(model):
+        return Path(model)
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(model, revision=revision, allow_patterns=["*.json", "*.safetensors", "*.jinja"]))
+
+
+def read_tensors(folder):
+    """Every tensor of a checkpoint by name; raises ValueError for a folder without safetensors."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise ValueError("%s holds no safetensors" % folder)
+    tensors = {}
+    for file in files:
+        with safe_open(file, framework="pt") as stored:
+            for name in stored.keys():
+                tensors[name] = stored.get_tensor(name)
+    return tensors
+
+
+def write_version(before, target, order):
+    """The weights one update further: a small step in every tensor."""
+    tensors = read_tensors(before)
+    stepped = {}
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            stepped[name] = tensor
+            continue
+        exact = tensor.float()
+        step = torch.randn(exact.shape, generator=generator(order["seed"], order["name"], name))
+        step *= order["scale"] * float(exact.square().mean().sqrt())
+        stepped[name] = step.add_(exact).to(tensor.dtype)
+    return write(before, target, stepped, tied(before, tensors))
+
+
+def generator(seed, version, name):
+    """A generator that the name of the tensor is part of: the order of tensors in a file does not matter."""
+    digest = hashlib.sha256(("%d:%s:%s" % (seed, version, name)).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
+
+
+def write_mixture(output, target, order, source):
+    """The new tensors, with the old ones where a pattern matches. `lm_head` matches the head of a tied model too."""
+    folder = named(order["new"], output, source)
+    new, old = read_tensors(folder), read_tensors(named(order["old"], output, source))
+    was_tied = tied(folder, new)
+    if was_tied:
+        for tensors in (new, old):
+            tensors[HEAD] = tensors[EMBEDDING].clone()
+    taken = [name for name in new if any(fnmatch.fnmatchcase(name, pattern) for pattern in order["old_parts"])]
+    for name in taken:
+        new[name] = old[name]
+    still_tied = was_tied and ((HEAD in taken) == (EMBEDDING in taken))
+    if still_tied:
+        del new[HEAD]
+    return {**write(folder, target, new, still_tied), "old": len(taken)}
+
+
+def write_broken(whole, target, how):
+    """A checkpoint that no engine may load: cut off, with a tensor of another shape, or without one."""
+    tensors = read_tensors(whole)
+    victim = sorted(name for name in tensors if name.endswith("o_proj.weight"))[-1:] or sorted(tensors)[-1:]
+    if how == "missing-tensor":
+        del tensors[victim[0]]
+    elif how == "wrong-shape":
+        tensors[victim[0]] = tensors[victim[0]][:-1].clone()
+    made = write(whole, target, tensors, tied(whole, tensors))
+    if how == "truncated":
+        file = target / WEIGHTS
+        with open(file, "r+b") as weights:
+            weights.truncate(int(file.stat().st_size * 0.6))
+    return {**made, "broken": victim[0]}
+
+
+def tied(folder, tensors):
+    """Whether the head of this model is its embedding."""
+    config = json.loads((folder / "config.json").read_text())
+    return bool(config.get("tie_word_embeddings", True)) and HEAD not in tensors
+
+
+def write(source, target, tensors, is_tied):
+    """A folder with these tensors and everything else of `source`."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for file in source.iterdir():
+        if file.is_file() and file.suffix in (".json", ".jinja", ".model", ".txt") and "index" not in file.name:
+            shutil.copy2(file, target / file.name)
+    config = json.loads((source / "config.json").read_text())
+    config["tie_word_embeddings"] = is_tied
+    (target / "config.json").write_text(json.dumps(config, indent=1))
+    tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    save_file(tensors, str(target / WEIGHTS), metadata={"format": "pt"})
+    return {"path": str(target), "tensors": len(tensors), "tied": is_tied}

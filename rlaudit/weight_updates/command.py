@@ -1,0 +1,58 @@
+"""What `rlaudit ablate` does with a recipe that is about weight updates."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.experiment.plan import make_plan
+from rlaudit.experiment.prompts import load_prompts
+from rlaudit.experiment.surroundings import prepare
+from rlaudit.progress import Progress
+from rlaudit.weight_updates.document import document_of
+from rlaudit.weight_updates.estimate import estimate
+from rlaudit.weight_updates.run import execute
+from rlaudit.weight_updates.settings import LoadedUpdateRecipe, UpdateRecipe
+
+
+def dry_run_text(loaded: LoadedUpdateRecipe, accelerator: Accelerator) -> str:
+    """What would be run, and how long it takes, as text."""
+    prompts = load_prompts(loaded.recipe.prompts, loaded.recipe.prompts_used)
+    return estimate(loaded.recipe, len(prompts.prompts), accelerator.kind)
+
+
+def ablate_weight_updates(
+    loaded: LoadedUpdateRecipe,
+    accelerator: Accelerator,
+    folder: Path,
+    progress: Progress,
+    python: Path | None = None,
+    trainer_python: Path | None = None,
+    *,
+    fail_on_mismatch: bool = True,
+) -> dict[str, Any]:
+    """Run the recipe in `folder` and return the report, which is also left there as report.json."""
+    recipe = loaded.recipe
+    prompts = load_prompts(recipe.prompts, recipe.prompts_used)
+    progress.note(f"{loaded.path.stem}: weight updates on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
+    surroundings = prepare(make_plan(recipe.as_recipe()), accelerator, prompts, progress, python, trainer_python)
+    run = execute(recipe, folder, surroundings, progress)
+    document = document_of(run, loaded.path, fail_on_mismatch=fail_on_mismatch, reproduce_in=folder / "reproduce")
+    (folder / "report.json").write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    return document
+
+
+def overridden(
+    recipe: UpdateRecipe,
+    *,
+    model: str | None = None,
+    prompts: str | None = None,
+    seed: int | None = None,
+    samples: int | None = None,
+) -> UpdateRecipe:
+    """The recipe with what the command line says instead."""
+    said = {"model": model, "prompts": prompts, "seed": seed}
+    update: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    if samples is not None:
+        update["weight_updates"] = recipe.weight_updates.model_copy(update={"samples": samples})
+    return recipe.model_copy(update=update)

@@ -1,0 +1,94 @@
+"""Blind trials, their confusion matrix and the command around them."""
+
+import numpy as np
+import pytest
+
+from rlaudit.errors import UsageError
+from rlaudit.layers import Verdict
+from rlaudit.selftest.blind import Label, Trial, all_faults, all_generators, judge, planted
+from rlaudit.selftest.cells import PAIRS, cells
+from rlaudit.selftest.confusion import confusion_of
+from rlaudit.selftest.ground import new_ground
+from rlaudit.selftest.observe import measured_floor
+from rlaudit.selftest.plant import Dose
+from rlaudit.selftest.run import run_trials
+from rlaudit.selftest.table import text_of
+
+
+@pytest.fixture(scope="module")
+def world():
+    rng = np.random.default_rng(11)
+    ground = new_ground(all_generators()["development"], rng)
+    return ground, measured_floor(ground, rng)
+
+
+@pytest.mark.parametrize("cause", sorted(all_faults()))
+def test_the_top_dose_of_every_cause_is_named_and_nothing_else(cause, world):
+    ground, floor = world
+    found = judge(planted(ground, Label((cause,), (Dose.TOP,)), floor, np.random.default_rng(1)))
+    assert found.names == {cause}
+
+
+def test_a_clean_world_is_a_match(world):
+    ground, floor = world
+    found = judge(planted(ground, Label(), floor, np.random.default_rng(1)))
+    assert (found.names, found.verdict) == (frozenset(), Verdict.MATCH)
+
+
+def test_trials_do_not_depend_on_the_number_of_processes():
+    labels = cells(["off-by-one", "clean"])
+    alone = run_trials("development", labels, 2, 4, 1)
+    together = run_trials("development", labels, 2, 4, 2)
+    assert alone == together
+
+
+def test_an_unknown_cause_or_generator_is_a_usage_error():
+    with pytest.raises(UsageError, match="gravity"):
+        cells(["gravity"])
+    with pytest.raises(UsageError, match="nature"):
+        run_trials("nature", cells(["clean"]), 1, 0, 1)
+
+
+def test_the_matrix_covers_fourteen_causes_at_three_doses_and_pairs_of_them():
+    every = cells()
+    assert len({label.causes for label in every if len(label.causes) == 1}) >= 14
+    assert sum(len(label.causes) == 1 for label in every) == 3 * len(all_faults())
+    assert {pair.causes for pair in PAIRS} <= {label.causes for label in every}
+    assert Label() in every
+
+
+def trial(label, named, clean=False):
+    return Trial(label, frozenset(named), clean, "")
+
+
+def test_targets_count_what_was_planted_missed_and_named_wrongly():
+    top, pair, clean = Label(("bos",), (Dose.TOP,)), PAIRS[0], Label()
+    trials = [
+        *[trial(top, ["bos"])] * 9,
+        trial(top, ["penalty"]),
+        *[trial(pair, pair.causes)] * 10,
+        *[trial(clean, [], clean=True)] * 10,
+    ]
+    confusion = confusion_of("development", [top, pair, clean], trials)
+    targets = {target.title: target for target in confusion.targets}
+    assert targets["recall at the top dose"].value == pytest.approx(0.9)
+    assert not targets["recall at the top dose"].met
+    assert targets["two faults: both named"].met
+    assert targets["a wrong cause named"].value == pytest.approx(1 / 30)
+    assert not confusion.met
+    low, high = targets["recall at the top dose"].interval
+    assert low < 0.6 and high > 0.99
+
+
+def test_a_clean_world_in_which_nothing_is_named_but_no_match_is_said_was_not_called_clean():
+    confusion = confusion_of("development", [Label()], [trial(Label(), [])])
+    assert confusion.cells[0].recall == 0.0
+    assert confusion.cells[0].named == {"nothing named": 1}
+
+
+def test_the_table_shows_every_cell_every_target_and_what_was_missed():
+    label = Label(("bos",), (Dose.TOP,))
+    text = text_of(confusion_of("development", [label], [trial(label, ["penalty"])]))
+    assert "MISSED" in text
+    assert "below its target: bos (top): recall 0.00 < 0.95" in text
+    assert "penalty 1" in text

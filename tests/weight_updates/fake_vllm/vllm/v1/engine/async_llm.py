@@ -1,0 +1,170 @@
+import asyncio
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+AILMENT = os.environ.get("FAKE_AILMENT", "")
+STEP_SECONDS = 0.004
+
+
+@dataclass
+class Logprob:
+    logprob: float
+
+
+@dataclass
+class Running:
+    request_id: str
+    prompt: list
+    sampling: object
+    outputs: asyncio.Queue = field(default_factory=asyncio.Queue)
+    made: int = 0
+    cached: int = 0
+
+
+class AsyncLLM:
+    """Token n of a request is n; its logprob is -(1 + version), less 0.25 where its prompt's keys are old."""
+
+    @classmethod
+    def from_engine_args(cls, arguments):
+        return cls(arguments)
+
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.version = read_version(arguments.model)
+        self.running, self.cache = [], {}
+        self.paused, self.loop, self.resumed = None, None, False
+        nothing = SimpleNamespace(model_config=None)
+        self.vllm_config = SimpleNamespace(
+            model_config=SimpleNamespace(
+                dtype="float32",
+                max_model_len=64,
+                seed=0,
+                enforce_eager=True,
+                quantization=None,
+                get_diff_sampling_param=dict,
+            ),
+            cache_config=SimpleNamespace(
+                enable_prefix_caching=arguments.enable_prefix_caching, block_size=4, cache_dtype="auto"
+            ),
+            scheduler_config=SimpleNamespace(max_num_batched_tokens=64, max_num_seqs=64),
+            parallel_config=SimpleNamespace(tensor_parallel_size=1),
+            device_config=SimpleNamespace(device_type="cpu"),
+            other=nothing,
+        )
+
+    async def generate(self, prompt, sampling, request_id):
+        if self.loop is None:
+            self.loop = asyncio.ensure_future(self._steps())
+        tokens = prompt["prompt_token_ids"]
+        running = Running(request_id, tokens, sampling)
+        self.running.append(running)
+        while True:
+            output = await running.outputs.get()
+            yield output
+            if output.finished:
+                return
+
+    async def _steps(self):
+        while True:
+            await asyncio.sleep(STEP_SECONDS)
+            for place, running in enumerate(list(self.running)):
+                if self.paused is not None and not self._goes_on(running, place):
+                    continue
+                if AILMENT == "lose" and self.resumed and place == 0 and running.made:
+                    continue
+                self._step(running)
+                if AILMENT == "repeat" and self.resumed and place == 0:
+                    self.resumed = False
+                    self._step(running, again=True)
+
+    def _goes_on(self, running, place):
+        if AILMENT == "leak":
+            return place == 0
+        return self.paused == "wait" and running.made > 0
+
+    def _step(self, running, again=False):
+        if running.made == 0:
+            key = tuple(running.prompt)
+            if self.arguments.enable_prefix_caching and key in self.cache:
+                running.cached = 4
+            else:
+                self.cache[key] = self.version
+            running.keys = self.cache.get(key, self.version)
+        stale = running.keys != self.version
+        value = -(1.0 + self.version) - 0.25 * stale
+        token = running.made - again
+        running.made += not again
+        wanted = running.sampling.max_tokens - (AILMENT == "short")
+        done = running.made >= wanted
+        self._emit(running, [token], [{token: Logprob(value)}], "length" if done else None)
+        if done and running in self.running:
+            self.running.remove(running)
+
+    def _emit(self, running, tokens, logprobs, reason):
+        completion = SimpleNamespace(token_ids=tokens, logprobs=logprobs, finish_reason=reason)
+        running.outputs.put_nowait(
+            SimpleNamespace(
+                outputs=[completion],
+                finished=reason is not None,
+                num_cached_tokens=running.cached,
+                request_id=running.request_id,
+            )
+        )
+
+    async def pause_generation(self, *, mode="abort", clear_cache=True):
+        self.paused = mode
+        if mode == "abort":
+            for running in self.running:
+                # As 0.18.1 does: no token, and all logprobs once more.
+                again = [{place: Logprob(-1.0)} for place in range(running.made)]
+                self._emit(running, [], again, "abort")
+            self.running = []
+        while mode == "wait" and self.running:
+            await asyncio.sleep(STEP_SECONDS)
+        if clear_cache:
+            self.cache = {}
+            for running in self.running:
+                running.keys = None
+        await asyncio.sleep(0.01)
+
+    async def resume_generation(self):
+        for running in self.running:
+            if getattr(running, "keys", 0) is None:
+                running.keys = self.version
+        self.paused, self.resumed = None, True
+
+    async def reset_prefix_cache(self):
+        if self.running:
+            return False
+        self.cache = {}
+        return True
+
+    async def collective_rpc(self, method, timeout=None, args=(), kwargs=None):
+        if method == "reload_weights":
+            self.version = read_version(kwargs["weights_path"])
+            await asyncio.sleep(0.01)
+            return [None]
+        if method == "rlaudit_read_back":
+            versions = [read_version(path) for path in args[0]]
+            place = versions.index(self.version)
+            told = {"tensors": ["w"], "bytes": place, "probe": place, "sha256": "0", "why": None}
+            return [json.dumps({"parameters": {"w": told}, "logits": place, "why": None})]
+        raise AttributeError(f"the worker has no {method}")
+
+    async def abort(self, request_id):
+        self.running = [running for running in self.running if running.request_id != request_id]
+
+    async def check_health(self):
+        return None
+
+    def shutdown(self):
+        if self.loop is not None:
+            self.loop.cancel()
+
+
+def read_version(folder):
+    document = json.loads((Path(folder) / "weights.json").read_text())
+    return document["version"]

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import log_ndtr
 
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.layers import Layer, Verdict
@@ -42,7 +42,7 @@ class Sharpness:
     @property
     def convicts(self) -> bool:
         """Surprising, and larger than engine noise or a policy a few steps older can make it."""
-        ln_p = math.log(2.0) + float(stats.norm.logsf(abs(self.z)))
+        ln_p = math.log(2.0) + float(log_ndtr(-abs(self.z)))
         return ln_p < math.log(ALPHA) and abs(self.inverse_step) > TEMPERATURE_EFFECT
 
 
@@ -199,7 +199,7 @@ def _z(ratio: Measurement) -> float:
 
 
 def _biased(ratio: Measurement) -> bool:
-    ln_p = math.log(2.0) + float(stats.norm.logsf(abs(_z(ratio))))
+    ln_p = math.log(2.0) + float(log_ndtr(-abs(_z(ratio))))
     return abs(ratio.value or 0.0) > MEAN_RATIO_EFFECT and ln_p < math.log(ALPHA) and ratio.reliable
 
 

@@ -1,6 +1,5 @@
 """One pass over a token table: broken and shifted sequences are set aside, everything else is summed and sampled."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,8 +11,9 @@ from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.errors import NotFinished
 from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
 from rlaudit.mismatch.evidence import Tally
-from rlaudit.mismatch.running_tally import RunningTally
+from rlaudit.mismatch.running_tally import PartTally, RunningTally
 from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.parallel_map import parallel_map
 from rlaudit.token_table.prompt_numbers import PROMPTS
 from rlaudit.token_table.sequence_sample import SequenceSample
 from rlaudit.token_table.sound import sound
@@ -37,48 +37,69 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
     summed = RunningTally(PROMPTS, settings=settings.objective)
     sampled = SequenceSample(settings.evidence_tokens)
     alignment = AlignmentReport(0, 0)
-    misaligned: Counter[str] = Counter()
-    tokens = sequences = unscored = uncounted = impossible = 0
-    shortest = sys.maxsize
-    for read in batches:
-        batch = sound(read, path, faults, settings.trainer_excludes)
-        if not batch.sequences:
-            continue
-        tokens += batch.tokens
-        sequences += batch.sequences
-        uncounted += int(batch.tokens - batch.counts_T.sum())
-        scored_S = np.add.reduceat(batch.comparable_T, batch.offsets[:-1], dtype=np.int64) > 0
-        if not scored_S.all():
-            wanted_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64) > 0
-            unscored += int((wanted_S & ~scored_S).sum())
-            if not scored_S.any():
-                continue
-            batch = batch.take(np.flatnonzero(scored_S))
-        sampled.add(batch)
-        found = alignment_report(batch)
-        alignment = _added(alignment, found)
-        if found.misaligned:
-            misaligned.update(one.kind.value for one in found.misaligned)
-            kept = np.setdiff1d(np.arange(batch.sequences), [one.sequence for one in found.misaligned])
-            if not kept.size:
-                continue
-            batch = batch.take(kept)
-        pairs = batch.pairs(PROMPTS)
-        if settings.trainer_excludes:
-            possible_T = np.isfinite(pairs.trainer_logprobs_T)
-            impossible += int(pairs.tokens - possible_T.sum())
-            pairs = pairs if possible_T.all() else pairs.keep(possible_T)
-        if pairs.tokens:
-            summed.add(pairs)
-            shortest = min(shortest, int(pairs.sequence_lengths_S.min()))
+    counted = Counts()
+    for part in parallel_map(lambda batch: _part(batch, path, settings, summed), batches):
+        faults.extend(part.faults)
+        counted += part.counts
+        if part.scored is not None:
+            sampled.add(part.scored)
+        if part.alignment is not None:
+            alignment = _added(alignment, part.alignment)
+        if part.tally is not None:
+            summed.add(part.tally)
     sample = sampled.batch()
     if sample is None:
-        raise _nothing(sequences, unscored, faults)
-    if unscored:
-        said = f"{unscored} of {sequences} sequences have no trainer logprob, the others have: they are in no figure"
-        faults.add(Fault(path, said), sequences=unscored)
-    counts = Counts(tokens, sequences, summed.tokens, unscored, uncounted, impossible, dict(misaligned), shortest)
-    return Streamed(summed.tally(), alignment, sample, counts)
+        raise _nothing(counted, faults)
+    if counted.unscored_sequences:
+        said = (
+            f"{counted.unscored_sequences} of {counted.sequences} sequences have no trainer logprob, the others have: "
+            "they are in no figure"
+        )
+        faults.add(Fault(path, said), sequences=counted.unscored_sequences)
+    return Streamed(summed.tally(), alignment, sample, counted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What one batch adds. scored: its sound sequences that have a trainer logprob."""
+
+    faults: Faults
+    counts: Counts
+    scored: TokenBatch | None = None
+    alignment: AlignmentReport | None = None
+    tally: PartTally | None = None
+
+
+def _part(read: TokenBatch, path: Path, settings: CompareSettings, summed: RunningTally) -> _Part:
+    faults = Faults()
+    batch = sound(read, path, faults, settings.trainer_excludes)
+    counts = Counts(batch.tokens, batch.sequences, uncounted_tokens=int(batch.tokens - batch.counts_T.sum()))
+    if not batch.sequences:
+        return _Part(faults, counts)
+    scored_S = np.add.reduceat(batch.comparable_T, batch.offsets[:-1], dtype=np.int64) > 0
+    if not scored_S.all():
+        wanted_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64) > 0
+        counts += Counts(unscored_sequences=int((wanted_S & ~scored_S).sum()))
+        if not scored_S.any():
+            return _Part(faults, counts)
+        batch = batch.take(np.flatnonzero(scored_S))
+    found = alignment_report(batch)
+    counts += Counts(misaligned=Counter(one.kind.value for one in found.misaligned))
+    aligned = batch
+    if found.misaligned:
+        kept = np.setdiff1d(np.arange(batch.sequences), [one.sequence for one in found.misaligned])
+        if not kept.size:
+            return _Part(faults, counts, batch, found)
+        aligned = batch.take(kept)
+    pairs = aligned.pairs()
+    if settings.trainer_excludes:
+        possible_T = np.isfinite(pairs.trainer_logprobs_T)
+        counts += Counts(impossible_tokens=int(pairs.tokens - possible_T.sum()))
+        pairs = pairs if possible_T.all() else pairs.keep(possible_T)
+    if not pairs.tokens:
+        return _Part(faults, counts, batch, found)
+    counts += Counts(compared_tokens=pairs.tokens, shortest_sequence=int(pairs.sequence_lengths_S.min()))
+    return _Part(faults, counts, batch, found, summed.part(pairs))
 
 
 def _added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:
@@ -87,10 +108,10 @@ def _added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:
     return both if len(both.misaligned) <= NAMED else replace(both, misaligned=both.misaligned[:NAMED])
 
 
-def _nothing(sequences: int, unscored: int, faults: Faults) -> NotFinished:
-    if unscored:
+def _nothing(counts: Counts, faults: Faults) -> NotFinished:
+    if counts.unscored_sequences:
         return NotFinished(
-            f"none of {sequences} sequences has a trainer logprob: there is nothing to compare with",
+            f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",
             "give the trainer's table as second argument, or --score MODEL",
         )
     first = f"; the first fault: {faults.shown[0]}" if faults.shown else ""

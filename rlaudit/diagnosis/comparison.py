@@ -1,7 +1,10 @@
 """What `compare` is given besides tokens, and what it finds."""
 
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
@@ -37,20 +40,34 @@ class CompareSettings:
 
 @dataclass(frozen=True)
 class Counts:
-    """What was in the table. impossible_tokens: outside the filters that the trainer replays; in no figure.
+    """What was in the table, or in a part of it; counts of parts add up.
 
+    impossible_tokens: outside the filters that the trainer replays; in no figure.
     misaligned: sequences whose two sides do not meet, by the kind of failure; in no figure.
     shortest_sequence: tokens of the shortest one compared.
     """
 
-    tokens: int
-    sequences: int
-    compared_tokens: int
-    unscored_sequences: int
-    uncounted_tokens: int
-    impossible_tokens: int
-    misaligned: Mapping[str, int]
-    shortest_sequence: int
+    tokens: int = 0
+    sequences: int = 0
+    compared_tokens: int = 0
+    unscored_sequences: int = 0
+    uncounted_tokens: int = 0
+    impossible_tokens: int = 0
+    misaligned: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    shortest_sequence: int = sys.maxsize
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """The counts of both."""
+        return Counts(
+            self.tokens + other.tokens,
+            self.sequences + other.sequences,
+            self.compared_tokens + other.compared_tokens,
+            self.unscored_sequences + other.unscored_sequences,
+            self.uncounted_tokens + other.uncounted_tokens,
+            self.impossible_tokens + other.impossible_tokens,
+            Counter(self.misaligned) + Counter(other.misaligned),
+            min(self.shortest_sequence, other.shortest_sequence),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,8 +152,10 @@ def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = No
 
 def _suspects(batch: TokenBatch) -> list[int]:
     apart_T = np.abs(batch.rollout_logprobs_T - batch.trainer_logprobs_T)
-    beyond_T = np.nan_to_num(np.clip(apart_T, ORDINARY_NATS, CAP_NATS) - ORDINARY_NATS, nan=0.0)
-    beyond_S = np.bincount(batch.sequence_T, beyond_T, minlength=batch.sequences)
+    # Few tokens are: the sums per sequence are of them alone. A token without a score is not beyond anything.
+    beyond = np.flatnonzero(apart_T > ORDINARY_NATS)
+    nats = np.minimum(apart_T[beyond], CAP_NATS) - ORDINARY_NATS
+    beyond_S = np.bincount(batch.sequence_T[beyond], nats, minlength=batch.sequences)
     return np.flatnonzero(beyond_S > WORTH_A_LOOK).tolist()
 
 

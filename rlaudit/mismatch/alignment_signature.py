@@ -1,6 +1,6 @@
 """Signatures of causes that `alignment.py` finds: sequences whose two sides do not speak of the same tokens."""
 
-from scipy import stats
+from scipy.special import betaincinv
 
 from rlaudit.mismatch.alignment import Misalignment
 from rlaudit.mismatch.bootstrap import LEVEL
@@ -22,8 +22,8 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
     return Signature(
         p_value=CERTAIN**count,
         effect=count / max(report.sequences, 1),
-        low=float(stats.beta.ppf(tail, count, rest + 1)) if count else 0.0,
-        high=float(stats.beta.ppf(1.0 - tail, count + 1, rest)) if rest else 1.0,
+        low=float(betaincinv(count, rest + 1, tail)) if count else 0.0,
+        high=float(betaincinv(count + 1, rest, 1.0 - tail)) if rest else 1.0,
         effect_of="share of sequences",
         large=count > 0,
         because=report.message_of(kind) or "every sequence is aligned",

@@ -7,7 +7,7 @@ the token; slope 1 when the rollout is the base model, 0 when it has nothing to 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
@@ -47,5 +47,5 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(value_B, [tail, 1.0 - tail])
     error = float(slope_B.std(ddof=1))
-    p_value = float(2.0 * stats.norm.sf(abs(slope) / error)) if error > 0 else 1.0
+    p_value = float(2.0 * ndtr(-abs(slope) / error)) if error > 0 else 1.0
     return BaseSlope(slope, Part(value, float(low), float(high), p_value), log_ratio_T + slope * leaning_T)

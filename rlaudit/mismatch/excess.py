@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 from scipy.optimize import nnls
+from scipy.special import ndtr
 
 from rlaudit.mismatch.bootstrap import Weights, cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
@@ -122,8 +122,8 @@ def fit_excess(
 
 
 def _iterate(design_NJ: Floats, ratio_N: Floats) -> tuple[Floats, Floats]:
-    if not len(ratio_N):
-        return np.zeros(design_NJ.shape[1]), np.ones(0)
+    if not ratio_N.any():
+        return np.zeros(design_NJ.shape[1]), np.ones(len(ratio_N))
     expected_N = np.full(len(ratio_N), max(float(ratio_N.mean()), 1e-300))
     coefficients_J = np.zeros(design_NJ.shape[1])
     for _ in range(ITERATIONS):
@@ -184,7 +184,7 @@ def _summary(value: float, values_B: Floats) -> Part:
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(values_B, [tail, 1.0 - tail])
     error = float(values_B.std(ddof=1))
-    p_value = 0.5 if error == 0 or value <= 0 else float(stats.norm.sf(value / error))
+    p_value = 0.5 if error == 0 or value <= 0 else float(ndtr(-value / error))
     return Part(value, float(low), float(high), p_value if value > 0 else 1.0)
 
 

@@ -10,7 +10,7 @@ Source: the pair test of Tinker's cookbook (validate_temperature_logprobs); TRL 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
@@ -112,4 +112,4 @@ def _ratio(sums_PJ: Floats, null: float) -> Estimate:
     low, high = np.quantile(values_B, [0.025, 0.975])
     error = float(values_B.std(ddof=1))
     z = (value - null) / error if error > 0 else 0.0
-    return Estimate(value, float(low), float(high), float(2.0 * stats.norm.sf(abs(z))))
+    return Estimate(value, float(low), float(high), float(2.0 * ndtr(-abs(z))))

@@ -5,13 +5,21 @@ summing every chunk over all prompts would cost more than its tokens do.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rlaudit.mismatch.evidence import Tally, all_metrics, tally
 from rlaudit.mismatch.metric import Columns, Metric, ObjectiveSettings
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.mismatch.pairs import Floats, Integers, LogprobPairs
+
+
+@dataclass(frozen=True, eq=False)
+class PartTally:
+    """The tally of one chunk over its own prompts. prompts: their numbers in the file."""
+
+    prompts: Integers
+    tally: Tally
 
 
 class RunningTally:
@@ -28,19 +36,23 @@ class RunningTally:
         self._sequences_P = np.zeros(prompts, dtype=np.int64)
         self._capped = [0, 0]
 
-    def add(self, pairs: LogprobPairs) -> None:
-        """Add a chunk that ends at the end of a sequence. Raises ValueError as `tally` does."""
+    def part(self, pairs: LogprobPairs) -> "PartTally":
+        """What a chunk that ends at the end of a sequence adds; changes nothing. Raises ValueError as `tally` does."""
         present, prompt_S = np.unique(pairs.prompt_S, return_inverse=True)
-        own = tally(replace(pairs, prompt_S=prompt_S, prompts=len(present)), self._metrics, self._settings)
-        for columns, sums_PJ in own.sums.items():
+        own = replace(pairs, prompt_S=prompt_S, prompts=len(present))
+        return PartTally(present, tally(own, self._metrics, self._settings))
+
+    def add(self, part: "PartTally") -> None:
+        """Add what `part` made of a chunk."""
+        for columns, sums_PJ in part.tally.sums.items():
             if columns not in self._sums:
                 self._sums[columns] = np.zeros((len(self._tokens_P), sums_PJ.shape[1]))
-            self._sums[columns][present] += sums_PJ
-        self._unavailable.update(own.unavailable)
-        self._tokens_P[present] += own.tokens_P
-        self._sequences_P[present] += own.sequences_P
-        self._capped[0] += own.capped_tokens
-        self._capped[1] += own.capped_sequences
+            self._sums[columns][part.prompts] += sums_PJ
+        self._unavailable.update(part.tally.unavailable)
+        self._tokens_P[part.prompts] += part.tally.tokens_P
+        self._sequences_P[part.prompts] += part.tally.sequences_P
+        self._capped[0] += part.tally.capped_tokens
+        self._capped[1] += part.tally.capped_sequences
 
     @property
     def tokens(self) -> int:

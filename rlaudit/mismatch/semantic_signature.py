@@ -5,7 +5,7 @@ A verdict may name several: a trainer that forgot temperature and filters has fo
 
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy.special import ndtr
 
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
@@ -90,7 +90,7 @@ def _by_report(semantics: SemanticEvidence, named: bool) -> Signature:
     total = max(fit.trainer_loss, 1e-300)
     share, low, high = (one / total for one in (gain, fit.gain_low, fit.gain_high))
     return Signature(
-        p_value=float(stats.norm.sf(gain / error)) if error > 0 else 1.0,
+        p_value=float(ndtr(-gain / error)) if error > 0 else 1.0,
         effect=gain,
         low=fit.gain_low,
         high=fit.gain_high,

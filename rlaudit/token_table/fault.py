@@ -39,6 +39,12 @@ class Faults:
         if len(self.shown) < SHOWN:
             self.shown.append(fault)
 
+    def extend(self, other: "Faults") -> None:
+        """Note what another part met."""
+        self.count += other.count
+        self.sequences_left_out += other.sequences_left_out
+        self.shown.extend(other.shown[: SHOWN - len(self.shown)])
+
     def lines(self) -> list[str]:
         """One line per fault shown, and how many were not."""
         rest = self.count - len(self.shown)

@@ -31,6 +31,21 @@ def test_engines_that_agree_match_in_all_layers():
     assert found.counts.compared_tokens == 3200
 
 
+@pytest.mark.parametrize("sequences", [1, 2, 80])
+def test_bitwise_parity_is_a_match_with_figures_of_zero(sequences):
+    batch = logged(noise=0.1).take(np.arange(sequences))
+    found = compared(replace(batch, trainer_logprobs_T=batch.rollout_logprobs_T))
+    assert (found.measurements["k3"].value, found.attribution.named) == (0.0, ())
+    assert Verdict.MISMATCH not in verdicts(found)
+
+
+def test_tokens_without_a_choice_compare():
+    batch = logged(noise=0.1)
+    certain_T = np.zeros(batch.tokens)
+    found = compared(replace(batch, rollout_logprobs_T=certain_T, trainer_logprobs_T=certain_T))
+    assert found.measurements["k3"].value == 0.0
+
+
 def test_figures_of_a_stream_are_those_of_the_whole():
     whole = logged(noise=0.05)
     parts = [whole.take(np.arange(first, first + 16)) for first in range(0, 80, 16)]

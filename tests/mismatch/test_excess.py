@@ -31,6 +31,13 @@ def test_parts_are_recovered_in_proportion():
     assert shares["nothing"] < 0.05
 
 
+def test_nothing_is_divided_where_all_log_ratios_are_zero():
+    d_T, room_T, cluster_T, bases = world(0, {"first": 6.0})
+    model = fit_excess(np.zeros_like(d_T), room_T, cluster_T, bases)
+    assert model.k2 == 0.0
+    assert all((part.k2, part.p_value) == (0.0, 1.0) for part in model.parts.values())
+
+
 def test_intervals_hold_the_truth_and_nothing_is_rarely_significant():
     truth = 0.5 * 1e-4 * (1 / 3) * 2.0 / 2
     held, alarms = 0, 0

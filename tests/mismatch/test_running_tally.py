@@ -20,7 +20,7 @@ def test_chunks_summed_one_after_the_other_measure_like_the_whole():
     pairs = honest_pairs(0, prompts=20)
     running = RunningTally(4096)
     for chunk in chunks(pairs, 12):
-        running.add(chunk)
+        running.add(running.part(chunk))
     assert running.tokens == pairs.tokens
     whole = measure(pairs)
     for name, found in measure_tally(running.tally()).items():
@@ -33,8 +33,8 @@ def test_chunks_summed_one_after_the_other_measure_like_the_whole():
 def test_what_one_chunk_lacks_is_unavailable_as_a_whole():
     pairs = honest_pairs(0, prompts=8)
     running = RunningTally(8)
-    running.add(dataclasses.replace(pairs, entropy_T=np.full(pairs.tokens, 1.3)))
-    running.add(pairs)
+    running.add(running.part(dataclasses.replace(pairs, entropy_T=np.full(pairs.tokens, 1.3))))
+    running.add(running.part(pairs))
     entropy = measure_tally(running.tally(), replicates=50)["entropy"]
     assert entropy.value is None
     assert entropy.reason == "the trainer's entropy was not recorded"
@@ -43,7 +43,7 @@ def test_what_one_chunk_lacks_is_unavailable_as_a_whole():
 def test_a_broken_chunk_is_refused():
     pairs = honest_pairs(0, prompts=2)
     with pytest.raises(ValueError, match="not comparable"):
-        RunningTally(2).add(dataclasses.replace(pairs, trainer_logprobs_T=np.full(pairs.tokens, np.nan)))
+        RunningTally(2).part(dataclasses.replace(pairs, trainer_logprobs_T=np.full(pairs.tokens, np.nan)))
 
 
 @pytest.mark.parametrize("prompts", [8, 60])
@@ -97,7 +97,7 @@ def test_bins_without_a_search_are_those_of_a_search():
 def test_tallies_and_running_tallies_hold_the_same_sums():
     pairs = honest_pairs(1, prompts=10)
     running = RunningTally(10)
-    running.add(pairs)
+    running.add(running.part(pairs))
     whole = tally(pairs)
     for columns, sums_PJ in running.tally().sums.items():
         np.testing.assert_array_equal(sums_PJ, whole.sums[columns])

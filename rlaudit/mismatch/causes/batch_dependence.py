@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import fdtrc
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome, Signature
@@ -97,7 +97,7 @@ def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
     grand = float(np.concatenate(groups).mean())
     between = sum(group.size * (float(group.mean()) - grand) ** 2 for group in groups) / (len(groups) - 1)
     scatter = sum(float(np.square(group - group.mean()).sum()) for group in groups) / within
-    return float(stats.f.sf(between / scatter, len(groups) - 1, within)) if scatter > 0 else 1.0
+    return float(fdtrc(len(groups) - 1, within, between / scatter)) if scatter > 0 else 1.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

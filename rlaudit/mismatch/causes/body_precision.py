@@ -6,6 +6,8 @@ wrong weights look the same; then it stays an unexplained residual. Precision is
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 
+from scipy.special import ndtr
+
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
 from rlaudit.mismatch.causes.head_precision import explained_share, rounding_of
@@ -54,9 +56,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
 
 
 def _one_sided(z: float) -> float:
-    from scipy import stats
-
-    return float(stats.norm.sf(z))
+    return float(ndtr(-z))
 
 
 CAUSE = Cause(

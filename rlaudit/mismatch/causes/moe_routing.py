@@ -9,7 +9,7 @@ Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slim
 
 import math
 
-from scipy import stats
+from scipy.special import bdtrc
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import SURELY, Cause, NotTested, Outcome, Signature
@@ -32,7 +32,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     count = round(excess.outlier_share * evidence.tokens)
     share, low, high = excess.share(excess.outliers)
-    p_value = float(stats.binom.sf(count - 1, evidence.tokens, ORDINARY_SHARE)) if count else 1.0
+    p_value = float(bdtrc(count - 1, evidence.tokens, ORDINARY_SHARE)) if count else 1.0
     return Signature(
         p_value=max(p_value, math.ulp(0.0)) if count else 1.0,
         effect=excess.outliers.k2,

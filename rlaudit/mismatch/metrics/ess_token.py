@@ -21,14 +21,13 @@ from rlaudit.mismatch.metric import (
     Metric,
     ObjectiveSettings,
     effective_share,
-    importance_ratio,
 )
 from rlaudit.mismatch.pairs import LogprobPairs
 
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
     """Per token: weight, squared weight, one."""
-    weight_T = importance_ratio(pairs.log_ratio_T)
+    weight_T = 1.0 + pairs.ratio_minus_one_T
     return weight_T, np.square(weight_T), ONE
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rlaudit
+from rlaudit.diagnosis.compare_semantics import UNEXPLAINED_BIAS
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.finished_documents import FinishedDocument
 from rlaudit.diagnosis.worst_layer import SEVERITY, exit_code_of
@@ -74,12 +75,27 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> dict[str, Any]:
         if other.command == "inspect":
             evidence += [f"{other.command} {other.path}: {line}" for line in judged["evidence"]]
     evidence += _curves(layer, sources)
+    cause, read = _cause(worst, source, own)
     return {
-        **{name: worst[name] for name in ("layer", "verdict", "cause", "because", "falsifier")},
-        "because": f"{worst['because']}{_agreement(worst, source, measured)}",
+        **{name: worst[name] for name in ("layer", "verdict", "because", "falsifier")},
+        "cause": cause,
+        "because": f"{worst['because']}{read}{_agreement(worst, source, measured)}",
         "evidence": evidence,
         "next": _next(worst, source, sources),
     }
+
+
+def _cause(
+    worst: Judged, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judged]]
+) -> tuple[str | None, str]:
+    """The cause, and what is said of it: a mismatch that was measured without one has that which settings convict."""
+    measured = source.command in MEASURED and worst["verdict"] == Verdict.MISMATCH.value
+    if not measured or worst["cause"] not in (None, UNEXPLAINED_BIAS):
+        return worst["cause"], ""
+    for one, judged in own:
+        if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH.value and judged["cause"]:
+            return judged["cause"], f"; {one.path} convicts {judged['cause']}, the tokens show no cause of their own"
+    return worst["cause"], ""
 
 
 def _said(judged: Judged) -> str:

@@ -70,7 +70,9 @@ def compare(
         floor_k2=settings.floor_k2,
         most_tokens=settings.evidence_tokens,
     )
-    attribution = attribute(evidence, seed=settings.seed)
+    # A measured floor says what parity is; without one it is the margin of the verdict.
+    margin = settings.margin if settings.floor_k2 is None else None
+    attribution = attribute(evidence, margin, settings.seed)
     semantic = judge_semantics(evidence, attribution, semantics, measurements["mean_ratio_minus_one"])
     inference = judge_path(measurements["k3"], attribution, semantic, settings.margin, semantics is not None)
     split = _split(batch, alignment, (semantic.verdict, inference.verdict), settings)

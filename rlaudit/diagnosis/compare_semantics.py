@@ -26,6 +26,7 @@ CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
     "penalties and logit biases that both sides leave out",
 )
+UNEXPLAINED_BIAS = "unexplained bias"
 NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
 
 
@@ -146,7 +147,7 @@ def _from_logs(evidence: TokenEvidence, ratio: Measurement) -> Judgement:
         return Judgement(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
-            "unexplained bias",
+            UNEXPLAINED_BIAS,
             f"{_ratio_line(ratio)}: the reported logprobs are not those of the sampler{shape}",
             said,
             "a mean ratio of 1 on a new batch",

@@ -65,7 +65,7 @@ class Counts:
             self.unscored_sequences + other.unscored_sequences,
             self.uncounted_tokens + other.uncounted_tokens,
             self.impossible_tokens + other.impossible_tokens,
-            Counter(self.misaligned) + Counter(other.misaligned),
+            dict(Counter(self.misaligned) + Counter(other.misaligned)),
             min(self.shortest_sequence, other.shortest_sequence),
         )
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
@@ -25,6 +26,7 @@ from rlaudit.mismatch.bootstrap import Weights, cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.pairs import Floats, Integers
 
+Flags = NDArray[np.bool_]
 CONSTANT = "constant"
 # Tokens nearer to certainty carry rounding, and next to nothing of the mismatch.
 LEAST_ROOM = 0.02
@@ -51,7 +53,8 @@ class ExcessModel:
     """The fitted sum. expected_T: variance factor per token (times room^2); usable_T: tokens it was fitted on.
 
     standardised_T: d^2 in units of what the model expects, NaN where not usable. k2 and its interval are of the tokens
-    as they are. excess_k2: above the floor. first_standardised_T: of a first fit without the covariate that was made
+    as they are. excess_k2: above the floor. outlier_T: which tokens lie beyond OUTLIER. constant: what is
+    expected where no covariate adds anything. first_standardised_T: of a first fit without the covariate that was made
     from it.
     """
 
@@ -64,6 +67,8 @@ class ExcessModel:
     floor_k2: float
     outliers: Part
     outlier_share: float
+    outlier_T: Flags
+    constant: float
     first_standardised_T: Floats | None = None
     slope_on_base: float | None = None
     base: Part | None = None
@@ -107,7 +112,8 @@ def fit_excess(
     expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
     standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
     low, high = _interval(squared_T, cluster_T, weights_BP)
-    outliers, outlier_share = _outliers(squared_T, standardised_T, cluster_T, weights_BP)
+    outlier_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
+    outliers = _outliers(squared_T, outlier_T, cluster_T, weights_BP)
     return ExcessModel(
         parts=parts,
         expected_T=expected_T,
@@ -117,7 +123,9 @@ def fit_excess(
         k2_high=0.5 * high,
         floor_k2=floor_k2,
         outliers=outliers,
-        outlier_share=outlier_share,
+        outlier_share=float(outlier_T.sum()) / max(len(outlier_T), 1),
+        outlier_T=outlier_T,
+        constant=float(coefficients_J[0] / scale_J[0]),
     )
 
 
@@ -195,11 +203,8 @@ def _interval(squared_T: Floats, cluster_T: Integers, weights_BP: Weights) -> tu
     return float(low), float(high)
 
 
-def _outliers(
-    squared_T: Floats, standardised_T: Floats, cluster_T: Integers, weights_BP: Weights
-) -> tuple[Part, float]:
-    """The part of k2 in tokens beyond six standard deviations of the model, and their share of the tokens."""
-    far_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
+def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> Part:
+    """The part of k2 in tokens beyond six standard deviations of the model."""
     tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
     columns = (np.where(far_T, squared_T, 0.0), squared_T)
     sums_PJ = cluster_sums(columns, cluster_T, clusters)
@@ -208,4 +213,4 @@ def _outliers(
     total = 0.5 * float(squared_T.sum()) / tokens
     values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1e-300)
     value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
-    return _summary(value, values_B), float(far_T.sum()) / tokens
+    return _summary(value, values_B)

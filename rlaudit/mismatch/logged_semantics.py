@@ -10,6 +10,7 @@ Source: the pair test of Tinker's cookbook (validate_temperature_logprobs); TRL 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
@@ -19,6 +20,7 @@ from rlaudit.mismatch.pairs import Floats, Integers
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 FEWEST_POSITIONS = 64
+STRATA = 8
 # Relative difference of temperatures that would not be noticed.
 TEMPERATURE_TOLERANCE = 0.03
 LEAST_MEAN_RATIO = 1e-2
@@ -76,6 +78,16 @@ def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
     return _mean(evidence, excess_T, np.ones(evidence.tokens))
 
 
+def too_high(evidence: TokenEvidence) -> Estimate | None:
+    """The mean ratio - 1 where it is surely above 0: what was reported is not what tokens were sampled from.
+
+    E over the sampler of trainer / reported is 1 for an honest report whatever the trainer is, and below 1 where the
+    sampler cut a tail that the trainer keeps.
+    """
+    found = mean_ratio_minus_one(evidence)
+    return found if found.value > 0 and found.convicts(LEAST_MEAN_RATIO) else None
+
+
 def one_sidedness(evidence: TokenEvidence) -> float:
     """Share of the summed squares of the log ratio that lies in tokens with a negative one."""
     squared_T = np.square(evidence.log_ratio_T)
@@ -92,7 +104,18 @@ def seen_shift(evidence: TokenEvidence) -> Estimate | None:
     if (usable_T & seen_T).sum() < FEWEST_POSITIONS or (usable_T & ~seen_T).sum() < FEWEST_POSITIONS:
         return None
     error_T = np.clip(evidence.log_ratio_T / np.maximum(evidence.room_T, 0.02), -3.0, 3.0)
+    # Seen tokens are likelier than others, and a temperature moves likely tokens another way than unlikely ones.
+    error_T = error_T - _usual(error_T, evidence.rollout_logprobs_T, usable_T & ~seen_T)
     return _mean(evidence, error_T, usable_T & seen_T, usable_T & ~seen_T)
+
+
+def _usual(values_T: Floats, rollout_logprobs_T: Floats, reference_T: NDArray[np.bool_]) -> Floats:
+    """(T,) the mean value of reference tokens of about the same rollout logprob."""
+    edges = np.quantile(rollout_logprobs_T[reference_T], np.linspace(0.0, 1.0, STRATA + 1)[1:-1])
+    stratum_T = np.searchsorted(edges, rollout_logprobs_T)
+    sums = np.bincount(stratum_T[reference_T], values_T[reference_T], minlength=STRATA)
+    means: Floats = sums / np.maximum(np.bincount(stratum_T[reference_T], minlength=STRATA), 1)
+    return means[stratum_T]
 
 
 def _mean(evidence: TokenEvidence, values_T: Floats, kept_T: Floats, less_T: Floats | None = None) -> Estimate:

@@ -179,6 +179,8 @@ def _columns(batch: TokenBatch, extra: Mapping[str, NDArray[Any]]) -> dict[str, 
         sequences = np.unique(np.stack([number_T, batch.sequence_T]), axis=1)
         columns["batch_id"] = number_T
         columns["batch_size"] = np.bincount(sequences[0])[number_T]
+    if "prompt_tokens" not in columns and batch.prompt_token_ids_S is not None:
+        columns["prompt_tokens"] = np.array([len(ids) for ids in batch.prompt_token_ids_S])[batch.sequence_T]
     if "prompt_tokens" in columns:
         columns["absolute_position"] = columns["prompt_tokens"] + batch.position_T
     if "seen_before" not in columns and np.any(batch.token_id_T != NO_TOKEN):

@@ -24,6 +24,7 @@ def logged(
     top_p=1.0,
     entropy=True,
     tops=False,
+    trainer_tops=False,
 ):
     """Tokens sampled at `temperature` through `top_p`; reported at another temperature, or scored at another one."""
     rng = np.random.default_rng(seed)
@@ -57,4 +58,6 @@ def logged(
         token_columns=columns,
         rollout_top_ids_TK=best if tops else None,
         rollout_top_logprobs_TK=np.log(np.take_along_axis(reported, best, axis=1)) if tops else None,
+        trainer_top_ids_TK=best if trainer_tops else None,
+        trainer_top_logprobs_TK=np.log(np.take_along_axis(trainer, best, axis=1)) if trainer_tops else None,
     )

@@ -63,6 +63,15 @@ def test_settings_alone_convict_only_what_is_certain_and_it_is_said_that_nothing
     assert any("nothing was measured" in line for line in found["not_seen"])
 
 
+def test_a_measured_bias_without_a_cause_has_the_one_that_settings_convict():
+    read = report("inspect", "mismatch", "not tested", "not tested", causes=("raw-logprobs", None, None))
+    biased = report("compare", "mismatch", "not tested", "not tested", causes=("unexplained bias", None, None))
+    named = report("compare", "mismatch", "not tested", "not tested", causes=("off-by-one", None, None))
+    assert combined([read, biased], True)["layers"][0]["cause"] == "raw-logprobs"
+    assert "inspect.json convicts raw-logprobs" in combined([read, biased], True)["layers"][0]["because"]
+    assert combined([read, named], True)["layers"][0]["cause"] == "off-by-one"
+
+
 def test_a_signature_is_sent_to_the_intervention_that_decides():
     found = combined(
         [report("compare", "match", "mismatch", "not tested", causes=(None, "stale-prefix-kv", None))], True

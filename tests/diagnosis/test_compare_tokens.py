@@ -1,12 +1,12 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from logged_tokens import logged
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.compare_semantics import CANNOT_TELL, NOT_WITHOUT
-from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.diagnosis.compare_semantics import CANNOT_TELL, NOT_WITHOUT, UNEXPLAINED_BIAS
+from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
@@ -70,11 +70,39 @@ def test_raw_logprobs_are_seen_by_the_engines_own_first_choices():
     assert found.layers[1].verdict is Verdict.NOT_TESTED
 
 
-def test_raw_logprobs_without_top_logprobs_are_a_bias_or_a_named_meaning():
-    hot = Semantics(0.6)
-    found = compared(logged(temperature=0.6, reported_at=1.0, entropy=False), hot, hot)
-    assert found.layers[0].verdict is Verdict.MISMATCH
+@pytest.mark.parametrize("temperature", [0.6, 1.4])
+def test_raw_logprobs_of_sampled_tokens_alone_are_named_by_a_mean_ratio_above_one(temperature):
+    asked = Semantics(temperature)
+    found = compared(logged(temperature=temperature, reported_at=1.0, entropy=False), asked, asked)
+    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "raw-logprobs")
     assert found.measurements["mean_ratio_minus_one"].low > 0.01
+
+
+def test_a_mean_ratio_above_one_at_temperature_one_has_no_name():
+    found = compared(logged(temperature=0.6, reported_at=1.0, trainer_at=0.6, entropy=False))
+    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, UNEXPLAINED_BIAS)
+
+
+@pytest.mark.parametrize("sampled, trainer_at", [(0.7, 1.0), (0.7, 0.9)])
+def test_a_trainer_at_another_temperature_is_told_from_a_dishonest_report(sampled, trainer_at):
+    asked = Semantics(sampled)
+    batch = logged(temperature=sampled, trainer_at=trainer_at, tops=True, trainer_tops=True, noise=1e-3)
+    found = compared(batch, asked, asked)
+    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "trainer-temperature")
+    assert f"sampled at T=0.7, trainer at T={trainer_at:.3g}" in found.layers[0].because
+
+
+def test_the_margin_of_the_verdict_is_that_of_the_causes():
+    loose, strict = (
+        compare([logged(noise=0.05)], PLAIN, PLAIN, replace(FAST, margin=margin)) for margin in (1e-2, 1e-5)
+    )
+    assert (loose.attribution.margin, strict.attribution.margin) == (1e-2, 1e-5)
+    assert (loose.layers[1].verdict, strict.layers[1].verdict) == (Verdict.MATCH, Verdict.MISMATCH)
+
+
+def test_counts_of_shifted_sequences_can_be_written_down():
+    both = Counts(misaligned={"bos": 1}) + Counts(misaligned={"bos": 2, "retokenised": 1})
+    assert asdict(both)["misaligned"] == {"bos": 3, "retokenised": 1}
 
 
 def test_filters_that_the_trainer_does_not_replay_are_a_semantic_mismatch():

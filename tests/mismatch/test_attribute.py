@@ -183,3 +183,43 @@ def test_a_cache_cannot_be_stale_where_the_weights_never_changed():
     found = judged(with_columns(noisy, **constant))
     assert "stale-prefix-kv" not in found.names
     assert "never changed" in {one.name: one.reason for one in found.not_tested}["stale-prefix-kv"]
+
+
+def fading(batch, size=1.0):
+    return size * np.exp(-batch.position_T / 6.0)
+
+
+def test_excess_that_fades_is_a_wrong_prompt_only_where_no_stale_prefix_can_be_it():
+    calm = table(prompts=60)
+    versions = np.where(calm.sequence_T % 2, 3, 0)
+    logged = noisier(calm, 0.2 * fading(calm))
+    assert "bos" in judged(logged).names
+    updated = judged(with_columns(logged, rollout_version=versions))
+    assert "bos" not in updated.names
+    assert any(one.name == "bos" and "cached_tokens" in one.reason for one in updated.not_tested)
+    cached = np.where(calm.sequence_T % 3, 16, 0)
+    assert "bos" in judged(with_columns(logged, rollout_version=versions, cached_tokens=cached)).names
+
+
+def test_outliers_where_another_cause_is_at_work_are_no_routing_flips():
+    calm = table(prompts=60)
+    cached = np.where(calm.sequence_T % 2, 16, 0)
+    stale = noisier(calm, 0.4 * (cached > 0) * fading(calm))
+    far = np.flatnonzero((cached > 0) & (calm.position_T < 4) & (calm.rollout_logprobs_T < -0.7))[::12]
+    trainer = stale.trainer_logprobs_T.copy()
+    trainer[far] -= 1.2
+    columns = {"cached_tokens": cached, "rollout_version": calm.sequence_T % 3}
+    beside = judged(with_columns(with_trainer(stale, trainer), **columns))
+    assert "stale-prefix-kv" in beside.names
+    assert "moe-routing" not in beside.names
+    trainer = stale.trainer_logprobs_T.copy()
+    trainer[np.flatnonzero((cached == 0) & (calm.rollout_logprobs_T < -0.7))[::20]] -= 0.5
+    assert "moe-routing" in judged(with_columns(with_trainer(stale, trainer), **columns)).names
+
+
+def test_the_length_of_a_prompt_is_known_from_its_token_ids():
+    batch = table(prompts=4)
+    ids_S = np.empty(batch.sequences, dtype=object)
+    ids_S[:] = [np.arange(10 + s) for s in range(batch.sequences)]
+    evidence = token_evidence(replace(batch, prompt_token_ids_S=ids_S))
+    np.testing.assert_array_equal(evidence.columns["absolute_position"], batch.position_T + 10 + batch.sequence_T)

@@ -22,7 +22,14 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """(T, 3): fading over a few to some tens of tokens from the first one."""
     if np.ptp(evidence.position_T) == 0:
         return NotTested("all tokens have one position")
+    if "cached_tokens" not in evidence.columns and _weights_changed(evidence):
+        return NotTested("column cached_tokens is missing: a prefix cache kept across a weight update fades as well")
     return np.stack([np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER], axis=1)
+
+
+def _weights_changed(evidence: TokenEvidence) -> bool:
+    versions = (evidence.columns.get(name) for name in ("rollout_version", "trainer_version"))
+    return any(version_T is not None and np.ptp(version_T) > 0 for version_T in versions)
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

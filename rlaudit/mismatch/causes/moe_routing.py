@@ -21,6 +21,8 @@ ORDINARY_SHARE = 3.3e-4
 # Such tails alone give the outliers some hundredths of the variance.
 LEAST_OUTLIER_SHARE = 0.15
 FEWEST = 5
+# Where covariates add less than the rest of the noise does.
+QUIET = 2.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -30,9 +32,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("no mismatch to explain")
     if evidence.reported is not None and evidence.reported.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
-    count = round(excess.outlier_share * evidence.tokens)
+    # A routing flip follows no covariate: it is counted where none is at work.
+    quiet_T = excess.expected_T <= QUIET * excess.constant
+    count = int((quiet_T & excess.outlier_T).sum())
     share, low, high = excess.share(excess.outliers)
-    p_value = float(bdtrc(count - 1, evidence.tokens, ORDINARY_SHARE)) if count else 1.0
+    p_value = float(bdtrc(count - 1, int(quiet_T.sum()), ORDINARY_SHARE)) if count else 1.0
     return Signature(
         p_value=max(p_value, math.ulp(0.0)) if count else 1.0,
         effect=excess.outliers.k2,

@@ -7,7 +7,7 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
-from rlaudit.mismatch.logged_semantics import seen_shift
+from rlaudit.mismatch.logged_semantics import seen_shift, too_high
 from rlaudit.mismatch.logged_signature import logged_signature
 from rlaudit.mismatch.semantic_signature import PENALTY, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -19,6 +19,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the log ratios of tokens seen before."""
     if evidence.semantics is not None:
         return semantic_signature(evidence, PENALTY)
+    if too_high(evidence):
+        return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     found = seen_shift(evidence)
     if found is None:
         return NotTested("column token_id is missing, or too few tokens were sampled twice")

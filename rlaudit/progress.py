@@ -1,15 +1,25 @@
 """What is going on, on stderr: stdout belongs to the report.
 
-On a terminal the step in progress is one live line; piped, every finished step is a plain line.
+On a terminal the step in progress is live: what it does, how many steps are done and how long the rest will take, and
+the last line of its log. Piped, every finished step is a plain line with the time.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.markup import escape
-from rich.status import Status
+from rich.spinner import Spinner
+from rich.text import Text
+
+from rlaudit.printable import one_line, printable
+
+# Enough for the last line of any log.
+_TAIL_BYTES = 4096
 
 
 class Progress:
@@ -17,32 +27,104 @@ class Progress:
 
     def __init__(self, quiet: bool = False) -> None:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
-        self._status: Status | None = None
+        self._doing = ""
+        self._log: Path | None = None
+        self._spinner = Spinner("dots")
+        self._steps = Steps(0)
 
     def note(self, text: str) -> None:
         """One finished thing, on a line that stays."""
-        self._console.print(escape(text))
+        clock = "" if self._console.is_terminal else time.strftime("%H:%M:%S ")
+        self._console.print(escape(f"{clock}{printable(text)}"))
 
     def update(self, text: str) -> None:
         """What the step in progress is doing now; not kept."""
-        if self._status is not None:
-            self._status.update(escape(text))
+        self._doing = text
+
+    def expect(self, steps: int) -> None:
+        """How many steps `done` will be told of."""
+        self._steps = Steps(steps)
+
+    def done(self, seconds: float | None = None, tokens_per_second: float | None = None) -> None:
+        """One of the expected steps has ended. seconds: what it took; None where nothing had to be run for it."""
+        self._steps.done(seconds, tokens_per_second)
 
     @contextmanager
-    def step(self, text: str) -> Iterator[None]:
-        """Show `text` while a step runs."""
-        if not self._console.is_terminal:
+    def step(self, text: str, log: Path | None = None) -> Iterator[None]:
+        """Show `text` while a step runs, and the last line that its `log` holds by then."""
+        self._doing, self._log = text, log
+        if not self._console.is_terminal or self._console.quiet:
             yield
             return
-        self._status = self._console.status(escape(text))
-        try:
-            with self._status:
-                yield
-        finally:
-            self._status = None
+        with Live(get_renderable=self._shown, console=self._console, transient=True, refresh_per_second=5):
+            yield
+
+    def _shown(self) -> RenderableType:
+        self._spinner.update(text=_cut(self._doing))
+        lines: list[RenderableType] = [self._spinner]
+        if self._steps.said:
+            lines.append(_cut(f"  {self._steps.said}", "dim"))
+        if self._log is not None and (last := last_line(self._log)):
+            lines.append(_cut(f"  log: {last}", "dim"))
+        return Group(*lines)
+
+
+@dataclass
+class Steps:
+    """How far a run of `expected` steps is. Time left is the mean of the steps that had to be run, for those left."""
+
+    expected: int
+    ended: int = 0
+    ran: int = 0
+    seconds: float = 0.0
+    tokens_per_second: float | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def done(self, seconds: float | None, tokens_per_second: float | None) -> None:
+        """One more has ended."""
+        self.ended += 1
+        if seconds is not None:
+            self.ran += 1
+            self.seconds += seconds
+        self.tokens_per_second = tokens_per_second or self.tokens_per_second
+
+    @property
+    def said(self) -> str:
+        """The state in one line; "" where nothing is expected."""
+        if not self.expected:
+            return ""
+        parts = [f"{self.ended} of {self.expected} done", f"{seconds_since(self.started)} gone"]
+        if self.ran:
+            left = self.seconds / self.ran * max(self.expected - self.ended, 0)
+            parts.append(f"about {_readable(left)} left")
+        if self.tokens_per_second is not None:
+            parts.append(f"{self.tokens_per_second:.0f} tokens/s in the last arm")
+        return ", ".join(parts)
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that has text, safe to print; "" where there is none yet."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    # Bars that are drawn over and over end with a carriage return.
+    lines = [line for line in text.replace("\r", "\n").splitlines() if line.strip()]
+    return one_line(str(printable(lines[-1]))) if lines else ""
 
 
 def seconds_since(started: float) -> str:
     """Elapsed time since `time.monotonic()` gave `started`, as people read it."""
-    seconds = time.monotonic() - started
+    return _readable(time.monotonic() - started)
+
+
+def _readable(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def _cut(text: str, style: str = "") -> Text:
+    """One line of the terminal: a live display that wraps would leave pieces behind."""
+    return Text(str(printable(text)), style=style, no_wrap=True, overflow="ellipsis")

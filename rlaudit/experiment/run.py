@@ -118,6 +118,7 @@ class Runner:
         # A failure may be the fault of its time limit: only arms with the same limit share it.
         shared = self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
         if shared is not None:
+            self._progress.done()
             return shared
         kept = finished(self._cells, cell)
         if kept is None:
@@ -126,6 +127,7 @@ class Runner:
             outcome = kept
             self.cells_kept += 1
             self._progress.note(f"  {'kept':<11} {title}")
+            self._progress.done()
         self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
         self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
         return outcome
@@ -140,14 +142,23 @@ class Runner:
                 case {"event": "progress", "done": done, "total": total}:
                     self._progress.update(f"{title}: {done}/{total}")
 
-        with self._progress.step(title):
+        with self._progress.step(title, log=self.directory(cell) / "log.txt"):
             self._surroundings.wait_for_accelerator(self._progress)
             outcome = run_cell(self._cells, cell, on_event)
         self.cells_run += 1
         self.cell_seconds += outcome.usage.get("seconds", 0.0)
         said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
-        self._progress.note(f"  {outcome.status:<11} {title}, {seconds_since(started)}{said}")
+        rate = tokens_per_second(outcome)
+        spoken = "" if rate is None else f", {rate:.0f} tokens/s"
+        self._progress.note(f"  {outcome.status:<11} {title}, {seconds_since(started)}{spoken}{said}")
+        self._progress.done(time.monotonic() - started, rate)
         return outcome
+
+
+def tokens_per_second(outcome: Outcome) -> float | None:
+    """How fast the engine generated; None where it generated nothing."""
+    tokens, seconds = outcome.result.get("generated_tokens"), outcome.result.get("generate_seconds")
+    return tokens / seconds if tokens and seconds else None
 
 
 def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:
@@ -179,16 +190,21 @@ def _execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Pro
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
     total = sum(len(block.arms) for block in plan.blocks)
+    progress.expect(total)
     for block in plan.blocks:
         for arm in block.arms:
             reason = _needless(block, arm, arms)
             if reason is not None:
                 not_run[block.name, arm.name] = reason
                 progress.note(f"  not run     {block.name}: {arm.name} ({reason})")
+                progress.done()
                 continue
             title = f"{len(arms) + len(not_run) + 1}/{total} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
             arms[block.name, arm.name] = _roll(runner, context, block, arm, surroundings.engines, title)
+            if arms[block.name, arm.name].cell_key == "":
+                progress.done()
     batches = _batches(plan, arms, context)
+    progress.expect(len(batches))
     scores = {
         key: _score(runner, context, batch, surroundings.trainer, number, len(batches))
         for number, (key, batch) in enumerate(batches.items(), start=1)

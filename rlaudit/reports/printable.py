@@ -1,28 +1,4 @@
-"""Text of files on its way to a terminal: what could move the cursor or hide other text is shown as its number."""
+"""Moved to rlaudit.printable; gone before the next commit."""
 
-import re
-from typing import Any
-
-# Control characters, marks that reverse the direction of text, and halves of characters from undecodable file names.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(data: Any) -> Any:
-    """The same data with every string safe to print."""
-    if isinstance(data, str):
-        return _UNPRINTABLE.sub(_number, data)
-    if isinstance(data, dict):
-        return {printable(key): printable(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [printable(one) for one in data]
-    return data
-
-
-def one_line(text: str) -> str:
-    """The text with every run of white space as one blank."""
-    return " ".join(text.split())
-
-
-def _number(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+from rlaudit.printable import one_line as one_line
+from rlaudit.printable import printable as printable

@@ -1,17 +1,19 @@
 """Every command but `inspect`, with typer, which together with pydantic takes longer to import than `inspect` runs."""
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 import rlaudit
+from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
 
-# Statistics and engines take a second to import: a command's module is imported when that command is asked for. For
-# `inspect`, which parses its own arguments, this is its line in the help.
+# Statistics and engines take a second to import: a command's module is imported when that command is asked for.
+# `inspect` parses its own arguments before typer is imported, and comes here for the list of commands and for shells.
 COMMANDS = {
-    "inspect": "rlaudit.cli.inspect:listed",
+    "inspect": "rlaudit.cli.inspect:inspect",
     "ablate": "rlaudit.cli.ablate:ablate",
     "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
@@ -33,20 +35,27 @@ class _Commands(TyperGroup):
         """The command, imported now; None where there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name == "inspect":
+            from rlaudit.cli.inspect_completion import completable
+
+            return _command(cmd_name, completable("Read rollout configs and report what moves the logprobs."))
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         offered = getattr(importlib.import_module(module), attribute)
-        if not isinstance(offered, typer.Typer):
-            function, offered = offered, typer.Typer(add_completion=False, rich_markup_mode=None)
-            offered.command(cmd_name)(function)
-        return typer.main.get_command(offered)
+        return typer.main.get_command(offered) if isinstance(offered, typer.Typer) else _command(cmd_name, offered)
+
+
+def _command(name: str, function: Callable[..., object]) -> Any:
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, epilog=unwrapped(epilog(name)))(function)
+    return typer.main.get_command(alone)
 
 
 app = typer.Typer(
     name="rlaudit",
     cls=_Commands,
     help="Are the logprobs of your next vLLM still the ones your RL trainer assumes, and if not, why?",
+    epilog=unwrapped(FIRST_STEPS),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -68,6 +77,6 @@ def _options(
 def run_command(arguments: list[str]) -> object:
     """What the command returns. Raises KeyboardInterrupt where typer says Abort."""
     try:
-        return app(arguments, standalone_mode=False)
+        return app(arguments, standalone_mode=False, prog_name="rlaudit")
     except typer.Abort:
         raise KeyboardInterrupt from None

@@ -9,10 +9,17 @@ from typing import Annotated
 
 import typer
 
+from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
 from rlaudit.errors import NotFinished, UsageError
 
-app = typer.Typer(help="Isolated engine environments, one per vLLM version.", no_args_is_help=True)
+app = typer.Typer(
+    help="Isolated engine environments, one per vLLM version.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    epilog=unwrapped(epilog("engines")),
+)
 
 TRAINER = "trainer"
 

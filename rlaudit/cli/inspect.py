@@ -29,10 +29,6 @@ class _Wishes:
     write_baseline: Path | None
 
 
-def listed() -> None:
-    """Read rollout configs and report what moves the logprobs when vLLM changes."""
-
-
 def inspect(arguments: list[str]) -> int:
     """The exit code of `rlaudit inspect` with these arguments."""
     asked = parse(arguments)
@@ -147,6 +143,6 @@ def _say_versions(inspection: "Inspection") -> None:
 
 
 def _say(sentence: str) -> None:
-    from rlaudit.reports.printable import printable
+    from rlaudit.printable import printable
 
     print(f"rlaudit: {printable(sentence)}", file=sys.stderr, flush=True)

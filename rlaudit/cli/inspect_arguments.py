@@ -4,9 +4,12 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlaudit.cli.examples import epilog
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.errors import UsageError
 
+EXIT_CODES = """Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad command line;
+3 not finished (no config, or a named file could not be read); 70 a bug in rlaudit."""
 FAIL_ON = ("error", "warning", "note", "never")
 
 
@@ -32,6 +35,12 @@ class Asked:
     allow_no_config: bool
 
 
+class _Help(argparse.HelpFormatter):
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Lines as they are: a command line that is broken in two cannot be pasted."""
+        return "\n".join(f"{indent}{line}" for line in text.splitlines())
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
         """One sentence instead of the whole usage."""
@@ -43,15 +52,16 @@ def parse(arguments: list[str]) -> Asked:
     # argparse would take the word behind a bare --fix, often a path, for its value.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     words = ["--fix=safe" if word == "--fix" else word for word in arguments[:end]] + arguments[end:]
-    return Asked(**vars(_parser().parse_intermixed_args(words)))
+    return Asked(**vars(arguments_parser().parse_intermixed_args(words)))
 
 
-def _parser() -> argparse.ArgumentParser:
+def arguments_parser() -> argparse.ArgumentParser:
+    """What `parse` parses with."""
     parser = _Parser(
         prog="rlaudit inspect",
-        description="Read rollout configs and report what moves the logprobs when vLLM changes. Nothing is started.",
-        epilog="Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad command line; 3 not finished (no "
-        "config, or a named file could not be read); 70 a bug in rlaudit.",
+        description="Read rollout configs and report what moves the logprobs when vLLM changes.\nNothing is started.",
+        epilog=f"{EXIT_CODES}\n\n{epilog('inspect')}",
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -1,0 +1,42 @@
+"""One or two command lines for the help of every command; a test runs them all."""
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "inspect": (
+        "rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1",
+        "rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1 --diff",
+    ),
+    "ablate": (
+        "rlaudit ablate quick",
+        "rlaudit ablate base.yaml --from 0.8.5 --to 0.18.1 --dry-run",
+    ),
+    "compare": (
+        "rlaudit compare rollouts.jsonl --temperature 0.7",
+        "rlaudit compare rollouts.jsonl --temperature 0.7 --output json:compare.json",
+    ),
+    "curves": ("rlaudit curves before.csv after.csv",),
+    "diagnose": ("rlaudit diagnose runs/v0-to-v1 compare.json",),
+    "selftest": ("rlaudit selftest --trials 1 --causes off-by-one",),
+    "report": ("rlaudit report runs/v0-to-v1 --output html:report.html",),
+    "engines": ("rlaudit engines list",),
+    "explain": ("rlaudit explain raw-logprobs",),
+    "list": ("rlaudit list metrics",),
+}
+
+
+FIRST_STEPS = """First steps:
+  rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1
+  rlaudit ablate quick
+  rlaudit explain raw-logprobs
+  rlaudit --install-completion"""
+
+
+def unwrapped(text: str) -> str:
+    """The text for typer, which joins lines that are not marked so: a command line in two pieces cannot be pasted."""
+    return f"\b\n{text}"
+
+
+def epilog(command: str) -> str:
+    """The end of a command's help."""
+    return "\n".join(("For example:", *(f"  {line}" for line in EXAMPLES[command])))

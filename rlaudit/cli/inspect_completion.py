@@ -1,0 +1,33 @@
+"""What a shell completes after `rlaudit inspect`: typer completes, argparse parses, and both know the same options."""
+
+import argparse
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from rlaudit.cli.inspect_arguments import arguments_parser
+
+
+def completable(summary: str | None) -> Callable[..., None]:
+    """A function that does nothing, with the options of `rlaudit inspect` as typer declares them."""
+
+    def inspected(**asked: object) -> None:
+        raise AssertionError("rlaudit inspect parses its own arguments")
+
+    parameters = [_parameter(action) for action in arguments_parser()._actions if action.dest != "help"]
+    inspected.__doc__ = summary
+    inspected.__annotations__ = {one.name: one.annotation for one in parameters}
+    inspected.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return inspected
+
+
+def _parameter(action: argparse.Action) -> inspect.Parameter:
+    kind: Any = bool if action.nargs == 0 else str
+    default: Any
+    if action.option_strings:
+        default = typer.Option(False if kind is bool else None, *action.option_strings, help=action.help)
+    else:
+        kind, default = list[str], typer.Argument(None, help=action.help)
+    return inspect.Parameter(action.dest, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -1,0 +1,33 @@
+"""What a shell is told to complete; `inspect` parses its own arguments and is completed all the same."""
+
+import pytest
+
+from rlaudit.cli.app import run
+from rlaudit.cli.inspect_arguments import arguments_parser
+
+
+def completed(words, place, monkeypatch, capsys):
+    monkeypatch.setenv("_RLAUDIT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(place))
+    assert run([]) == 0
+    return set(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "words, place, offered",
+    [
+        ("rlaudit insp", 1, {"inspect"}),
+        ("rlaudit ablate --dry", 2, {"--dry-run"}),
+        ("rlaudit engines ", 2, {"build", "list", "doctor", "remove"}),
+        ("rlaudit list rec", 2, {"recipes", "recipe-keys"}),
+    ],
+)
+def test_commands_options_and_words_are_completed(words, place, offered, monkeypatch, capsys):
+    assert completed(words, place, monkeypatch, capsys) == offered
+
+
+def test_every_option_of_inspect_is_completed(monkeypatch, capsys):
+    options = {option for action in arguments_parser()._actions for option in action.option_strings}
+    offered = completed("rlaudit inspect --", 2, monkeypatch, capsys)
+    assert offered == {option for option in options if option.startswith("--")}

@@ -1,0 +1,60 @@
+"""Command lines that the documentation shows, run in a folder that holds the files they name."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What of these a machine without engines can do: the arms themselves are run by the tests marked `engine`.
+NOT_STARTED = {"ablate": "--dry-run"}
+
+
+def blocks(text):
+    """(language, content) of every fenced block of a Markdown text."""
+    return [(found[1], found[2]) for found in FENCE.finditer(text)]
+
+
+def command_lines(content):
+    """The lines of a block that are typed; comments behind them go."""
+    joined = content.replace("\\\n", " ")
+    return [
+        line.split("  #")[0].strip() for line in joined.splitlines() if line.startswith(("rlaudit ", "pip ", "uv "))
+    ]
+
+
+def rlaudit_words(line):
+    """The arguments of one `rlaudit` line, as this machine can run it."""
+    words = shlex.split(line)
+    assert words[0] == "rlaudit", line
+    started = NOT_STARTED.get(words[1])
+    return words[1:] if started is None or started in words or "--help" in words else [*words[1:], started]
+
+
+def lay_out(folder):
+    """Every file that a documented command names, made small."""
+    config = ROOT / "examples" / "pipelinerl" / "v0-config-on-v1" / "base.yaml"
+    shutil.copy(config, folder / "base.yaml")
+    (folder / "conf").mkdir()
+    shutil.copy(config, folder / "conf" / "base.yaml")
+    (folder / "runs").mkdir()
+    shutil.copytree(ROOT / "examples" / "vllm" / "v0-to-v1", folder / "runs" / "v0-to-v1")
+    shutil.copytree(ROOT / "recipes", folder / "recipes")
+    (folder / "your-prompts.jsonl").write_text('{"prompt": "Why is the sky blue?"}\n')
+    rng = np.random.default_rng(0)
+    with (folder / "rollouts.jsonl").open("w") as file:
+        for prompt in range(48):
+            ids = rng.integers(0, 900, 60)
+            rollout = -np.where(rng.random(60) < 0.5, 0.01, 1.0) * rng.exponential(1.0, 60)
+            trainer = np.minimum(rollout + 1e-3 * rng.standard_normal(60), 0.0)
+            columns = {"token_id": ids, "rollout_logprob": rollout, "trainer_logprob": trainer}
+            said = ", ".join(f'"{name}": {values.tolist()}' for name, values in columns.items())
+            file.write(f'{{"prompt_id": {prompt}, "sample_id": 0, {said}}}\n')
+    for name in ("before", "after"):
+        steps = np.arange(200)
+        values = 0.5 + 0.02 * rng.standard_normal(200)
+        rows = "".join(f"{step},{value:.6f}\n" for step, value in zip(steps, values, strict=True))
+        (folder / f"{name}.csv").write_text(f"step,reward\n{rows}")

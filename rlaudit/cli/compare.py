@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.mismatch.metric import ObjectiveSettings
+    from rlaudit.token_figures.logged_figures import LoggedFigures
     from rlaudit.token_table.fault import Faults
     from rlaudit.token_table.open_table import TokenTable
     from rlaudit.token_table.prompt_numbers import PromptNumbers
@@ -82,6 +83,7 @@ def compare(
     from rlaudit.cli.compare_sampling import told
     from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.comparison import CompareSettings
+    from rlaudit.token_figures.logged_figures import LoggedFigures
     from rlaudit.token_table.open_table import open_tables
 
     outputs = parse_outputs(output or [])
@@ -101,16 +103,20 @@ def compare(
     if len(trainers) > 1:
         raise UsageError(f"{trainer} holds {len(trainers)} comparisons, expected the trainer's logprobs of one")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    compared, assumed = [], list[str]()
+    compared, drawn, assumed = [], list[LoggedFigures](), list[str]()
     for table in tables:
         sampling = told(given, config, table.path, table.part)
         assumed += sampling.assumed
         _say(progress, table, sampling)
         own = replace(settings, trainer_excludes=sampling.replays)
+        figures = LoggedFigures(own.trainer_excludes)
         compared.append(
-            _compared(table, trainers[0] if trainers else None, sampling, own, scorer, score_tokens, progress)
+            _compared(table, trainers[0] if trainers else None, sampling, own, scorer, score_tokens, progress, figures)
         )
+        drawn.append(figures)
     document = document_of(compared, list(dict.fromkeys(assumed)), fail_on is FailOn.ERROR, allow_partial)
+    names = [one["name"] for one in document["comparisons"]]
+    document["token_figures"] = [one.as_dict(name) for one, name in zip(drawn, names, strict=True)]
     for one in compared:
         for line in one.faults.lines():
             print(f"rlaudit: {line}", file=sys.stderr)
@@ -126,6 +132,7 @@ def _compared(
     scorer: "Scorer | None",
     score_tokens: int,
     progress: Progress,
+    figures: "LoggedFigures",
 ) -> "Compared":
     from rlaudit.diagnosis.compare import compare as compare_tokens
     from rlaudit.diagnosis.compare_document import Compared
@@ -142,9 +149,19 @@ def _compared(
         picked = _picked(table, score_tokens, numbers)
         scored = score(picked, sampling.sampling, sampling.trainer, scorer, progress)
         notes.append(f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {scorer.model}")
+        if picked.prompt_token_ids_S is None:
+            notes.append(
+                "prompts were made into tokens here, texts as they are and messages by the model's template: if the "
+                "rollouts began with other tokens, every figure shows that"
+            )
         if trainer is None and not picked.comparable_T.any():
             notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
             batches = iter([scored[0]])
+    # Pictures are drawn of the sample, where there is one: drawing all would take longer than comparing all.
+    if sample is None or scored is not None:
+        batches = figures.watching(batches)
+    else:
+        sample = figures.watching(sample)
     comparison = compare_tokens(
         batches,
         sampling.sampling,

@@ -35,14 +35,22 @@ class Listed(StrEnum):
     SCHEMA = "schema"
 
 
-def explain(name: Annotated[str, typer.Argument(help="A rule, a framework, a factor or a metric.")]) -> int:
-    """Print what a rule, a framework, a factor or a metric is, and how to read it."""
+def explain(
+    name: Annotated[str, typer.Argument(help="A rule, a framework, a factor, a metric, or a key of a training log.")],
+) -> int:
+    """Print what a rule, a framework, a factor or a metric is, and how to read it; or what a dashboard's key means."""
     about_rule = _about_rule(name)
     if about_rule is not None:
         print(about_rule)
         return 0
     documented = _documentation()
     if name not in documented:
+        from rlaudit.cli.metric_translation import about_key
+
+        about = about_key(name)
+        if about is not None:
+            print(about)
+            return 0
         nearest = difflib.get_close_matches(name, documented, n=1)
         raise UsageError(
             f"nothing is called {name!r}",
@@ -59,15 +67,19 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
+    from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
     from rlaudit.experiment.plan import known_factors
     from rlaudit.inspection.read_configs import known_frameworks
     from rlaudit.mismatch.evidence import all_metrics
+    from rlaudit.weight_updates import factor as weight_update
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
     frameworks = {name: partial(_about_framework, one) for name, one in known_frameworks().items()}
-    factors = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
+    about = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
+    factors: dict[str, Callable[[], str]] = {**about, weight_update.NAME: weight_update.documentation}
     metrics = {name: partial(_about_metric, metric) for name, metric in all_metrics().items()}
-    return {**rules, **frameworks, **factors, **metrics}
+    logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
+    return {**rules, **frameworks, **factors, **logged, **metrics}
 
 
 def _about_rule(name: str) -> str | None:
@@ -94,20 +106,17 @@ def _about_factor(factor: "Factor") -> str:
 
 
 def _about_metric(metric: "Metric") -> str:
+    from rlaudit.cli.metric_translation import translation
+
     lines = [
         _module_doc(metric.columns),
         "",
         f"Formula: {metric.formula}",
-        f"Unit:    {metric.unit}",
+        f"Unit:    {metric.unit}; {metric.clipping}",
         f"Reads:   {metric.reads}",
     ]
-    return "\n".join(lines + _aliases(metric, indent=""))
-
-
-def _aliases(metric: "Metric", indent: str) -> list[str]:
-    """What other frameworks call it, and where theirs differs."""
-    notes = {name: f" ({note})" for name, note in metric.alias_notes.items()}
-    return [f"{indent}{framework}: {alias}{notes.get(framework, '')}" for framework, alias in metric.aliases.items()]
+    elsewhere = translation(metric.name)
+    return "\n".join([*lines, *(["", "Elsewhere:", *elsewhere] if elsewhere else [])])
 
 
 def _module_doc(function: Callable[..., object]) -> str:
@@ -148,21 +157,21 @@ def _settings_keys() -> str:
 
 def _factors() -> str:
     from rlaudit.experiment.plan import known_factors
+    from rlaudit.weight_updates import factor as weight_update
 
-    return "\n".join(
+    lines = [
         f"{name:<18} {factor.layer:<15} {_module_doc(factor.observe).splitlines()[0]}"
         for name, factor in known_factors().items()
-    )
+    ]
+    lines.append(f"{weight_update.NAME:<18} {weight_update.LAYER:<15} {weight_update.summary()}")
+    return "\n".join(sorted(lines))
 
 
 def _metrics() -> str:
+    from rlaudit.cli.metric_translation import listed
     from rlaudit.mismatch.evidence import all_metrics
 
-    lines = []
-    for name, metric in all_metrics().items():
-        lines.append(f"{name}: {metric.formula} [{metric.unit}]")
-        lines += _aliases(metric, indent="    ")
-    return "\n".join(lines)
+    return listed(all_metrics())
 
 
 def _recipes() -> str:
@@ -178,9 +187,11 @@ def _recipes() -> str:
 
 def _recipe_keys() -> str:
     from rlaudit.experiment.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
+    from rlaudit.weight_updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
 
     lines = []
-    for model in (Recipe, Block, Point, ExtraArm, Sampling, Trainer, Objective):
+    of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)
+    for model in (Recipe, Block, Point, ExtraArm, Sampling, Trainer, Objective, *of_updates):
         lines.append(f"{model.__name__.lower()}: {(model.__doc__ or '').splitlines()[0]}")
         lines += [f"    {field.alias or name}: {field.description}" for name, field in model.model_fields.items()]
     return "\n".join(lines)

@@ -1,34 +1,47 @@
-"""`rlaudit report`: render a finished run again, in any format."""
+"""`rlaudit report`: render a run again, finished or not, in any format."""
 
-import json
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.errors import NotFinished, UsageError
+from rlaudit.errors import RlauditError, UsageError
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run directory, or its report.json.")],
+    run: Annotated[
+        Path, typer.Argument(help="A run directory, or the JSON report of any command: rlaudit report runs/v0-to-v1.")
+    ],
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
 ) -> int:
-    """Render a finished run again; ends with the run's own exit code."""
+    """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
+    from rlaudit.reports.read_report import read_report
+    from rlaudit.reports.unfinished_run import NEXT, is_unfinished, unfinished_document
+
     outputs = parse_outputs(output or [])
     path = run / "report.json" if run.is_dir() else run
-    if not path.exists():
-        if run.is_dir() and (run / "plan.json").exists():
-            raise NotFinished(
-                f"the run in {run} has not finished", "the ablate command that started it goes on from there"
-            )
-        raise UsageError(f"no run at {run}")
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{path} is not a report: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != "rlaudit-report/1":
-        raise UsageError(f"{path} is not a report of schema rlaudit-report/1")
+    if path.is_file():
+        document = read_report(path)
+        _add_figures(document, path.parent / "tokens.parquet")
+    elif is_unfinished(run):
+        document = unfinished_document(run)
+        print(f"rlaudit: {run} has no report.json: the run has not finished; {NEXT}", file=sys.stderr)
+    else:
+        raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
     write_outputs(outputs, document)
     return int(document["exit_code"])
+
+
+def _add_figures(document: dict[str, Any], tokens: Path) -> None:
+    """Reports of releases that drew nothing have their tokens beside them."""
+    if document["command"] != "ablate" or not document["arms"] or "token_figures" in document or not tokens.is_file():
+        return
+    from rlaudit.token_figures.run_tokens import figures_of_run
+
+    try:
+        document["token_figures"] = figures_of_run(tokens)
+    except RlauditError as error:
+        print(f"rlaudit: pictures of tokens are left out: {error}", file=sys.stderr)

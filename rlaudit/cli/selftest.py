@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rlaudit.cli.output import HELP as OUTPUT_HELP
+from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 
 DOSES = ("low", "middle", "top")
@@ -22,35 +24,37 @@ def selftest(
     run_dir: Annotated[Path, typer.Option(help="With --engines: where finished engines are kept.")] = Path(
         "runs/selftest"
     ),
+    output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
 ) -> int:
     """Plant known causes blind, name them from the data alone, and print the confusion matrix."""
     # Statistics take a second to import, which no other command should wait for.
     from rlaudit.progress import Progress
     from rlaudit.selftest.cells import cells
     from rlaudit.selftest.confusion import confusion_of
+    from rlaudit.selftest.document import document_of, document_of_engines
     from rlaudit.selftest.plant import Dose
     from rlaudit.selftest.run import run_trials
-    from rlaudit.selftest.table import text_of
 
+    outputs = parse_outputs(output or [])
     wanted = [part.strip() for part in doses.split(",") if part.strip()]
     for dose in wanted:
         if dose not in DOSES:
             raise UsageError(f"no dose {dose!r}", f"there are: {', '.join(DOSES)}")
     progress = Progress()
     if engines:
-        from rlaudit.selftest.engines.run_engine_plants import run_engine_plants, text_of_engines
+        from rlaudit.selftest.engines.run_engine_plants import run_engine_plants
 
-        trials_found = run_engine_plants(_names(causes), seed, run_dir, progress)
-        typer.echo(text_of_engines(trials_found), nl=False)
-        return 0 if all(trial.right for trial in trials_found) else 1
+        document = document_of_engines(run_engine_plants(_names(causes), seed, run_dir, progress))
+        write_outputs(outputs, document)
+        return int(document["exit_code"])
     labels = cells(_names(causes), [Dose[dose.upper()] for dose in wanted])
     with progress.step(f"{trials * len(labels)} blind trials"):
         found = run_trials(
             generator, labels, trials, seed, jobs, lambda done, total: progress.update(f"{done} of {total} models done")
         )
-    confusion = confusion_of(generator, labels, found)
-    typer.echo(text_of(confusion), nl=False)
-    return 0 if confusion.met else 1
+    document = document_of(confusion_of(generator, labels, found))
+    write_outputs(outputs, document)
+    return int(document["exit_code"])
 
 
 def _names(causes: str) -> list[str]:

@@ -105,7 +105,14 @@ def _of_both(logprobs: MetricResult, training: MetricResult) -> Order:
 
 
 def _earliest(results: Sequence[MetricResult], groups: Sequence[Group]) -> MetricResult | None:
-    of_groups = [result for result in results if result.metric and result.metric.group in groups]
+    of_groups = [
+        result
+        for result in results
+        if result.metric
+        and result.metric.group in groups
+        # A clip fraction against the rollout's logprobs holds the mismatch itself: it cannot follow or precede it.
+        and (result.metric.group is Group.LOGPROBS or result.metric.weights is Weights.NONE)
+    ]
     return min(of_groups, key=lambda result: (result.detected or 0, result.onset or 0), default=None)
 
 

@@ -11,6 +11,7 @@ from rlaudit.mismatch.contrast import judge
 from rlaudit.mismatch.evidence import Measurement
 
 SHOWN = 4
+MISSING = "column "
 
 
 def judge_path(
@@ -52,7 +53,11 @@ def judge_path(
         because, step = f"{provided}the interval of k3 reaches over {margin:g} nats{why}", "more tokens"
     else:
         because = f"{provided}{attribution.because}"
-        step = named[0].next if named else "rlaudit ablate: no signature in these columns names a cause"
+        step = (
+            named[0].next
+            if named
+            else f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
+        )
     return Judgement(
         Layer.INFERENCE_PATH,
         verdict,
@@ -64,10 +69,19 @@ def judge_path(
     )
 
 
+def _wanted(attribution: Attribution) -> str:
+    """Columns of the log that causes could not be tested without."""
+    lacking = [one for one in attribution.not_tested if one.reason.startswith(MISSING)]
+    columns = dict.fromkeys(one.reason.removeprefix(MISSING).split(" ")[0] for one in lacking)
+    return f"; or log {', '.join(columns)}, which {len(lacking)} causes could not be tested without" if columns else ""
+
+
 def _untested(attribution: Attribution) -> tuple[str, ...]:
     """Causes that the data could not tell, grouped by the reason."""
     by_reason: dict[str, list[str]] = {}
     for one in attribution.not_tested:
         by_reason.setdefault(one.reason, []).append(one.name)
-    lines = [f"not tested: {', '.join(names)} ({reason})" for reason, names in by_reason.items()]
+    # What a column more in the log would tell comes first: that is in the reader's hands.
+    reasons = sorted(by_reason, key=lambda reason: not reason.startswith(MISSING))
+    lines = [f"not tested: {', '.join(by_reason[reason])} ({reason})" for reason in reasons]
     return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))

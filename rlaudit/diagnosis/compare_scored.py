@@ -4,7 +4,8 @@ The trainer's environment and script are those of `ablate`: the same model, the 
 in a folder, so the same question is answered once.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -12,13 +13,15 @@ import numpy as np
 
 from rlaudit.engines.accelerator import Accelerator
 from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import Build, EnvironmentSpec, trainer_spec
-from rlaudit.engines.model import ensure_model
+from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.model import ModelOnDisk, ensure_model
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.experiment.cell import finished, run_cell
+from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.rollout import RolloutContext, SampledSequence
 from rlaudit.experiment.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
+from rlaudit.experiment.surroundings import tokenize_cell
 from rlaudit.experiment.treatment import TrainerSettings
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.scored_tokens import ScoredTokens
@@ -58,26 +61,26 @@ def score(
 ) -> tuple[TokenBatch, ScoredTokens, float]:
     """The batch with the model's logprobs where the trainer's were missing, the scores, and k2 of the trainer's floor.
 
-    Only tokens that the loss counts are scored tokens. Raises UsageError without token ids of prompts and completions,
+    Only tokens that the loss counts are scored tokens. Prompts that are texts become token ids by the model's
+    tokenizer, chat messages by its template. Raises UsageError without token ids of completions or without prompts,
     NotFinished where the model cannot be had or cannot score.
     """
-    if batch.prompt_token_ids_S is None or np.any(batch.token_id_T == NO_TOKEN):
-        raise UsageError(
-            "--score needs the token ids of prompts and completions, and this table has none",
-            "add token_id and, one line per sequence, prompt_token_ids (or prompts.jsonl beside the table)",
-        )
+    missing = _missing(batch)
+    if missing:
+        raise UsageError(f"--score needs {missing[0]}, and this table has none", missing[1])
     batch = _sampled_throughout(batch)
-    assert batch.prompt_token_ids_S is not None
+    at = _surroundings(scorer, progress)
+    prompts = _prompt_ids(batch, scorer, at, progress)
     request = LoggedRequest(scorer.settings, asdict(sampling), trainer)
     work = ScoringBatch(request)
     keys = []
     for sequence in range(batch.sequences):
         own = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
-        prompt = tuple(int(token) for token in batch.prompt_token_ids_S[sequence])
+        prompt = tuple(int(token) for token in prompts[sequence])
         ids = tuple(int(token) for token in batch.token_id_T[own])
         work.add(prompt, SampledSequence(sequence, 0, 0, ids, (), (), (), 0, ""))
         keys.append((prompt, ids))
-    scores = _scores(work, scorer, progress)
+    scores = _scores(work, scorer, at, progress)
     rows_T = scores.rows_of(keys)
     own_scores = {name: values[rows_T] for name, values in scores.arrays.items() if name != "offsets"}
     own_scores["offsets"] = batch.offsets
@@ -99,7 +102,32 @@ def _sampled_throughout(batch: TokenBatch) -> TokenBatch:
     return batch.take(np.flatnonzero(whole_S))
 
 
-def _scores(work: ScoringBatch, scorer: Scorer, progress: Progress) -> Scores:
+def _missing(batch: TokenBatch) -> tuple[str, str] | None:
+    """What a table lacks that scoring cannot do without, and how to add it."""
+    if np.any(batch.token_id_T == NO_TOKEN):
+        return (
+            "the token ids of completions",
+            "add token_id as the engine returned it (return_token_ids): text that is encoded again gives other tokens",
+        )
+    if batch.prompt_token_ids_S is None and batch.prompt_texts_S is None:
+        return (
+            "the prompts",
+            "add prompt_token_ids (or prompt, a text, or messages) to each line, or prompts.jsonl beside the table: "
+            "one line per prompt with prompt_id and one of the three",
+        )
+    return None
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """Where scoring happens, and with which weights."""
+
+    environment: Environment
+    model: ModelOnDisk
+    recipe: Recipe
+
+
+def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
     build: Build = "cuda" if scorer.accelerator.kind == "cuda" else "cpu"
     wanted = EnvironmentSpec("trainer", trainer_spec(build).version, build, scorer.python)
     with progress.step("trainer's environment"):
@@ -114,15 +142,36 @@ def _scores(work: ScoringBatch, scorer: Scorer, progress: Progress) -> Scores:
             "blocks": [{"name": "compare", "candidate": {"version": "0"}}],
         }
     )
+    return _Surroundings(environment, model, recipe)
+
+
+def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Sequence[Iterable[int]]:
+    """The ids of every sequence's prompt: logged, or made of its text."""
+    if batch.prompt_token_ids_S is not None:
+        return list(batch.prompt_token_ids_S)
+    assert batch.prompt_texts_S is not None
+    # Samples of a prompt are tokenised once.
+    written = {json.dumps(prompt): prompt for prompt in batch.prompt_texts_S}
+    cell = tokenize_cell(at.recipe, at.model, at.environment, PromptSet("compare", tuple(written.values())))
+    with progress.step(f"tokens of {len(written)} prompts"):
+        outcome = finished(scorer.folder, cell) or run_cell(scorer.folder, cell, lambda event: None)
+    if outcome.status != "ok":
+        why = outcome.failure.message if outcome.failure else "no reason given"
+        raise NotFinished(f"the tokenizer of {scorer.model} cannot be used: {why}")
+    ids = dict(zip(written, outcome.result["prompt_token_ids"], strict=True))
+    return [ids[json.dumps(prompt)] for prompt in batch.prompt_texts_S]
+
+
+def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Scores:
     context = RolloutContext(
-        recipe=recipe,
-        model=str(model.path),
-        model_identity={"path": str(model.path), "revision": model.revision, "weights": model.weight_hash},
+        recipe=at.recipe,
+        model=str(at.model.path),
+        model_identity={"path": str(at.model.path), "revision": at.model.revision, "weights": at.model.weight_hash},
         accelerator_identity=asdict(scorer.accelerator),
         device=scorer.accelerator.kind,
         prompt_token_ids=(),
     )
-    cell = scoring_cell(context, work, environment)
+    cell = scoring_cell(context, work, at.environment)
     with progress.step(f"scoring {len(work.sequences)} sequences"):
         outcome = finished(scorer.folder, cell) or run_cell(scorer.folder, cell, lambda event: None)
     directory = scorer.folder / cell.key
@@ -130,16 +179,3 @@ def _scores(work: ScoringBatch, scorer: Scorer, progress: Progress) -> Scores:
         why = outcome.failure.message if outcome.failure else "no reason given"
         raise NotFinished(f"{scorer.model} could not score the sequences: {why}", f"its log: {directory}/log.txt")
     return read_scores(directory, work, outcome.result)
-
-
-def sequences_up_to(batches: Iterable[TokenBatch], tokens: int) -> list[TokenBatch]:
-    """Whole sequences of at most about `tokens` tokens, from the front of each batch in turn."""
-    kept, held = [], 0
-    for batch in batches:
-        fit = int(np.searchsorted(batch.offsets[1:], tokens - held, side="right"))
-        if fit:
-            kept.append(batch.take(np.arange(fit)))
-            held += kept[-1].tokens
-        if fit < batch.sequences:
-            break
-    return kept

@@ -3,6 +3,7 @@
 from typing import Any
 
 import rlaudit
+from rlaudit.diagnosis.arm_figures import arm_figures
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.measured import MeasuredArm
@@ -61,6 +62,7 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]
         ],
         "not_seen": list(diagnosis.not_seen),
         "run": _run(diagnosis),
+        "token_figures": arm_figures(diagnosis),
     }
 
 

@@ -32,8 +32,8 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
+from rlaudit.mismatch.heavy_tail import normal_reach, widening
 from rlaudit.mismatch.metric import IntervalMethod
 from rlaudit.mismatch.pairs import Floats
 
@@ -223,10 +223,9 @@ def _studentised(resampled: _Resampled, weights_BP: Weights) -> tuple[float, flo
     pivots = (resampled.values_B[usable_B] - resampled.value) / np.sqrt(variance_B[usable_B])
     tail = (1.0 - resampled.level) / 2.0
     upper, lower = np.quantile(pivots, [1.0 - tail, tail])
-    error *= math.sqrt(clusters / (clusters - 1)) * _student_over_normal(
-        _freedom(scaled_PJ @ gradient_J), resampled.level
-    )
-    return resampled.value - float(upper) * error, resampled.value - float(lower) * error
+    error *= math.sqrt(clusters / (clusters - 1))
+    down, up = widening(scaled_PJ @ gradient_J, resampled.level)
+    return resampled.value - float(upper) * error * down, resampled.value - float(lower) * error * up
 
 
 def _gradient(statistic: Statistic, sums: Floats) -> Floats:
@@ -241,8 +240,7 @@ def _gradient(statistic: Statistic, sums: Floats) -> Floats:
 
 def _bca(resampled: _Resampled) -> tuple[float, float]:
     values_B = resampled.values_B
-    left_out = resampled.statistic(resampled.sums_PJ.sum(axis=0) - resampled.sums_PJ)
-    influence = np.nan_to_num(np.mean(left_out) - left_out)
+    influence = _influence(resampled)
     largest = float(np.abs(influence).max())
     acceleration = 0.0
     if largest > 0:
@@ -250,9 +248,9 @@ def _bca(resampled: _Resampled) -> tuple[float, float]:
         acceleration = float((influence**3).sum()) / (6.0 * float(np.square(influence).sum()) ** 1.5)
     below = float((values_B < resampled.value).mean() + 0.5 * (values_B == resampled.value).mean())
     bias = _NORMAL.inv_cdf(min(max(below, 1.0 / len(values_B)), 1.0 - 1.0 / len(values_B)))
-    reach = _reach(resampled, influence)
+    down, up = normal_reach(influence, resampled.level)
     levels = []
-    for side in (-reach, reach):
+    for side in (-down, up):
         shifted = bias + side
         denominator = 1.0 - acceleration * shifted
         levels.append(_NORMAL.cdf(bias + shifted / denominator) if denominator > 0 else float(side > 0))
@@ -261,34 +259,13 @@ def _bca(resampled: _Resampled) -> tuple[float, float]:
 
 
 def _percentile(resampled: _Resampled) -> tuple[float, float]:
-    left_out = resampled.statistic(resampled.sums_PJ.sum(axis=0) - resampled.sums_PJ)
-    tail = _NORMAL.cdf(-_reach(resampled, np.nan_to_num(np.mean(left_out) - left_out)))
-    low, high = np.quantile(resampled.values_B, [tail, 1.0 - tail])
+    down, up = normal_reach(_influence(resampled), resampled.level)
+    low, high = np.quantile(resampled.values_B, [_NORMAL.cdf(-down), _NORMAL.cdf(up)])
     return float(low), float(high)
 
 
-def _reach(resampled: _Resampled, influence_P: Floats) -> float:
-    """Student's quantile in normal units, widened for the downward bias of the resampled spread."""
-    bias = math.sqrt(resampled.clusters / (resampled.clusters - 1))
-    z = _NORMAL.inv_cdf(0.5 + resampled.level / 2.0)
-    return z * bias * _student_over_normal(_freedom(influence_P), resampled.level)
-
-
-def _freedom(influence_P: Floats) -> float:
-    """Degrees of freedom of a standard error: few, where few prompts make up most of the variance.
-
-    An average of P squares with kurtosis K varies like a chi-square with 2 P / (K - 1) of them; seen kurtoses are too
-    small in small samples, which the form used here allows for.
-    """
-    squares_P = np.square(influence_P / max(float(np.abs(influence_P).max()), 1e-300))
-    if not squares_P.any():
-        return math.inf
-    alike = float(squares_P.sum()) ** 2 / float(np.square(squares_P).sum())  # P / K
-    return min(len(influence_P) - 1, max(1.0, 1.2 * alike))
-
-
-def _student_over_normal(freedom: float, level: float) -> float:
-    """Student's quantile over the normal one."""
-    if math.isinf(freedom):
-        return 1.0
-    return float(stdtrit(freedom, 0.5 + level / 2.0)) / _NORMAL.inv_cdf(0.5 + level / 2.0)
+def _influence(resampled: _Resampled) -> Floats:
+    """(P,) what each prompt adds to the error, by leaving it out."""
+    left_out = resampled.statistic(resampled.sums_PJ.sum(axis=0) - resampled.sums_PJ)
+    influence_P: Floats = np.nan_to_num(np.mean(left_out) - left_out)
+    return influence_P

@@ -53,9 +53,8 @@ class ExcessModel:
     """The fitted sum. expected_T: variance factor per token (times room^2); usable_T: tokens it was fitted on.
 
     standardised_T: d^2 in units of what the model expects, NaN where not usable. k2 and its interval are of the tokens
-    as they are. excess_k2: above the floor. outlier_T: which tokens lie beyond OUTLIER. constant: what is
-    expected where no covariate adds anything. first_standardised_T: of a first fit without the covariate that was made
-    from it.
+    as they are. excess_k2: above the floor. outlier_T: which tokens lie beyond OUTLIER. added_T: what each part adds to
+    expected_T. first_standardised_T: of a first fit without the covariate that was made from it.
     """
 
     parts: Mapping[str, Part]
@@ -68,7 +67,7 @@ class ExcessModel:
     outliers: Part
     outlier_share: float
     outlier_T: Flags
-    constant: float
+    added_T: Mapping[str, Floats]
     first_standardised_T: Floats | None = None
     slope_on_base: float | None = None
     base: Part | None = None
@@ -105,10 +104,8 @@ def fit_excess(
     coefficients_J, expected_N = _iterate(design_NJ, ratio_N)
     coefficients_BJ = _resampled(design_NJ, ratio_N, expected_N, cluster_N, weights_BP)
     per_unit_J = 0.5 * (design_TJ * np.square(room_T)[:, None]).mean(axis=0) if len(room_T) else np.zeros(len(names))
-    parts = {
-        name: _part([j for j, other in enumerate(names) if other == name], coefficients_J, coefficients_BJ, per_unit_J)
-        for name in dict.fromkeys(names)
-    }
+    places_of = {name: [j for j, other in enumerate(names) if other == name] for name in dict.fromkeys(names)}
+    parts = {name: _part(places, coefficients_J, coefficients_BJ, per_unit_J) for name, places in places_of.items()}
     expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
     standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
     low, high = _interval(squared_T, cluster_T, weights_BP)
@@ -125,7 +122,7 @@ def fit_excess(
         outliers=outliers,
         outlier_share=float(outlier_T.sum()) / max(len(outlier_T), 1),
         outlier_T=outlier_T,
-        constant=float(coefficients_J[0] / scale_J[0]),
+        added_T={name: design_TJ[:, places] @ coefficients_J[places] for name, places in places_of.items()},
     )
 
 

@@ -2,22 +2,27 @@
 
 from collections.abc import Iterable
 
+from rlaudit.printable import printable
 from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost, interval, several_blocks, worth_a_row
+from rlaudit.reports.markdown_escaped import cell, escaped, fenced
 from rlaudit.reports.report_format import Document
 
 
 def render(document: Document) -> str:
     """The same parts as the text report."""
+    document = printable(dict(document))
     versions = document["versions"]
     moved = f"vLLM {versions['from']} → {versions['to']}" if versions["from"] else f"vLLM {versions['to']}"
     parts = [
-        f"# {moved}",
-        document.get("description", ""),
+        f"# {escaped(moved)}",
+        escaped(document.get("description", "")),
         _layers(document),
         _arms(document),
         _effects(document),
     ]
-    parts += [f"## Parity settings\n\n```yaml\n{block['parity']}```" for block in document["blocks"] if block["parity"]]
+    parts += [
+        f"## Parity settings\n\n{fenced(block['parity'], 'yaml')}" for block in document["blocks"] if block["parity"]
+    ]
     parts += ["## Not seen\n\n" + _list(document["not_seen"]), "## Cost\n\n" + _list(cost(document))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -25,16 +30,16 @@ def render(document: Document) -> str:
 def _layers(document: Document) -> str:
     sections = []
     for number, layer in enumerate(document["layers"], start=1):
-        cause = f": {layer['cause']}" if layer["cause"] else ""
+        cause = f": {escaped(layer['cause'])}" if layer["cause"] else ""
         lines = [
             f"## {number}. {layer['layer']}: **{layer['verdict'].upper()}**{cause}",
             "",
-            layer["because"],
+            escaped(layer["because"]),
         ]
         if layer["next"]:
-            lines += ["", f"**Next:** {layer['next']}"]
+            lines += ["", f"**Next:** {escaped(layer['next'])}"]
         if layer["falsifier"]:
-            lines += ["", f"**Refuted by:** {layer['falsifier']}"]
+            lines += ["", f"**Refuted by:** {escaped(layer['falsifier'])}"]
         if layer["evidence"]:
             lines += ["", _list(layer["evidence"])]
         sections.append("\n".join(lines))
@@ -75,12 +80,8 @@ def _effects(document: Document) -> str:
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     names = list(header)
     lines = [names, ["---"] * len(names), *rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    return "\n".join("| " + " | ".join(cell(one) for one in line) + " |" for line in lines)
 
 
 def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+    return "\n".join(f"- {escaped(line)}" for line in lines)

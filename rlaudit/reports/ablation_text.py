@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
+from rlaudit.printable import printable
 from rlaudit.reports.figures import (
     HEADLINE,
     TITLES,
@@ -32,6 +33,7 @@ SHORT_TITLES = {
 
 def render(document: Document, width: int | None) -> str:
     """The report as text; ANSI colours only for a terminal (`width` given)."""
+    document = printable(dict(document))
     out = io.StringIO()
     console = Console(
         file=out,

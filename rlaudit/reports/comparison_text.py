@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Iterable
 
+from rlaudit.printable import printable
 from rlaudit.reports import comparison_words as words
-from rlaudit.reports.printable import printable
 from rlaudit.reports.report_format import Document
 
 COLOURS = {"match": "32", "mismatch": "1;31", "inconclusive": "33", "not tested": "2"}

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
+from rlaudit.printable import printable
 from rlaudit.reports import curves_words as words
-from rlaudit.reports.printable import printable
+from rlaudit.reports.markdown_escaped import cell, escaped
 from rlaudit.reports.report_format import Document
 
 
@@ -12,14 +13,14 @@ def render(document: Document, width: int | None) -> str:
     document = printable(dict(document))
     metrics = words.compared(document)
     parts = [
-        f"# {words.headline(document)}",
+        f"# {escaped(words.headline(document))}",
         _list(words.runs(document)),
         f"## Order: {document['curves']['order']['precedence']}",
         _list(words.order(document)),
     ]
     if metrics:
         parts += ["## Metrics", _table(words.HEADER, words.rows(document))]
-        parts += [_list([f"`{metric['name']}`: {'. '.join(words.details(metric))}" for metric in metrics])]
+        parts += [_list(f"{metric['name']}: {'. '.join(words.details(metric))}" for metric in metrics)]
     if words.problems(document):
         parts += ["## Not used", _list(words.problems(document))]
     parts += ["## Not seen", _list(document["not_seen"]), "## Method", _list(words.method(document))]
@@ -29,8 +30,8 @@ def render(document: Document, width: int | None) -> str:
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     names = list(header)
     lines = [names, ["---"] * len(names), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(cell(one) for one in line) + " |" for line in lines)
 
 
 def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+    return "\n".join(f"- {escaped(line)}" for line in lines)

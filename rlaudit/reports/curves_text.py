@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from rlaudit.printable import printable
 from rlaudit.reports import curves_words as words
-from rlaudit.reports.printable import printable
 from rlaudit.reports.report_format import Document
 
 BOLD, RED, DIM = "1", "1;31", "2"

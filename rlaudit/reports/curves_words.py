@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlaudit.printable import one_line
 from rlaudit.reports.figures import number
-from rlaudit.reports.printable import one_line
 from rlaudit.reports.report_format import Document
 
 Metric = Mapping[str, Any]

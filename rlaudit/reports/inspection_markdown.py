@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from rlaudit.printable import one_line, printable
 from rlaudit.reports.inspection_words import (
     Row,
     findings_of,
@@ -14,7 +15,7 @@ from rlaudit.reports.inspection_words import (
     summary,
     title,
 )
-from rlaudit.reports.printable import one_line, printable
+from rlaudit.reports.markdown_escaped import escaped
 from rlaudit.reports.report_format import Document
 
 
@@ -26,7 +27,7 @@ def render(document: Document) -> str:
     parts = ["# rlaudit inspect"]
     for path in paths:
         own = [number for number, config in enumerate(configs) if config["path"] == path]
-        parts += [f"## {_text(title(configs[number], len(own) > 1))}" for number in own]
+        parts += [f"## {escaped(title(configs[number], len(own) > 1))}" for number in own]
         parts += _findings(findings_of(document, path, paths))
         for number in own:
             header, rows = moving(document, number)
@@ -39,11 +40,11 @@ def render(document: Document) -> str:
     parts += _findings(findings_of(document, None, paths))
     header, rows = moving_by_default(document)
     if rows:
-        parts += [f"## {_text(document['description'])}", _table(header, rows, coded=True)]
+        parts += [f"## {escaped(document['description'])}", _table(header, rows, coded=True)]
     bugs = document.get("inspection", {}).get("bugs", ())
     if bugs:
         parts += ["## Failed", _list(bugs)]
-    parts += ["## Not seen", _list(not_seen_elsewhere(document)), "  \n".join(map(_text, summary(document)))]
+    parts += ["## Not seen", _list(not_seen_elsewhere(document)), "  \n".join(map(escaped, summary(document)))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -58,35 +59,20 @@ def _findings(findings: Sequence[Row]) -> list[str]:
         if finding.get("confirm"):
             said.append(f"Confirm: {finding['confirm']}")
         rows.append([f"**{finding['severity']}**", _code(location(finding["location"])), _code(finding["rule"]),
-                     "<br>".join(map(_text, said))])  # fmt: skip
+                     "<br>".join(map(escaped, said))])  # fmt: skip
     return [_table(["severity", "where", "rule", "what"], rows)]
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], coded: bool = False) -> str:
-    lines = [[_text(name) for name in header], ["---"] * len(header)]
+    lines = [[escaped(name) for name in header], ["---"] * len(header)]
     lines += [[_code(cell) for cell in row] if coded else list(row) for row in rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {_text(line)}" for line in lines)
+    return "\n".join(f"- {escaped(line)}" for line in lines)
 
 
 def _code(text: str) -> str:
     text = one_line(text)
     return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-
-def _text(text: str) -> str:
-    """Words of a config are shown, not obeyed: neither markup nor HTML of theirs takes effect."""
-    for sign, instead in (
-        ("\\", "\\\\"),
-        ("&", "&amp;"),
-        ("<", "&lt;"),
-        ("*", "\\*"),
-        ("_", "\\_"),
-        ("[", "\\["),
-        ("`", "\\`"),
-    ):
-        text = text.replace(sign, instead)
-    return one_line(text)

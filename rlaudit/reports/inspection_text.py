@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from rlaudit.printable import one_line, printable
 from rlaudit.reports.inspection_words import (
     Row,
     findings_of,
@@ -15,7 +16,6 @@ from rlaudit.reports.inspection_words import (
     summary,
     title,
 )
-from rlaudit.reports.printable import one_line, printable
 from rlaudit.reports.report_format import Document
 
 COLOURS = {"error": "1;31", "warning": "33", "note": "36"}

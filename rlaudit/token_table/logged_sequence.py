@@ -21,6 +21,7 @@ PLURALS: Mapping[str, str] = {
     "rollout_logprobs": "rollout_logprob",
     "trainer_logprobs": "trainer_logprob",
     "old_logprobs": "old_logprob",
+    "base_logprobs": "base_logprob",
     "token_ids": "token_id",
     "positions": "position",
     "advantages": "advantage",
@@ -40,6 +41,7 @@ class LoggedSequence:
     sequence_columns: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     tops: Mapping[str, list[list[float]]] = field(default_factory=lambda: MappingProxyType({}))
     prompt_token_ids: Integers | None = None
+    prompt_text: str | list[Any] | None = None
     line: int | None = None
 
     @property
@@ -100,8 +102,15 @@ def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
         sequence_columns={"reward": scalars["reward"]} if "reward" in scalars else {},
         tops={key: [list(entry or []) for entry in lists[key]] for key in TOPS if key in lists},
         prompt_token_ids=None if prompt_ids is None else np.array(prompt_ids, dtype=np.int64),
+        prompt_text=prompt_text(named),
         line=line,
     )
+
+
+def prompt_text(record: Mapping[str, Any]) -> str | list[Any] | None:
+    """The prompt as a record holds it besides token ids: chat messages, or a text; None where there is neither."""
+    written = record.get("messages") or record.get("prompt")
+    return written if isinstance(written, str | list) else None
 
 
 def floats(values: Iterable[float | None]) -> Floats:
@@ -150,9 +159,8 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
             for name in names
         },
         sequence_columns={name: floats([_value(part, name) for part in parts]) for name in values},
-        prompt_token_ids_S=_objects([part.prompt_token_ids for part in parts])
-        if all(part.prompt_token_ids is not None for part in parts)
-        else None,
+        prompt_token_ids_S=_where_all([part.prompt_token_ids for part in parts]),
+        prompt_texts_S=_where_all([part.prompt_text for part in parts]),
         **{f"{name}_TK": _padded(parts, name) for name in TOPS},
     )
 
@@ -165,6 +173,10 @@ def _objects(values: list[Any]) -> Column:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def _where_all(values: list[Any]) -> Column | None:
+    return None if any(value is None for value in values) else _objects(values)
 
 
 def _filled(parts: list[LoggedSequence], arrays: list[Column | None], missing: float) -> Any:

@@ -23,6 +23,7 @@ TOKEN_COLUMNS = (
     "rollout_version",
     "trainer_version",
     "old_logprob",
+    "base_logprob",
     "advantage",
     "trainer_entropy",
     "cached_tokens",
@@ -30,6 +31,7 @@ TOKEN_COLUMNS = (
 )
 SEQUENCE_COLUMNS = ("reward", "batch_id", "cached_tokens")
 _TOPS = ("rollout_top_ids_TK", "rollout_top_logprobs_TK", "trainer_top_ids_TK", "trainer_top_logprobs_TK")
+_PROMPTS = ("prompt_token_ids_S", "prompt_texts_S")
 _PADDING: Mapping[str, float] = {name: NO_TOKEN if "ids" in name else -np.inf for name in _TOPS}
 
 
@@ -46,6 +48,7 @@ class TokenBatch:
     sequence_columns: those of SEQUENCE_COLUMNS that it has once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None where the file has none.
     prompt_token_ids_S: the prompt's token ids, an array each; None where the file has none. Only scoring needs them.
+    prompt_texts_S: the prompt as a text, or as a list of chat messages, where the file has that.
     Raises ValueError, naming the field, when sizes do not fit.
     """
 
@@ -64,6 +67,7 @@ class TokenBatch:
     trainer_top_ids_TK: Column | None = None
     trainer_top_logprobs_TK: Column | None = None
     prompt_token_ids_S: Column | None = None
+    prompt_texts_S: Column | None = None
 
     def __post_init__(self) -> None:
         by_token = {
@@ -132,6 +136,7 @@ class TokenBatch:
         ends = np.cumsum(lengths)
         rows_T = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[chosen] - (ends - lengths), lengths)
         by_token = {name: getattr(self, name) for name in _TOPS}
+        by_prompt = {name: getattr(self, name) for name in _PROMPTS}
         return TokenBatch(
             rollout_logprobs_T=self.rollout_logprobs_T[rows_T],
             trainer_logprobs_T=self.trainer_logprobs_T[rows_T],
@@ -141,7 +146,7 @@ class TokenBatch:
             prompt_S=self.prompt_S[chosen],
             prompt_names_S=self.prompt_names_S[chosen],
             sample_names_S=self.sample_names_S[chosen],
-            prompt_token_ids_S=None if self.prompt_token_ids_S is None else self.prompt_token_ids_S[chosen],
+            **{name: None if values is None else values[chosen] for name, values in by_prompt.items()},
             token_columns={name: values[rows_T] for name, values in self.token_columns.items()},
             sequence_columns={name: values[chosen] for name, values in self.sequence_columns.items()},
             **{name: None if values is None else values[rows_T] for name, values in by_token.items()},
@@ -159,7 +164,7 @@ def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:
         values = [getattr(part, one.name) for part in parts]
         if one.name in _TOPS:
             flat[one.name] = _stacked(one.name, values)
-        elif one.name == "prompt_token_ids_S":
+        elif one.name in _PROMPTS:
             flat[one.name] = None if any(value is None for value in values) else np.concatenate(values)
         elif one.name in {"token_columns", "sequence_columns"}:
             shared = [name for name in values[0] if all(name in columns for columns in values)]

@@ -99,7 +99,7 @@ def test_a_recipe_that_does_not_exist_names_the_nearest_one(laboratory: Laborato
 @pytest.mark.parametrize(
     ("outputs", "says"),
     [
-        (["jsn"], "unknown output format 'jsn' there are: concise, github, json, junit, markdown, sarif, text"),
+        (["jsn"], "unknown output format 'jsn' there are: concise, github, html, json, junit, markdown, sarif, text"),
         (["text", "json"], "only one report can go to stdout"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_report_of_what_is_no_run_is_a_usage_error(laboratory: Laboratory) -> 
     assert_usage_error(laboratory, "report", str(laboratory.folder / "nothing"), says="no run at")
     other = laboratory.folder / "other.json"
     other.write_text('{"schema": "something-else/1"}')
-    assert_usage_error(laboratory, "report", str(other), says="is not a report of schema rlaudit-report/1")
+    assert_usage_error(laboratory, "report", str(other), says="is not a report of rlaudit")
 
 
 def test_a_report_of_a_run_that_was_interrupted_says_that_it_goes_on(laboratory: Laboratory) -> None:

@@ -108,7 +108,7 @@ def test_missing_trainer_logprobs_are_scored(tmp_path, scored, capsys):
 def test_a_score_needs_token_ids(tmp_path, scored, capsys):
     records = [{name: value for name, value in one.items() if name != "token_id"} for one in sampled()]
     assert run(["compare", str(written(tmp_path / "t.jsonl", records)), "--quiet", *scored]) == 2
-    assert "needs the token ids of prompts and completions" in capsys.readouterr().err
+    assert "--score needs the token ids of completions, and this table has none" in capsys.readouterr().err
 
 
 def test_a_mismatch_exits_with_1_unless_told_never_to(tmp_path):

@@ -61,3 +61,10 @@ def test_a_missing_mismatch_metric_names_how_to_log_it() -> None:
 
 def test_training_alone_does_not_acquit_the_logprobs() -> None:
     assert "raw logprobs" in order_of(comparison(result(KL), result(REWARD, 10, 14))).suggests
+
+
+def test_a_clip_fraction_against_the_rollout_is_no_metric_of_the_training():
+    clipped = "rl/clamp_log_ratio_new_old_indicator"
+    found = order_of(comparison(result("rl/kl_new_old", 1, 2), result(clipped, 1, 2), result("rl/reward", 16, 21)))
+    assert found.precedence is Precedence.LOGPROBS_FIRST
+    assert "rl/reward" in found.because

@@ -16,7 +16,8 @@ from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_frameworks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt"))
+# The case studies have a test of their own: tests/examples/test_case_studies.py.
+CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] != "case-studies")
 UPDATE = "UPDATE_EXAMPLES" in os.environ
 VLLM = {"vllm-serve", "vllm-config-file", "vllm-python", "vllm-server-report"}
 

@@ -23,7 +23,8 @@ from rlaudit.rollout_config.edit import Edit
 from rlaudit.vllm_versions.machine import Machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt"))
+# What case studies have beside their configs (dumps, logs) is compared, not inspected.
+CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] != "case-studies")
 NO_CONFIG = {"command.txt", "expected.txt", "requirements.txt", "report.json", "report.md"}
 PLAIN_VERSIONS = ("0.8.5", "0.18.1")
 HARMFUL = "verl/temperature-in-a-script"

@@ -7,13 +7,14 @@ from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.recipe import recipe_of
 from rlaudit.mismatch.alignment import Misalignment, alignment_report
 from rlaudit.mismatch.candidates import Semantics
+from rlaudit.reports.selftest_text import render
 from rlaudit.selftest.blind import Label, all_generators, planted
+from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import NOT_PLANTED, dropped_token, engine_plants, off_by_one
 from rlaudit.selftest.engines.run_engine_plants import (
     HERE,
     EngineTrial,
     recipe_document,
-    text_of_engines,
     wanted_plants,
 )
 from rlaudit.selftest.ground import new_ground
@@ -39,7 +40,7 @@ def test_every_cause_of_the_issue_is_planted_or_said_not_to_be():
         "raw-logprobs", "trainer-temperature", "hidden-truncation", "penalty", "head-precision", "off-by-one",
         "token-dropped-after-resume",
     }  # fmt: skip
-    assert "stale-weights" in text_of_engines([]) and "stale-prefix-kv" in NOT_PLANTED
+    assert "stale-weights" in document_of_engines([])["not_seen"][0] and "stale-prefix-kv" in NOT_PLANTED
 
 
 def test_a_plant_is_run_with_the_healthy_one_that_gives_its_floor():
@@ -61,6 +62,6 @@ def test_edits_are_found_as_what_they_are(batch):
 
 
 def test_a_failed_engine_is_wrong_and_says_why():
-    text = text_of_engines([EngineTrial(engine_plants()[0], None, "out of memory")])
+    text = render(document_of_engines([EngineTrial(engine_plants()[0], None, "out of memory")]))
     assert "engine failed: out of memory" in text
     assert "0 of 1" in text

@@ -136,6 +136,14 @@ def test_traces_have_no_trainer_logprobs(tmp_path):
     assert batch.name_of(0) == "prompt step 3 prompt 1, sample 5"
 
 
+def test_what_the_reference_model_says_is_read_where_there_is_one(tmp_path):
+    with_reference = [{**ACTOR[0], "ref_logprobs": [-0.75, -1.5]}]
+    batch = whole(write_lines(tmp_path / "0.jsonl", [with_reference]))
+    assert batch.token_columns["base_logprob"].tolist() == [-0.75, -1.5]
+    without = [{**ACTOR[0], "ref_logprobs": [0.0, 0.0]}]
+    assert "base_logprob" not in whole(write_lines(tmp_path / "1.jsonl", [without])).token_columns
+
+
 def test_every_format_says_what_it_is_and_where_it_is_found():
     for export in all_exports().values():
         assert export.title

@@ -6,14 +6,20 @@ A head in float32 on one side only can be worse than on none: the remedy is the 
 Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
-from rlaudit.mismatch.excess import CONSTANT
+from rlaudit.mismatch.excess import CONSTANT, Part
 from rlaudit.mismatch.head_rounding import HeadRounding, head_rounding
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "head-precision"
 SURELY_ROUNDED = 1e-12
+BOTH = 2
+# Root mean square steps: the steps themselves are powers of two around it.
+ONE_STEP = 2.0
 
 
 def rounding_of(evidence: TokenEvidence) -> HeadRounding:
@@ -36,6 +42,25 @@ def explained_share(evidence: TokenEvidence, rounding: HeadRounding) -> float:
     return rounding.explained(level) / level if level > 0 else 0.0
 
 
+def one_step_off(evidence: TokenEvidence, rounding: HeadRounding) -> NDArray[np.bool_]:
+    """(T,) outliers that are one step of the lattice, where both sides lie on it.
+
+    Bodies that nearly agree round alike nearly always, and differ by a whole step where they do not.
+    """
+    assert evidence.excess is not None
+    if len(rounding.rounded_sides) < BOTH:
+        return np.zeros(evidence.tokens, dtype=np.bool_)
+    return evidence.excess.outlier_T & (np.abs(evidence.log_ratio_T) <= ONE_STEP * rounding.step)
+
+
+def _share_one_step_off(evidence: TokenEvidence, rounding: HeadRounding) -> float:
+    """How much of the k2 of all outliers these make up."""
+    assert evidence.excess is not None
+    squared_T = np.square(evidence.log_ratio_T)
+    total = float(squared_T[evidence.excess.outlier_T].sum())
+    return float(squared_T[one_step_off(evidence, rounding)].sum()) / total if total > 0 else 0.0
+
+
 def signature(evidence: TokenEvidence) -> Outcome:
     """Lattices, and the share of the excess that their steps account for."""
     excess = evidence.excess
@@ -46,13 +71,18 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested(f"the lattice of top logprobs does not tell: {rounding.unclear}")
     part = excess.parts[CONSTANT]
     of_constant = explained_share(evidence, rounding)
-    share, low, high = (of_constant * value for value in excess.share(part))
+    of_outliers = _share_one_step_off(evidence, rounding)
+    effect, effect_low, effect_high = (
+        of_constant * dense + of_outliers * sparse
+        for dense, sparse in zip(_ends(part), _ends(excess.outliers), strict=True)
+    )
+    share, low, high = (value / excess.excess_k2 for value in (effect, effect_low, effect_high))
     sides = " and ".join(rounding.rounded_sides)
     return Signature(
         p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
-        effect=of_constant * part.k2,
-        low=of_constant * part.low,
-        high=of_constant * part.high,
+        effect=effect,
+        low=effect_low,
+        high=effect_high,
         effect_of="k2, nats^2",
         large=share >= LEAST_SHARE and low >= SURELY,
         because=f"{sides or 'neither'} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding accounts "
@@ -61,6 +91,10 @@ def signature(evidence: TokenEvidence) -> Outcome:
         share_low=low,
         share_high=high,
     )
+
+
+def _ends(part: Part) -> tuple[float, float, float]:
+    return part.k2, part.low, part.high
 
 
 CAUSE = Cause(

@@ -9,10 +9,14 @@ Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slim
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from rlaudit.layers import Layer
-from rlaudit.mismatch.cause import SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.mismatch.causes.head_precision import one_step_off, rounding_of
+from rlaudit.mismatch.excess import CONSTANT, ExcessModel
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "moe-routing"
@@ -20,9 +24,9 @@ NAME = "moe-routing"
 ORDINARY_SHARE = 3.3e-4
 # Such tails alone give the outliers some hundredths of the variance.
 LEAST_OUTLIER_SHARE = 0.15
-FEWEST = 5
-# Where covariates add less than the rest of the noise does.
-QUIET = 2.0
+FEWEST = 12
+# A part of the excess this sure, and large enough to be named, is another cause at work.
+SURE = 5e-3
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -33,8 +37,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if evidence.reported is not None and evidence.reported.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     # A routing flip follows no covariate: it is counted where none is at work.
-    quiet_T = excess.expected_T <= QUIET * excess.constant
-    count = int((quiet_T & excess.outlier_T).sum())
+    quiet_T = ~_loud(excess)
+    rounded_T = one_step_off(evidence, rounding_of(evidence))
+    count = int((quiet_T & excess.outlier_T & ~rounded_T).sum())
     share, low, high = excess.share(excess.outliers)
     p_value = float(bdtrc(count - 1, int(quiet_T.sum()), ORDINARY_SHARE)) if count else 1.0
     return Signature(
@@ -50,6 +55,17 @@ def signature(evidence: TokenEvidence) -> Outcome:
         share_low=low,
         share_high=high,
     )
+
+
+def _loud(excess: ExcessModel) -> NDArray[np.bool_]:
+    """(T,) where covariates that matter add more than everything else does."""
+    sure = [
+        name
+        for name, part in excess.parts.items()
+        if name != CONSTANT and part.p_value < SURE and excess.share(part)[0] >= LEAST_SHARE
+    ]
+    added_T = np.sum([excess.added_T[name] for name in sure], axis=0) if sure else np.zeros_like(excess.expected_T)
+    return 2.0 * added_T > excess.expected_T
 
 
 CAUSE = Cause(

@@ -1,7 +1,7 @@
 """One line for each finding: `path:line:column: severity rule message`, as editors and grep like it."""
 
+from rlaudit.printable import one_line, printable
 from rlaudit.reports.inspection_words import location
-from rlaudit.reports.printable import one_line, printable
 from rlaudit.reports.report_format import Document, ReportFormat
 from rlaudit.reports.statements import counted
 

@@ -1,7 +1,7 @@
 """JUnit XML, for CI servers: a test case for each file and rule with findings.
 
 A case fails where a finding reaches --fail-on, so that the server's colour is the exit code's. Suppressed findings are
-skipped cases, what could not be read is an error, and a file without findings is one case that passes.
+skipped cases, what could not be read is an error, and a file or a measurement without findings is one case that passes.
 """
 
 import re
@@ -39,6 +39,9 @@ def render(document: Document, width: int | None) -> str:
     for bug in about.get("bugs", ()):
         error = _element("error", {"type": "bug", "message": bug}, "")
         cases.setdefault("rlaudit", []).append(_element("testcase", {"classname": "rlaudit", "name": "bug"}, error))
+    if not cases:
+        # Servers take a report without a case for a job that went wrong.
+        cases["rlaudit"] = [_element("testcase", {"classname": "rlaudit", "name": document["command"]}, "")]
     suites = [_element("testsuite", {"name": path, **_totals(own)}, "\n".join(own)) for path, own in cases.items()]
     everything = [case for own in cases.values() for case in own]
     root = _element("testsuites", {"name": "rlaudit", **_totals(everything)}, "\n".join(suites))

@@ -4,11 +4,17 @@ from rlaudit.reports.report_format import Document, ReportFormat
 
 
 def render(document: Document, width: int | None) -> str:
-    """The same parts as the text report."""
+    """The same parts as the text report, then the pictures as tables."""
     if document["command"] == "inspect":
         from rlaudit.reports.inspection_markdown import render as render_inspection
 
         return render_inspection(document)
+    from rlaudit.reports.pictures_markdown import render as render_pictures
+
+    return "\n".join(part for part in (_told(document, width), render_pictures(document)) if part)
+
+
+def _told(document: Document, width: int | None) -> str:
     if document["command"] in {"compare", "diagnose"}:
         from rlaudit.reports.comparison_markdown import render as render_comparison
 
@@ -17,6 +23,14 @@ def render(document: Document, width: int | None) -> str:
         from rlaudit.reports.curves_markdown import render as render_curves
 
         return render_curves(document, width)
+    if document["command"] == "selftest":
+        from rlaudit.reports.selftest_markdown import render as render_selftest
+
+        return render_selftest(document)
+    if "weight_updates" in document:
+        from rlaudit.reports.weight_updates_markdown import render as render_weight_updates
+
+        return render_weight_updates(document)
     from rlaudit.reports.ablation_markdown import render as render_ablation
 
     return render_ablation(document)

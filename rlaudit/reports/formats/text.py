@@ -3,16 +3,23 @@
 On a terminal, coloured and wrapped to its width. Piped, the same lines in full: nothing is cut to a width nobody has.
 """
 
+import sys
+
 from rlaudit.reports.report_format import Document, ReportFormat
+from rlaudit.reports.sparkline import encodable
 
 
 def render(document: Document, width: int | None) -> str:
-    """The report as text; ANSI colours only for a terminal (`width` given)."""
+    """The report as text; ANSI colours only for a terminal (`width` given), blocks only where they can be written."""
     # The tables of an ablation take longer to import than an inspection takes to run.
     if document["command"] == "inspect":
         from rlaudit.reports.inspection_text import render as render_inspection
 
         return render_inspection(document, width)
+    return _told(document, width) + _pictures(document, width)
+
+
+def _told(document: Document, width: int | None) -> str:
     if document["command"] in {"compare", "diagnose"}:
         from rlaudit.reports.comparison_text import render as render_comparison
 
@@ -21,9 +28,26 @@ def render(document: Document, width: int | None) -> str:
         from rlaudit.reports.curves_text import render as render_curves
 
         return render_curves(document, width)
+    if document["command"] == "selftest":
+        from rlaudit.reports.selftest_text import render as render_selftest
+
+        return render_selftest(document)
+    if "weight_updates" in document:
+        from rlaudit.reports.weight_updates_text import render as render_weight_updates
+
+        return render_weight_updates(document, width)
     from rlaudit.reports.ablation_text import render as render_ablation
 
     return render_ablation(document, width)
+
+
+def _pictures(document: Document, width: int | None) -> str:
+    # An audit of weight updates ends with what was found, and has its lags as a table.
+    if "weight_updates" in document or not encodable(sys.stdout.encoding):
+        return ""
+    from rlaudit.reports.pictures_text import render as render_pictures
+
+    return render_pictures(document, width)
 
 
 FORMAT = ReportFormat("text", render)

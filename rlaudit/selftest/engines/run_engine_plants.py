@@ -1,4 +1,4 @@
-"""Runs the engine plants with the machinery of `ablate`, judges each record blind, and prints what was named."""
+"""Runs the engine plants with the machinery of `ablate`, and judges each record blind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rlaudit.mismatch.attribute import Attribution
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import judge_engine, observe_engine
-from rlaudit.selftest.engines.engine_plants import NOT_PLANTED, EnginePlant, engine_plants
+from rlaudit.selftest.engines.engine_plants import EnginePlant, engine_plants
 
 HERE = Path("the self-test's engine plants")
 
@@ -87,18 +87,3 @@ def judge_run(run: FinishedRun, plants: Sequence[EnginePlant]) -> list[EngineTri
 def _k2(batch: Any) -> float:
     apart_T = batch.trainer_logprobs_T - batch.rollout_logprobs_T
     return 0.5 * float((apart_T**2).mean())
-
-
-def text_of_engines(trials: Sequence[EngineTrial]) -> str:
-    """A line for each plant, and what was not planted."""
-    lines = [f"{'planted in a real engine':44} {'truth':30} named"]
-    for trial in trials:
-        truth = " + ".join(trial.plant.causes) or CLEAN
-        said = f"engine failed: {trial.failure}"
-        if trial.found is not None:
-            said = " + ".join(sorted(trial.found.names)) or f"{CLEAN} ({trial.found.verdict.value})"
-        lines.append(f"{trial.plant.name:44} {truth:30} {said}{'' if trial.right else '   <- WRONG'}")
-    right = sum(trial.right for trial in trials)
-    lines.append(f"{right} of {len(trials)} named exactly")
-    lines.append(f"not planted here: {', '.join(NOT_PLANTED)} (they need a weight update under a running engine)")
-    return "\n".join(lines) + "\n"

@@ -1,6 +1,7 @@
 """rlaudit's own token table as JSONL: one line per token, or one line per sequence with lists in the columns.
 
-The first line decides which of the two a file is; a line of the other kind is a fault.
+The first line decides which of the two a file is; a line of the other kind is a fault. Scoring needs the prompts too:
+prompt_token_ids, or prompt (a text) or messages (chat), on each line or in prompts.jsonl beside the table.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -17,7 +18,7 @@ from rlaudit.token_table.token_batch import TokenBatch
 IDENTITY = ("prompt_id", "sample_id")
 KINDS = {True: "one sequence", False: "one token"}
 # The same in every token of a sequence.
-PER_SEQUENCE = ("prompt_id", "sample_id", "reward", "prompt_token_ids")
+PER_SEQUENCE = ("prompt_id", "sample_id", "reward", "prompt_token_ids", "prompt", "messages")
 
 
 def recognise(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """PipelineRL's actor stream: `streams/actor/.../N.jsonl`, each line a list of training texts.
 
-`logprobs` covers the completion only, `labels` is -100 on the prompt. Trainer logprobs are never dumped: give them as
-a second table, or a model to score with.
+`logprobs` covers the completion only, and so does `ref_logprobs`, which is empty or 0 without a KL term; `labels` is
+-100 on the prompt. Trainer logprobs are never dumped: give them as a second table, or a model to score with.
 Source: PipelineRL 58d3934, pipelinerl/rollouts.py:13-47 and streams.py:238-243.
 """
 
@@ -59,7 +59,14 @@ def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: F
         faults.add(Fault(path, said, line, sample), sequences=1)
         return None
     given = iter(logprobs)
+    columns: dict[str, list[Any]] = {}
     version = metadata.get("model_version")
+    if isinstance(version, int):
+        columns["rollout_version"] = [version] * len(mask)
+    reference = text.get("ref_logprobs") or []
+    if len(reference) == len(logprobs) and any(reference):
+        other = iter(reference)
+        columns["base_logprob"] = [next(other) if counted else None for counted in mask]
     return marked_sequence(
         path=path,
         line=line,
@@ -68,7 +75,7 @@ def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: F
         token_ids=text["input_ids"],
         mask=mask,
         rollout=[next(given) if counted else None for counted in mask],
-        columns={"rollout_version": [version] * len(mask)} if isinstance(version, int) else None,
+        columns=columns,
         values={"reward": float(text["reward"])} if isinstance(text.get("reward"), int | float) else None,
         prompt=text.get("group_id"),
     )

@@ -1,0 +1,109 @@
+"""What other frameworks call a metric, how theirs differs, and what is usual: for `list metrics` and `explain`."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from rlaudit.curves.logged_metric import Clip, Group, LoggedMetric, Weights
+from rlaudit.curves.metric_names import KNOWN, known_metric
+from rlaudit.curves.mismatch_names import K1, K3, MEAN_ABS
+from rlaudit.curves.readable_key import readable_keys
+from rlaudit.curves.reference_bands import BANDS
+
+if TYPE_CHECKING:
+    from rlaudit.mismatch.metric import Metric
+
+# Metrics of rlaudit whose quantity has another name in logs.
+QUANTITIES: Mapping[str, str] = {
+    "mean_ratio_minus_one": "mean_ratio",
+    "ess_token": "effective_sample_size",
+    "ppo_clip_fraction": "clip_fraction",
+    "gspo_clip_fraction": "clip_fraction",
+    "tail_fraction_2": "share_corrected",
+}
+# Definitions that are rlaudit's own: means over tokens.
+SAME: Mapping[str, str] = {
+    "k1": K1,
+    "k2": "mean over tokens of d^2 / 2",
+    "k3": K3,
+    "mean_abs_log_ratio": MEAN_ABS,
+    "token_mult_prob_error": "mean over tokens of exp|d|",
+}
+HEAD = (
+    "d is trainer - rollout, the log ratio of a sampled token; r = exp(d). rlaudit takes means over all tokens, before "
+    'any clipping, of the trainer\'s logprobs that it was given; "as here" is that, with the trainer under the '
+    "rollout's weights. Bands are of other models than yours: two runs of one engine tell what is usual with yours.",
+    "[...] may be missing from a key. A name says nothing without its definition: mismatch_kl is k3 in prime-rl and k1 "
+    "in slime, chi2_seq is a product in verl and geometric in ms-swift.",
+)
+EPSILON = re.compile(r"\{\w+?_(epsilon_\w+):g\}")
+LOGGED_ONLY = (Group.LOGPROBS, Group.CORRECTION, Group.OBJECTIVE)
+WEIGHTS = {
+    Weights.ROLLOUT: "trainer under the rollout's weights",
+    Weights.CURRENT: "current policy, so staleness and updates are in it",
+    Weights.NONE: "",
+}
+
+
+def listed(metrics: Mapping[str, "Metric"]) -> str:
+    """All metrics, one block each: rlaudit's own, then those that only frameworks log."""
+    blocks = [textwrap.fill(line, 120) for line in HEAD]
+    for name, metric in metrics.items():
+        formula = EPSILON.sub(r"\1", metric.formula)
+        own = f"{name}: {formula} [{metric.unit}]; {metric.clipping}"
+        blocks.append("\n".join([own, *translation(name)]))
+    ours = {QUANTITIES.get(name, name) for name in metrics}
+    blocks += ["\n".join([f"{name}: not computed by rlaudit", *translation(name)]) for name in logged_only(ours)]
+    return "\n\n".join(blocks)
+
+
+def logged_only(ours: Iterable[str]) -> list[str]:
+    """Quantities that frameworks log and rlaudit reads in curves, but does not compute itself."""
+    named = dict.fromkeys(one.canonical for one in KNOWN if one.group in LOGGED_ONLY)
+    return [name for name in named if name not in set(ours)]
+
+
+def translation(name: str) -> list[str]:
+    """Lines of one metric: its names elsewhere with their definitions, and its reference bands."""
+    quantity = QUANTITIES.get(name, name)
+    lines = [
+        f"    {one.framework}: {', '.join(readable_keys(one.pattern))}: {difference(one)}"
+        for one in KNOWN
+        if one.canonical == quantity
+    ]
+    lines += [f"    band: {band.values}: {band.means} ({band.source})" for band in BANDS.get(quantity, ())]
+    return lines
+
+
+def difference(one: LoggedMetric) -> str:
+    """Sign, level, clipping and policy of a logged metric in a line; only what differs where its formula is ours."""
+    same = SAME.get(one.canonical) == one.definition and one.clip is Clip.BEFORE
+    if same:
+        return f"as here; {WEIGHTS[one.weights]}" if one.weights is Weights.CURRENT else "as here"
+    clip = "" if one.clip in {Clip.NONE, Clip.COUNTS} else one.clip.value
+    return "; ".join(part for part in (one.definition, clip, WEIGHTS[one.weights]) if part)
+
+
+def about_key(key: str) -> str | None:
+    """What a key of a training log means; None where no framework known here uses it."""
+    found = known_metric(key)
+    if found is None:
+        return None
+    lines = [
+        f"{key} is {found.canonical} in {found.framework}.",
+        "",
+        f"Definition: {found.definition}",
+        f"Clipping:   {found.clip.value}",
+        f"Trainer:    {found.weights.value or 'not in it'}",
+        f"Group:      {found.group.value}",
+        "",
+        f"{found.canonical} elsewhere:",
+        *translation(found.canonical),
+    ]
+    return "\n".join(lines)
+
+
+def about_quantity(name: str) -> str:
+    """A quantity that rlaudit only reads."""
+    return "\n".join([f"{name}: logged by frameworks, compared by `rlaudit curves`", "", *translation(name)])

@@ -1,0 +1,1 @@
+"""How pictures are drawn with matplotlib: colours, axes, forests of intervals."""

@@ -1,0 +1,115 @@
+"""The case studies: public threads rebuilt as data, and whether rlaudit names the cause that was found there.
+
+After a change of the attribution, look at what `UPDATE_EXAMPLES=1 pytest tests/examples/test_case_studies.py` makes of
+the expected output: `git diff examples` shows it.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rlaudit.cli.app import run
+
+STUDIES = Path(__file__).parents[2] / "examples" / "case-studies"
+CASES = sorted(path.parent for path in STUDIES.glob("*/command.txt"))
+UPDATE = "UPDATE_EXAMPLES" in os.environ
+# What each thread came to, as lines of the report: a cause stands at the end of its line, with no other one beside it.
+SEMANTIC, PATH = "1. semantic  MISMATCH: ", "2. inference path  MISMATCH: "
+PUBLISHED: dict[str, tuple[str, ...]] = {
+    "trl-4159-raw-logprobs": (f"{SEMANTIC}raw-logprobs",),
+    "trl-7269-kept-mass": (f"{SEMANTIC}filters-not-replayed", "1. semantic  MATCH"),
+    "nemo-rl-69-top-k-top-p": (f"{SEMANTIC}filters-not-replayed",),
+    "ms-swift-8427-shifted-mask": (f"{SEMANTIC}off-by-one", f"{SEMANTIC}trainer-temperature"),
+    "art-140-generation-config": (f"{SEMANTIC}penalty", "generation-config-auto"),
+    "rllm-816-encoded-again": (f"{SEMANTIC}retokenised",),
+    "skyrl-1250-abort-without-effect": (f"{PATH}stale-weights",),
+    "trl-5312-reloaded-checkpoint": (f"{PATH}wrong-weights",),
+    "nemo-rl-4018-stale-prefix-cache": (f"{PATH}stale-prefix-kv", "error prefix-cache-across-updates"),
+    "areal-827-false-dropped": (f"{PATH}stale-prefix-kv", "error written-false-dropped"),
+    # The dump has no cached_tokens: what can be said is what the config says, and no more.
+    "prime-rl-1650-prefix-cache-without-reset": ("prefix-cache-across-updates", "no signature names a cause"),
+    "nemo-rl-3936-one-sided-head": (f"{PATH}head-precision", "2. inference path  MATCH"),
+    "pipelinerl-137-v0-to-v1": ("error raw-logprobs", "Order: logprobs first", f"{SEMANTIC}raw-logprobs"),
+}
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+# How improbable something is moves by orders of magnitude with the last digits of the data; small pictures move too.
+IMPROBABLE = re.compile(r"adjusted p \S+|\(z \S+\)|[▁-█]+")
+
+
+def _transcript(case: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
+    """Each command as it would be typed, what it prints, and its exit code."""
+    for line in (case / "command.txt").read_text(encoding="utf-8").splitlines():
+        words = shlex.split(line)
+        assert words[0] == "rlaudit", line
+        code = run(words[1:])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err, printed.err
+        yield f"$ {line}\n{printed.out}[exit code {code}]\n"
+
+
+def _same(printed: str, expected: str) -> bool:
+    """Whether two transcripts say the same, up to the last digits of numbers: other machines round otherwise."""
+    printed, expected = IMPROBABLE.sub("", printed), IMPROBABLE.sub("", expected)
+    ours, theirs = (list(map(float, NUMBER.findall(text))) for text in (printed, expected))
+    words = NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
+    return words and ours == pytest.approx(theirs, rel=0.03, abs=2e-3)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_study_prints_what_stands_beside_it(
+    case: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(shutil.copytree(case, tmp_path / case.name))
+    printed = "\n".join(_transcript(case, capsys))
+    expected = case / "expected.txt"
+    if UPDATE:
+        expected.write_text(printed, encoding="utf-8")
+    assert _same(printed, expected.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_cause_that_was_found_in_the_thread_is_named_and_no_other(case: Path) -> None:
+    printed = (case / "expected.txt").read_text(encoding="utf-8")
+    for line in PUBLISHED[case.name]:
+        named = [found for found in printed.splitlines() if line in found]
+        assert named, f"nothing says {line!r}"
+        assert not line.startswith((SEMANTIC, PATH)) or any(found.endswith(line) for found in named), named
+    # No model here has experts to route to.
+    assert "moe-routing: " not in printed
+
+
+def test_every_case_study_names_its_thread_and_stands_in_the_list() -> None:
+    listed = (STUDIES / "README.md").read_text(encoding="utf-8")
+    assert {case.name for case in CASES} == set(PUBLISHED)
+    for case in CASES:
+        story = (case / "README.md").read_text(encoding="utf-8")
+        assert "https://github.com/" in story
+        assert f"[{case.name}]({case.name})" in listed
+
+
+def test_the_data_are_small() -> None:
+    sizes = [path.stat().st_size for path in STUDIES.rglob("*") if path.suffix in {".jsonl", ".parquet", ".log"}]
+    assert max(sizes) <= 300_000
+    assert sum(sizes) <= 2_000_000
+
+
+def test_the_data_can_be_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(STUDIES))
+    from make_data import CASES as MADE
+    from make_data import make
+
+    assert set(MADE) == {case.name for case in CASES}
+    make("skyrl-1250-abort-without-effect", tmp_path)
+    made = (tmp_path / "rollouts.jsonl").read_text(encoding="utf-8")
+    committed = (STUDIES / "skyrl-1250-abort-without-effect" / "rollouts.jsonl").read_text(encoding="utf-8")
+    assert len(made.splitlines()) == len(committed.splitlines())
+    assert "rlaudit" not in {name.partition(".")[0] for name in vars(sys.modules["make_data"])}

@@ -16,7 +16,7 @@ def render(document: Document, width: int | None) -> str:
         from rlaudit.reports.inspection_text import render as render_inspection
 
         return render_inspection(document, width)
-    return _told(document, width) + _pictures(document, width)
+    return _told(document, width) + _pictures(document, width) + _closing(document, width)
 
 
 def _told(document: Document, width: int | None) -> str:
@@ -48,6 +48,14 @@ def _pictures(document: Document, width: int | None) -> str:
     from rlaudit.reports.pictures_text import render as render_pictures
 
     return render_pictures(document, width)
+
+
+def _closing(document: Document, width: int | None) -> str:
+    if document["command"] != "ablate" or "weight_updates" in document:
+        return ""
+    from rlaudit.reports.closing_text import render as render_closing
+
+    return render_closing(document, width)
 
 
 FORMAT = ReportFormat("text", render)

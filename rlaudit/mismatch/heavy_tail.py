@@ -3,7 +3,7 @@
 The standard error of a mean is itself estimated, from the squares of what each prompt contributes. Where few prompts
 make up most of that sum, few degrees of freedom stand behind it, and the prompts that did not turn up lie on the side
 to which the contributions are skewed. So that side gets Student's quantile at the effective number of prompts, the
-other one at the number of prompts.
+other one at the geometric mean of that and their number.
 
 Source: an average of P squares with kurtosis K varies like a chi-square with 2 P / (K - 1) degrees of freedom
 (O'Neill, "Some Useful Moment Results in Sampling Problems", 2014). P / K is used, because samples of a heavy tail show
@@ -27,17 +27,18 @@ def effective_prompts(influence_P: Floats) -> float:
 
 def student_quantiles(influence_P: Floats, level: float) -> tuple[float, float]:
     """How many standard errors an interval reaches down and up."""
-    share = 0.5 + level / 2.0
-    ordinary = float(stdtrit(len(influence_P) - 1, share))
-    heavy = float(stdtrit(min(max(effective_prompts(influence_P), 1.0), len(influence_P) - 1), share))
+    share, prompts = 0.5 + level / 2.0, len(influence_P)
+    effective = min(max(effective_prompts(influence_P), 1.0), prompts - 1)
+    heavy = float(stdtrit(effective, share))
+    light = float(stdtrit(math.sqrt(effective * (prompts - 1)), share))
     left = float((_scaled(influence_P) ** 3).sum()) < 0
-    return (heavy, ordinary) if left else (ordinary, heavy)
+    return (heavy, light) if left else (light, heavy)
 
 
 def widening(influence_P: Floats, level: float) -> tuple[float, float]:
     """Factors of the lower and of the upper reach of an interval that knows the skewness but not its own doubts."""
+    ordinary = float(stdtrit(len(influence_P) - 1, 0.5 + level / 2.0))
     down, up = student_quantiles(influence_P, level)
-    ordinary = min(down, up)
     return down / ordinary, up / ordinary
 
 

@@ -58,8 +58,11 @@ def write_file(path: Path, text: str) -> None:
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal on stdout; None when piped. NO_COLOR and FORCE_COLOR as everywhere."""
-    if os.environ.get("NO_COLOR"):
+    """Columns of the terminal on stdout; None when piped, and where colours would be shown as signs.
+
+    NO_COLOR and FORCE_COLOR as everywhere. A dumb terminal knows no colours.
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
         return None
     if sys.stdout.isatty() or os.environ.get("FORCE_COLOR"):
         try:

@@ -229,6 +229,8 @@ def _check_names(block: Block, factors: dict[str, Factor]) -> None:
         if name not in factors:
             nearest = difflib.get_close_matches(name, factors, n=1)
             meant = f"did you mean {nearest[0]}? " if nearest else ""
+            if name == "weight-update":
+                meant = "it has recipes of its own, such as `rlaudit ablate weight-update`; "
             raise UsageError(
                 f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}"
             )

@@ -25,8 +25,8 @@ Safe to ignore when
     the update path was compared between both versions, token by token, at equal lag.
 
 How to confirm
-    with the weight-update experiment once it is there; until then recipe `v0-to-v1`, which updates nothing, tells
-    what the engine alone contributes.
+    `rlaudit ablate weight-update` with the pause and the path that the port uses in a copy of its recipe; recipe
+    `v0-to-v1`, which updates nothing, tells what the engine alone contributes.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"Weights are updated in flight, and vLLM {audit.before.version} (V0) does that another way than "
         f"{audit.after.version} (V1). Compare tokens and logprobs around an update before training on them."
     )
-    confirm = "rlaudit ablate, factor weight-update; recipe v0-to-v1 for the engine without updates"
+    confirm = "rlaudit ablate weight-update; recipe v0-to-v1 for the engine without updates"
     yield RULE.finding(audit, Severity.NOTE, "weight_updates", message, confirm=confirm)
 
 

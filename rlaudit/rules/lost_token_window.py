@@ -24,7 +24,8 @@ Safe to ignore when
     the build carries the fix of vllm#42043.
 
 How to confirm
-    `rlaudit ablate` with factor `async-scheduling`, and the weight-update experiment once it is there.
+    `rlaudit ablate weight-update` on a GPU, with `async_scheduling: [on, off]` under its engine: it says whether tokens
+    after the resume follow from those before.
 """
 
 from collections.abc import Iterator
@@ -37,6 +38,7 @@ from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
 
 SETTING = "async_scheduling"
+CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
 FIRST, FIXED = Version("0.12.0"), Version("0.22.0")
 
 
@@ -58,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"{audit.after.version} (0.12.0 to 0.21.0). Set async_scheduling to false, or move to 0.22.0."
     )
     fix = audit.fix("Turn async scheduling off", restores(audit, SETTING, False), async_scheduling=False)
-    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate, factor async-scheduling")
+    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 
 
 RULE = Rule("lost-token-window", Layer.INFERENCE_PATH, check)

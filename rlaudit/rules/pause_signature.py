@@ -24,7 +24,8 @@ Safe to ignore when
     your code looks at the signature before it calls.
 
 How to confirm
-    Call it once on an idle engine of the new version; with the weight-update experiment once it is there.
+    Call it once on an idle engine of the new version. `rlaudit ablate weight-update` with that version in its recipe
+    prints the calls it takes.
 """
 
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ Safe to ignore when
     stale prefixes are wanted and corrected for, as an off-policy term of the objective.
 
 How to confirm
-    `rlaudit ablate` with factor `prefix-caching`, and the weight-update experiment once it is there.
+    `rlaudit ablate weight-update`: it measures how far tokens that are served from the cache are from the new weights.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
 
 SETTING = "enable_prefix_caching"
-CONFIRM = "rlaudit ablate, factor prefix-caching"
+CONFIRM = "rlaudit ablate weight-update"
 
 
 def check(audit: Audit) -> Iterator[Finding]:

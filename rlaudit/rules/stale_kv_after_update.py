@@ -29,7 +29,7 @@ Safe to ignore when
     another call resets the cache, or prompts carry a salt that changes with the policy version.
 
 How to confirm
-    `rlaudit ablate` with factor `prefix-caching`, and the weight-update experiment once it is there.
+    `rlaudit ablate weight-update`: it measures how far tokens that are served from the cache are from the new weights.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         "or clear the cache."
     )
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
-    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate, factor prefix-caching")
+    yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate weight-update")
 
 
 RULE = Rule("stale-kv-after-update", Layer.INFERENCE_PATH, check)

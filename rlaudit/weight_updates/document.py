@@ -8,12 +8,13 @@ from typing import Any
 import rlaudit
 from rlaudit.layers import Layer, Verdict
 from rlaudit.weight_updates import parts
-from rlaudit.weight_updates.findings import ERROR, UpdateFinding, findings_of
+from rlaudit.weight_updates.findings import findings_of
 from rlaudit.weight_updates.judge import FaultOutcome, JudgedCase, judge_run
 from rlaudit.weight_updates.recommendation import is_clean, recommend
 from rlaudit.weight_updates.reproduction import write_reproductions
 from rlaudit.weight_updates.run import FinishedUpdates
 from rlaudit.weight_updates.staleness import Staleness
+from rlaudit.weight_updates.update_finding import ERROR, UpdateFinding
 
 SCHEMA = "rlaudit-report/1"
 
@@ -45,6 +46,7 @@ def document_of(
         "not_seen": _not_seen(run, cases),
         "weight_updates": {
             "cases": [_case(judged) for judged in cases],
+            "conclusions": [_conclusion(one, commands.get(one)) for one in found],
             "recommendations": [asdict(one) for one in recommended],
             "located": {name: asdict(found) for name, found in run.located.items()},
             "equivalence_margin": run.recipe.equivalence_margin,
@@ -87,7 +89,7 @@ def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> di
         "rule": found.name,
         "layer": Layer.INFERENCE_PATH.value,
         "severity": found.severity,
-        "message": found.message + (f"; {found.next}" if found.next else ""),
+        "message": "; ".join(words for words in (found.message, found.sure, found.next) if words),
         "location": {"path": str(recipe_path), "line": None, "column": None, "setting": found.case},
         "fix": None,
         "suppressed": None,
@@ -95,16 +97,37 @@ def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> di
     }
 
 
+def _conclusion(found: UpdateFinding, command: str | None) -> dict[str, Any]:
+    return {
+        "rule": found.name,
+        "severity": found.severity,
+        "found": found.message,
+        "sure": found.sure,
+        "next": found.next,
+        "reproduce": command,
+    }
+
+
 def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[dict[str, Any]]:
     errors = [finding for finding in found if finding.severity == ERROR]
     matrix = [judged for judged in cases if judged.case.kind == "matrix" and judged.ran]
     clean = [judged for judged in matrix if is_clean(judged)]
+    paths = [judged.parts for judged in cases if judged.case.kind in ("matrix", "path") and judged.ran and judged.parts]
+    whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
+    because = "; ".join(
+        f"{len(good)} of {len(tried)} {what}"
+        for good, tried, what in (
+            (clean, matrix, "sequences of calls are clean"),
+            (whole, paths, "read-backs found everything updated"),
+        )
+        if tried
+    )
     if errors:
-        verdict, because = Verdict.MISMATCH, f"{len(clean)} of {len(matrix)} sequences of calls are clean"
-    elif matrix and len(clean) == len(matrix):
-        verdict, because = Verdict.MATCH, f"all {len(matrix)} sequences of calls serve the weights that were loaded"
+        verdict = Verdict.MISMATCH
+    elif (matrix or paths) and len(clean) == len(matrix) and len(whole) == len(paths):
+        verdict = Verdict.MATCH
     else:
-        verdict, because = Verdict.INCONCLUSIVE, f"{len(clean)} of {len(matrix)} sequences of calls are clean"
+        verdict = Verdict.INCONCLUSIVE
     untested: dict[str, Any] = {"cause": None, "evidence": [], "falsifier": "", "next": ""}
     return [
         {
@@ -117,7 +140,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
             "layer": Layer.INFERENCE_PATH.value,
             "verdict": verdict.value,
             "cause": errors[0].name if errors else None,
-            "because": because,
+            "because": because or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",
             "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",
@@ -183,6 +206,7 @@ def _staleness(stale: Staleness) -> dict[str, Any]:
         "flight": None if stale.flight is None else stale.flight.as_dict(),
         "distance": stale.distance,
         "margin": stale.margin,
+        "flight_margin": stale.flight_margin,
         "decay": [{"tokens_from_cache": name, **found.as_dict()} for name, found in stale.decay],
     }
 
@@ -196,6 +220,7 @@ def _fault(outcome: FaultOutcome) -> dict[str, Any]:
         "left": None
         if left is None
         else {"new": left.by_bytes, "parameters": left.parameters, "old": list(left.old), "unread": len(left.unread)},
+        "health_said": outcome.health_said,
         "said": list(outcome.said),
         "state": dict(outcome.state),
         "hangs": list(outcome.hangs),

@@ -6,13 +6,13 @@ Rates were measured with the default model in float32 on 2 quiet cores; a GPU st
 from rlaudit.weight_updates.matrix import EngineStart, UpdateCase, plan_starts
 from rlaudit.weight_updates.settings import UpdateRecipe
 
-START_SECONDS = {"cpu": 24.0, "cuda": 60.0}
+START_SECONDS = {"cpu": 20.0, "cuda": 60.0}
 LOAD_SECONDS = {"cpu": 1.5, "cuda": 1.0}
 READ_BACK_SECONDS = 4.0
-TOKENS_PER_SECOND = {"cpu": 110.0, "cuda": 3000.0}
+TOKENS_PER_SECOND = {"cpu": 150.0, "cuda": 3000.0}
 SCORED_SEQUENCES_PER_SECOND = {"cpu": 8.0, "cuda": 200.0}
 CHECKPOINT_SECONDS = 4.0
-SCORING_START_SECONDS = 6.0
+SCORING_START_SECONDS = 3.0
 
 
 def estimate(recipe: UpdateRecipe, prompts: int, device: str) -> str:
@@ -59,6 +59,7 @@ def scoring_seconds(starts: tuple[EngineStart, ...], device: str) -> float:
         for step in case.steps
         if step["do"] == "submit" and step["run"] == "flight"
     )
-    rate = SCORED_SEQUENCES_PER_SECOND[device]
-    checkpoints = 8
-    return checkpoints * (CHECKPOINT_SECONDS + SCORING_START_SECONDS) + 3 * flights / rate
+    # Each flight is scored with the weights before and after it; versions, broken ones and mixtures are checkpoints.
+    checkpoints = 2 + len(starts) // 2
+    scored = 2 * flights / SCORED_SEQUENCES_PER_SECOND[device]
+    return checkpoints * (CHECKPOINT_SECONDS + SCORING_START_SECONDS) + scored

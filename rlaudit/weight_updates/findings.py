@@ -5,12 +5,14 @@ about a release that a caller has to know.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rlaudit.layers import Verdict
 from rlaudit.weight_updates.judge import JudgedCase, words_of
+from rlaudit.weight_updates.matrix import FLIGHT
 from rlaudit.weight_updates.parts import HEAD, Parts, summary
 from rlaudit.weight_updates.requests import RequestCount
+from rlaudit.weight_updates.stale_findings import stale_findings
+from rlaudit.weight_updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding
 
 CALLS = {
     "resume": "resume_generation()",
@@ -19,31 +21,15 @@ CALLS = {
     "update": "the update",
     "restore": "loading a whole checkpoint",
 }
-ERROR, WARNING, NOTE = "error", "warning", "note"
-
-
-@dataclass(frozen=True)
-class UpdateFinding:
-    """One thing found. `name` is stable; `version` and `path` are of vLLM; `case` names where it was seen."""
-
-    name: str
-    severity: str
-    version: str
-    path: str
-    case: str
-    message: str
-    next: str = ""
-
-
 Make = Callable[..., UpdateFinding]
 
 
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
     """Every finding, errors first, each said once however many cases show it."""
     found: dict[tuple[str, str, str, str], UpdateFinding] = {}
-    for judged in cases:
-        for finding in _findings_of_case(judged):
-            found.setdefault((finding.name, finding.version, finding.path, finding.message), finding)
+    of_cases = [finding for judged in cases for finding in _findings_of_case(judged)]
+    for finding in [*stale_findings(cases), *_of_parts(cases), *of_cases]:
+        found.setdefault((finding.name, finding.version, finding.path, finding.message), finding)
     order = (ERROR, WARNING, NOTE)
     return tuple(sorted(found.values(), key=lambda finding: order.index(finding.severity)))
 
@@ -51,9 +37,9 @@ def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
 def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case = judged.record.start, judged.case
 
-    def finding(name: str, severity: str, message: str, following: str = "") -> UpdateFinding:
+    def finding(name: str, severity: str, message: str, sure: str = "", following: str = "") -> UpdateFinding:
         where = f"{start.name}: {case.name}"
-        return UpdateFinding(name, severity, start.version, start.path, where, message, following)
+        return UpdateFinding(name, severity, start.version, start.path, where, message, sure, following)
 
     if judged.problem is not None:
         if judged.unsupported or case.kind in ("path", "planted"):
@@ -66,34 +52,47 @@ def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
         return
     if judged.parts is not None and case.kind == "planted":
         yield _of_planted(judged.parts, judged, finding)
-    elif judged.parts is not None and judged.parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
-        severity = ERROR if judged.parts.stale else WARNING
-        text = f"vLLM {start.version}, {start.path}: {judged.parts.because}"
-        yield finding("part-not-updated", severity, text, _mend_parts(judged.parts))
-    stale = judged.staleness
-    if stale is not None and stale.found and stale.excess is not None:
-        levels = ", ".join(f"{factor}={level}" for factor, level in start.levels.items())
-        yield finding(
-            "stale-kv",
-            ERROR,
-            f"vLLM {start.version}, {levels}, {case.name}: tokens of the new weights are computed from keys and values "
-            f"of the old ones (excess k3 {_interval(stale.excess.difference, stale.excess.low, stale.excess.high)}, "
-            f"{stale.cached_tokens} cached prompt tokens)",
-            "clear the cache with the pause, or turn prefix caching off, or salt it per version",
-        )
-    if stale is not None and stale.verdict is Verdict.INCONCLUSIVE:
-        yield finding("stale-kv-undecided", WARNING, f"{start.name}, {case.name}: {stale.because}", "more prompts")
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
         yield finding("flight-broken", ERROR, f"{start.name}, {case.name}: {judged.continuity.because}")
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
         if not count.in_order:
             yield finding("requests-lost", ERROR, f"{start.name}, {case.name}: of the requests {who}, {_wrong(count)}")
     if case.mode == "abort" and judged.in_flight.aborted:
+        twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
+        repeated = (
+            f"; the last output of {twice} repeats logprobs that came before: do not append them" if twice else ""
+        )
         yield finding(
             "requests-aborted",
             NOTE,
             f"vLLM {start.version}: mode=abort ended {judged.in_flight.aborted} of {judged.in_flight.submitted} "
-            "requests in flight; their tokens are returned and the caller has to submit the rest again",
+            "requests in flight; their tokens are returned and the caller has to submit the rest again"
+            f"{repeated}",
+        )
+
+
+def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+    """The same part of one release that stays old by several paths, once."""
+    grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
+    for judged in cases:
+        parts, start = judged.parts, judged.record.start
+        told = parts is not None and judged.problem is None and judged.case.kind in ("matrix", "in a row", "path")
+        if told and parts is not None and parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
+            levels = start.name.partition("path ")[2].partition(", ")[2]
+            grouped.setdefault((start.version, levels, parts.because), []).append((judged, parts))
+    for (version, levels, because), found in grouped.items():
+        judged, parts = found[0]
+        paths = ", ".join(dict.fromkeys(one.record.start.path for one, _ in found))
+        with_ = f" with {levels}" if levels else ""
+        yield UpdateFinding(
+            name="part-not-updated",
+            severity=ERROR if parts.stale else WARNING,
+            version=version,
+            path=judged.record.start.path,
+            case=f"{judged.record.start.name}: {judged.case.name}",
+            message=f"vLLM {version}{with_}, loading by {paths}: {because}",
+            sure=parts.sure,
+            next=_mend_parts(parts),
         )
 
 
@@ -124,16 +123,18 @@ def _of_fault(judged: JudgedCase, make: Make) -> Iterator[UpdateFinding]:
     if fault == "killed":
         if outcome.healthy:
             text = f"vLLM {version}: an engine killed while paused calls itself healthy"
-            yield make("dead-engine-healthy", ERROR, text)
+            yield make("dead-engine-healthy", ERROR, text, outcome.health_said)
         return
     left = outcome.left
     if outcome.refused is None:
+        words = (fault or "fault").replace("-", " ")
         old = summary(left.old) if left is not None and left.old else "nothing that could be read"
         yield make(
             "broken-checkpoint-accepted",
             ERROR,
-            f"vLLM {version}, {judged.record.start.path}: a checkpoint with a {fault} is loaded without an error; "
+            f"vLLM {version}, {judged.record.start.path}: a checkpoint with a {words} is loaded without an error; "
             f"what stays old: {old}",
+            "read back: the answers of the layers" if left is not None and left.old else "",
             "compare the names in the checkpoint with the model's before handing it over",
         )
         return
@@ -142,8 +143,8 @@ def _of_fault(judged: JudgedCase, make: Make) -> Iterator[UpdateFinding]:
         yield make(
             "failed-update-healthy",
             WARNING,
-            f"vLLM {version}, {fault}: after the failed update check_health() raises nothing while the parameters "
-            f"hold: {words_of(outcome.state)}{silent}",
+            f"vLLM {version}, {fault}: the update fails, and check_health() raises nothing afterwards{silent}",
+            f"the parameters then hold: {words_of(outcome.state)}",
             "never resume after an exception from the update; " + _recovery(outcome.recovers),
         )
 
@@ -170,9 +171,3 @@ def _wrong(count: RequestCount) -> str:
     said = {name: number for name, number in count.as_dict().items() if number}
     ignored = ("submitted", "completed", "aborted")
     return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in said.items() if name not in ignored)
-
-
-def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None or low is None or high is None:
-        return "unknown"
-    return f"{value:.2g} [{low:.2g}, {high:.2g}]"

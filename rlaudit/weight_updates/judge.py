@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from rlaudit.mismatch.metric import ObjectiveSettings
 from rlaudit.weight_updates.checkpoint_store import mixture_name
 from rlaudit.weight_updates.continuity import Continuity, judge_continuity
+from rlaudit.weight_updates.engine_floor import fit_margin
 from rlaudit.weight_updates.lag import LagGroup, lag_groups
 from rlaudit.weight_updates.matrix import COLD_AFTER, FLIGHT, RECOVERED, UpdateCase
 from rlaudit.weight_updates.parts import Parts, PartsRead, judge_parts, read_parts, state_left
@@ -21,8 +22,9 @@ class FaultOutcome:
     """What an update that had to fail came to.
 
     refused: the engine's words, None where it took the update. healthy: whether check_health() raised nothing
-    afterwards. left: what a read back found in a worker that took it; state: parameters by what they hold. recovers:
-    whether a whole update and a request went through after it. hangs: calls that did not come back.
+    afterwards; health_said: its words, with the time it took. left: what a read back found in a worker that took it;
+    state: parameters by what they hold. recovers: whether a whole update and a request went through after it. hangs:
+    calls that did not come back.
     """
 
     refused: str | None
@@ -32,6 +34,7 @@ class FaultOutcome:
     said: tuple[str, ...]
     state: Mapping[str, int] = field(default_factory=dict)
     hangs: tuple[str, ...] = ()
+    health_said: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ def _parts(
     read = read_parts(told)
     mixture = mixture_name(int(read.believed), read.old) if read is not None and read.old else None
     cold = [flight for flight in flights if flight.run == COLD_AFTER]
-    return judge_parts(read, cold, book, mixture, margin)
+    return judge_parts(read, cold, book, mixture, fit_margin(flights, book, margin))
 
 
 def _fault(record: EngineRecord, case: UpdateCase) -> FaultOutcome:
@@ -149,5 +152,6 @@ def _fault(record: EngineRecord, case: UpdateCase) -> FaultOutcome:
         recovers=None if case.fault == "killed" else whole,
         said=tuple(f"{step.step}: {step.message}" for step in said if step.status == "failed"),
         state={} if told is None else state_left(told),
+        health_said="" if health is None else health.message,
         hangs=tuple(step.step for step in said if step.status == "failed" and "TimeoutError" in step.message),
     )

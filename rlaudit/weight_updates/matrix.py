@@ -10,19 +10,23 @@ A case of the matrix is the stale-KV protocol with a flight in the middle of it.
 Many cases share one engine start, and each begins by restoring version 0.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.errors import UsageError
 from rlaudit.weight_updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
 
-COLD, FLIGHT, AFTER, UNSHARED = "cold", "flight", "after", "unshared"
+BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
 COLD_AFTER, WARM_AFTER, RECOVERED = "cold after", "warm after", "recovered"
 # 0.32.0's CPU attention takes multiples of 32 only, V0's 16 only; see recipes/v1-to-latest.yaml.
 LARGER_CPU_BLOCKS_SINCE = Version("0.19")
 CPU_BLOCK, LARGER_CPU_BLOCK = 16, 32
+# So long a dead engine may call itself healthy before that is a finding.
+WATCH_SECONDS = 10
 
 Step = dict[str, Any]
 
@@ -50,7 +54,8 @@ class UpdateCase:
 
 @dataclass(frozen=True)
 class EngineStart:
-    """One engine process: how it is configured, how weights are loaded into it, and its cases."""
+    """One engine process: how it is configured, how weights are loaded into it, and its cases. `entry`: the place in
+    the recipe's engines that it comes from."""
 
     name: str
     version: str
@@ -58,13 +63,14 @@ class EngineStart:
     engine_args: Mapping[str, Any]
     cases: tuple[UpdateCase, ...]
     levels: Mapping[str, str] = field(default_factory=dict)
+    entry: int = 0
 
 
 def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[EngineStart, ...]:
-    """Every engine start of the recipe, in the order in which they run."""
+    """Every engine start of the recipe, in the order in which they run. Raises UsageError where two have one name."""
     settings = recipe.weight_updates
     starts: list[EngineStart] = []
-    for engine in settings.engines:
+    for entry, engine in enumerate(settings.engines):
         shared = {
             **_dtype_args(recipe.dtype),
             **_device_args(engine.version, device),
@@ -72,15 +78,26 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
             **engine.engine_args,
         }
         requests = Requests(prompts, settings.samples, recipe.seed)
+        named = len(starts)
         starts += [
             _matrix_start(engine, settings, requests, shared, caching, scheduling)
             for scheduling in engine.async_scheduling or ("",)
             for caching in engine.prefix_caching
         ]
-        others = [path for path in engine.other_paths if path != engine.path]
+        # Where there is a matrix, it shows what its own path updates.
+        others = [path for path in engine.other_paths if path != engine.path or not engine.modes]
         starts += [_path_start(engine, settings, requests, shared, path) for path in others]
         starts += [_fault_start(engine, settings, requests, shared, fault) for fault in engine.faults]
-    return tuple(start for start in starts if start.cases)
+        own = "".join(f", {name}={value}" for name, value in engine.engine_args.items())
+        starts[named:] = [replace(start, name=start.name + own, entry=entry) for start in starts[named:]]
+    starts = [start for start in starts if start.cases]
+    twice = [name for name, times in Counter(start.name for start in starts).items() if times > 1]
+    if twice:
+        raise UsageError(
+            f"two engine starts of the recipe are called {twice[0]!r}",
+            "put what is tried on one release into one entry",
+        )
+    return tuple(starts)
 
 
 def _dtype_args(dtype: str) -> dict[str, Any]:
@@ -172,7 +189,7 @@ def matrix_case(mode: str, clear: bool, settings: WeightUpdates, requests: Reque
     steps = [
         {"do": "restore"},
         _submit(COLD, requests.of(1), 1),
-        _submit(FLIGHT, requests.of(1, stream=1), settings.flight_tokens, until=settings.flight_tokens // 3),
+        _submit(FLIGHT, requests.of(stream=1), settings.flight_tokens, until=settings.flight_tokens // 3),
         _update(1, mode, clear, paused),
         {"do": "settle"},
         *([{"do": "read_back"}] if read_back else []),
@@ -190,7 +207,7 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
     steps: list[Step] = [
         {"do": "restore"},
         _submit(COLD, requests.of(1), 1),
-        _submit(FLIGHT, requests.of(1, stream=1), flight, until=flight // (updates + 1)),
+        _submit(FLIGHT, requests.of(stream=1), flight, until=flight // (updates + 1)),
     ]
     for number in range(1, updates + 1):
         steps.append(_update(number, "keep", False, []))
@@ -226,10 +243,11 @@ def _path_start(
 
 
 def path_case(settings: WeightUpdates, requests: Requests, name: str, planted: tuple[str, ...]) -> UpdateCase:
-    """One update of an idle engine, what it holds afterwards, and what it then samples."""
+    """One update of an idle engine, what it holds afterwards, and what it samples before and after."""
     steps = (
         {"do": "restore"},
-        _update(1, "keep", True, [], planted),
+        _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
+        _update(1, "wait", True, [], planted),
         {"do": "read_back"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
@@ -242,7 +260,8 @@ def _fault_start(
     flight = _submit(FLIGHT, requests.of(1, stream=1), settings.flight_tokens, until=2)
     pause = {"mode": "keep", "clear_cache": False}
     if fault == "killed":
-        steps: list[Step] = [flight, {"do": "pause", **pause}, {"do": "kill"}, {"do": "health"}, {"do": "resume"}]
+        steps: list[Step] = [flight, {"do": "pause", **pause}, {"do": "kill"}]
+        steps += [{"do": "health", "watch": WATCH_SECONDS}, {"do": "resume"}]
     else:
         update = {"do": "update", "version": fault, **pause, "while_paused": [], "skip": []}
         steps = [flight, update, {"do": "settle"}, {"do": "health"}, {"do": "read_back"}]

@@ -24,12 +24,13 @@ EMBEDDING = "model.embed_tokens.weight"
 class PartsRead:
     """What one read back says. `old`: checkpoint names of tensors that did not get to the believed version.
 
-    by_bytes, by_answer: parameters proven new by each witness. unread: parameters that neither could tell.
-    hidden: old although their bytes are new.
+    new: parameters that a witness proves new and none old; by_bytes, by_answer: by each of the witnesses. unread:
+    parameters that neither could tell. hidden: old although their bytes are new.
     """
 
     believed: str
     parameters: int
+    new: int
     by_bytes: int
     by_answer: int
     old: tuple[str, ...]
@@ -41,10 +42,11 @@ class PartsRead:
 
 @dataclass(frozen=True)
 class Parts:
-    """What was updated: the read back, and k3 of cold tokens under new, old and read weights."""
+    """What was updated: the read back, and k3 of cold tokens under new, old and read weights. `sure`: the figures."""
 
     verdict: Verdict
     because: str
+    sure: str
     read: PartsRead | None
     under_new: Measurement | None
     under_old: Measurement | None
@@ -62,7 +64,7 @@ def read_parts(read: ReadBack) -> PartsRead | None:
         return None
     believed = read.believed
     old, unread, hidden, checksums = [], [], [], {}
-    by_bytes = by_answer = 0
+    new = by_bytes = by_answer = 0
     for name, told in read.parameters.items():
         ways = [told[way] for way in ("bytes", "probe") if told[way] is not None]
         if told["sha256"]:
@@ -75,12 +77,15 @@ def read_parts(read: ReadBack) -> PartsRead | None:
             old += list(told["tensors"]) or [name]
             if told["bytes"] == believed:
                 hidden.append(name)
+        else:
+            new += 1
     if read.logits is not None and read.logits != believed and HEAD not in old:
         old.append(HEAD)
         hidden.append(HEAD)
     return PartsRead(
         believed,
         len(read.parameters),
+        new,
         by_bytes,
         by_answer,
         tuple(old),
@@ -110,7 +115,7 @@ def judge_parts(
     old = _under(cold, book, "0")
     mixed = _under(cold, book, effective) if effective else None
     verdict, because = _judge(read, new, old, mixed, margin)
-    return Parts(verdict, because, read, new, old, mixed)
+    return Parts(verdict, because, _figures(read, new, mixed), read, new, old, mixed)
 
 
 def _judge(
@@ -118,33 +123,44 @@ def _judge(
 ) -> tuple[Verdict, str]:
     if new is None or new.low is None or new.high is None:
         return Verdict.NOT_TESTED, "nothing was sampled after the update"
-    if new.high < margin and read is not None and read.old:
-        return Verdict.INCONCLUSIVE, f"read back as old: {summary(read.old)}; yet the scores fit the new weights"
     if new.high < margin:
-        return Verdict.MATCH, _all_new(read, new)
+        return _judge_fit(read, old, margin)
     if read is not None and mixed is not None and _below(mixed, margin):
-        return Verdict.MISMATCH, (
-            f"{summary(read.old)} kept the old weights: k3 {_short(new)} under the new weights, "
-            f"{_short(mixed)} once that is taken from the old ones"
-        )
+        return Verdict.MISMATCH, f"{summary(read.old)} kept the old weights"
     if old is not None and _below(old, margin):
         return Verdict.MISMATCH, "nothing was updated: the scores fit the old weights"
-    return (
-        Verdict.MISMATCH if new.low > margin else Verdict.INCONCLUSIVE,
-        f"k3 {_short(new)} under the new weights, and nothing that was read explains it",
-    )
+    if new.low > margin:
+        return Verdict.MISMATCH, "the scores do not fit the new weights, and nothing that was read explains it"
+    return Verdict.INCONCLUSIVE, f"the interval of k3 under the new weights reaches over {margin:.2g}: more prompts"
+
+
+def _judge_fit(read: PartsRead | None, old: Measurement | None, margin: float) -> tuple[Verdict, str]:
+    """The scores fit the new weights; whether that proves anything."""
+    if read is not None and read.old:
+        return Verdict.INCONCLUSIVE, f"read back as old: {summary(read.old)}; yet the scores fit the new weights"
+    if old is not None and old.low is not None and old.low < margin:
+        return Verdict.INCONCLUSIVE, "the step between the versions is too small to tell them apart here"
+    return Verdict.MATCH, "everything is updated" if read else "the scores fit the new weights; nothing was read"
 
 
 def _below(found: Measurement, margin: float) -> bool:
     return found.high is not None and found.high < margin
 
 
-def _all_new(read: PartsRead | None, new: Measurement) -> str:
-    if read is None:
-        return f"k3 {_short(new)} under the new weights; the worker could not be read back"
-    proof = f"{read.by_bytes} by their bytes, {read.by_answer} by their layer's answer"
-    unread = f"; {len(read.unread)} could not be read" if read.unread else ""
-    return f"{read.parameters} parameters are new ({proof}{unread}) and k3 under the new weights is {_short(new)}"
+def _figures(read: PartsRead | None, new: Measurement | None, mixed: Measurement | None) -> str:
+    said = []
+    if read is not None:
+        hidden = f"; {summary(read.hidden)} answers with old weights behind new bytes" if read.hidden else ""
+        unread = f"; {len(read.unread)} could not be read" if read.unread else ""
+        said.append(
+            f"{read.new} of {read.parameters} parameters read back as new ({read.by_bytes} by their bytes, "
+            f"{read.by_answer} by their layer's answer){hidden}{unread}"
+        )
+    if new is not None:
+        said.append(f"k3 {_short(new)} under the new weights")
+    if mixed is not None:
+        said.append(f"{_short(mixed)} under the new ones with that part old")
+    return "; ".join(said)
 
 
 def summary(names: Sequence[str], shown: int = 3) -> str:
@@ -172,11 +188,13 @@ def as_dict(parts: Parts) -> dict[str, Any]:
     return {
         "verdict": parts.verdict.value,
         "because": parts.because,
+        "sure": parts.sure,
         "read_back": None
         if read is None
         else {
             "believed": read.believed,
             "parameters": read.parameters,
+            "new": read.new,
             "new_by_bytes": read.by_bytes,
             "new_by_answer": read.by_answer,
             "old": list(read.old),

@@ -59,7 +59,7 @@ def _of_start(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) ->
         and judged.parts is not None
         and judged.parts.stale
     ]
-    caution = f"; but on this build {stale[0]}" if stale else ""
+    caution = f"; on this build, {stale[0]} all the same" if stale else ""
     if choice is None:
         return Recommendation(start.version, levels, None, f"no sequence that was tried is clean{caution}")
     bad = [f"{judged.case.name} ({_blemish(judged)})" for judged in matrix if judged.ran and not is_clean(judged)]
@@ -88,9 +88,9 @@ def is_clean(judged: JudgedCase) -> bool:
         return False
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
         return False
-    flight, margin = judged.staleness.flight, judged.staleness.margin
+    flight, margin = judged.staleness.flight, judged.staleness.flight_margin
     # A request that went on over the update on its old keys and values is as stale as a cached prompt.
-    return flight is None or flight.high is None or margin is None or flight.high <= max(margin, 1e-3)
+    return flight is None or flight.high is None or margin is None or flight.high <= margin
 
 
 def code_for(judged: JudgedCase) -> str:
@@ -99,15 +99,9 @@ def code_for(judged: JudgedCase) -> str:
     version = Version(start.version)
     caching = start.levels.get("prefix-caching", "on")
     if judged.record.kind == "V0":
-        return "\n".join(
-            [
-                f"# vLLM {version}, engine V0: between two calls of engine.step(), which must not run meanwhile",
-                f"engine.{LOADS[start.path].removeprefix('await engine.')}",
-                "engine.reset_prefix_cache()  # False while a request holds blocks: then wait for it",
-            ]
-        )
+        return _between_steps(judged)
     why_clear = (
-        "cached blocks and those of requests in flight hold old keys and values; they are computed again"
+        "blocks in the cache and of requests in flight hold old keys and values: they are computed again"
         if clear
         else f"nothing is kept that could be stale (prefix caching {caching})"
     )
@@ -116,11 +110,35 @@ def code_for(judged: JudgedCase) -> str:
         [
             f"async def update_weights(engine, folder):  # vLLM {version}, prefix caching {caching}",
             "    await engine.pause_generation(",
-            f'        mode="{mode}",  # {WHY_MODE.get(mode, "")}',
-            f"        clear_cache={clear},  # {why_clear}",
+            f"        # {WHY_MODE.get(mode, '')}",
+            f'        mode="{mode}",',
+            f"        # {why_clear}",
+            f"        clear_cache={clear},",
             "    )",
-            f"    {load}  # an exception here leaves a half-updated engine: do not resume, start it again",
-            "    await engine.resume_generation()  # only now: everything sampled from here on has the new weights",
+            "    # an exception here leaves an engine that is updated in part: do not resume it",
+            f"    {load}",
+            "    # only now: whatever is sampled from here on comes from the new weights",
+            "    await engine.resume_generation()",
+        ]
+    )
+
+
+def _between_steps(judged: JudgedCase) -> str:
+    """V0 has no pause: whoever steps the engine has to hold its loop."""
+    start = judged.record.start
+    wait = [
+        f"    # {WHY_MODE['wait']}",
+        "    while engine.has_unfinished_requests():",
+        "        handle(engine.step())",
+    ]
+    keep = ["    # requests in flight go on with the keys and values that the old weights made"]
+    return "\n".join(
+        [
+            f"def update_weights(engine, folder, handle):  # vLLM {start.version} (V0): no step may run meanwhile",
+            *(wait if judged.case.mode == "wait" else keep),
+            f"    {LOADS[start.path].removeprefix('await ')}",
+            "    # False while a request holds blocks: then old keys and values stay in the cache",
+            "    assert engine.reset_prefix_cache()",
         ]
     )
 

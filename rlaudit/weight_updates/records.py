@@ -17,7 +17,7 @@ class Flight:
 
     versions: per token the version that sampled it, None where the token came while the update ran. `submitted` and
     `finished`: the version in force then. `prompt` counts shared prompts; the unshared twin has the same number.
-    ends: how many final outputs there were. native_versions: what the engine itself says, where it does (0.32.0).
+    ends: how many final outputs there were. surplus_logprobs: logprobs that came without a token of theirs.
     """
 
     case: str
@@ -36,7 +36,7 @@ class Flight:
     error: str | None
     submitted: int
     finished: int | None
-    native_versions: tuple[str, ...] | None = None
+    surplus_logprobs: int = 0
 
     @property
     def trainer_version(self) -> int:
@@ -105,10 +105,6 @@ class EngineRecord:
         """The requests of a case, of some runs or of all."""
         return tuple(flight for flight in self.flights if flight.case == case.name and (not runs or flight.run in runs))
 
-    def step(self, case: UpdateCase, name: str) -> StepReport | None:
-        """The first report of a step of this case."""
-        return next((step for step in self.steps if (step.case, step.step) == (case.name, name)), None)
-
 
 def read_record(
     start: EngineStart, directory: Path, result: Mapping[str, Any], prompts: Sequence[Sequence[int]], cell_key: str
@@ -158,7 +154,7 @@ def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: in
         error=row["error"],
         submitted=int(row["submitted"]),
         finished=None if row["finished"] is None else int(row["finished"]),
-        native_versions=None if row["native_versions"] is None else tuple(row["native_versions"]),
+        surplus_logprobs=row["surplus_logprobs"],
     )
 
 

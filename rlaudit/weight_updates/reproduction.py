@@ -4,15 +4,15 @@ from pathlib import Path
 
 import yaml
 
-from rlaudit.weight_updates.findings import ERROR, WARNING, UpdateFinding
 from rlaudit.weight_updates.judge import JudgedCase
 from rlaudit.weight_updates.settings import UpdateRecipe
+from rlaudit.weight_updates.update_finding import ERROR, WARNING, UpdateFinding
 
 
 def smallest_recipe(recipe: UpdateRecipe, judged: JudgedCase) -> UpdateRecipe:
     """The recipe with nothing but what this case needs."""
     start, case = judged.record.start, judged.case
-    engine = next(engine for engine in recipe.weight_updates.engines if engine.version == start.version)
+    engine = recipe.weight_updates.engines[start.entry]
     matrix = case.kind in ("matrix", "in a row")
     changes = {
         "path": engine.path,

@@ -29,8 +29,9 @@ from rlaudit.weight_updates.scoring import Scorebook, wanted_scores
 from rlaudit.weight_updates.settings import UpdateRecipe
 
 UPDATE = GENERATE.with_name("update_weights.py")
+BESIDE = ("steerable_engine", "update_session", "request_in_flight", "engine_processes")
 SHIPPED_WITH = (
-    UPDATE.with_name("steerable_engine.py"),
+    *(UPDATE.with_name(f"{name}.py") for name in BESIDE),
     GENERATE,
     EXTENSION / "rlaudit_weight_update.py",
 )

@@ -16,6 +16,7 @@ from rlaudit.mismatch.metrics.k3 import k3
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.weight_updates.checkpoint_store import CheckpointStore
 from rlaudit.weight_updates.checkpoints import tensor_names
+from rlaudit.weight_updates.engine_floor import fit_margin
 from rlaudit.weight_updates.locate import Located, locate_old, parts_in_order
 from rlaudit.weight_updates.matrix import COLD_AFTER
 from rlaudit.weight_updates.parts import HEAD
@@ -83,7 +84,8 @@ class ScoreKeeper:
         ]
         # One case is enough: all of them load by the same path.
         cold = [flight for flight in cold if flight.case == cold[0].case]
-        if not cold or self._fits(cold, effective.get(1, "1")) or self._fits(cold, "0"):
+        margin = fit_margin(record.flights, self.book, self._recipe.equivalence_margin)
+        if not cold or any(self._fits(cold, weights, margin) for weights in (effective.get(1, "1"), "0")):
             return None
         rollout_T = np.concatenate([np.asarray(flight.logprobs) for flight in cold])
         # A tied model has a head all the same; in a mixture it may differ from the embedding.
@@ -96,9 +98,9 @@ class ScoreKeeper:
             self.score()
             return np.concatenate([self.book.logprobs(name, flight) for flight in cold])
 
-        return locate_old(parts, rollout_T, score, self._recipe.equivalence_margin)
+        return locate_old(parts, rollout_T, score, margin)
 
-    def _fits(self, flights: Sequence[Flight], checkpoint: str) -> bool:
+    def _fits(self, flights: Sequence[Flight], checkpoint: str, margin: float) -> bool:
         book = self.book
         apart = [book.logprobs(checkpoint, flight) - np.asarray(flight.logprobs) for flight in flights]
-        return float(np.mean(k3(np.concatenate(apart)))) < self._recipe.equivalence_margin
+        return float(np.mean(k3(np.concatenate(apart)))) < margin

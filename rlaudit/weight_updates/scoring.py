@@ -14,7 +14,7 @@ from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.rollout import RolloutContext
 from rlaudit.experiment.scoring import SCORE, SHIPPED_WITH
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
-from rlaudit.weight_updates.matrix import COLD_AFTER, FLIGHT
+from rlaudit.weight_updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
 from rlaudit.weight_updates.records import EngineRecord, Flight, Tokens
 from rlaudit.weight_updates.settings import UpdateRecipe
 
@@ -74,6 +74,8 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[st
     """{checkpoint: requests} that the analysis of one engine start needs."""
     wanted: dict[str, list[Flight]] = {}
     for flight in record.flights:
+        if flight.run in (COLD, RECOVERED):
+            continue  # they fill the cache, or show that an engine samples at all: no figure is taken from them
         sampled = {version for version in flight.versions if version is not None}
         names = {effective.get(version, str(version)) for version in sampled}
         if flight.run == FLIGHT:

@@ -61,7 +61,7 @@ class WeightUpdates(_Strict):
         0.02, gt=0, lt=1, description="Step between two versions: normal noise, as a share of each tensor's rms."
     )
     checkpoint: str | None = Field(None, description="A checkpoint of your own as the next version, instead of noise.")
-    flight_tokens: int = Field(18, ge=6, description="Length of the completions that an update meets in flight.")
+    flight_tokens: int = Field(12, ge=6, description="Length of the completions that an update meets in flight.")
     after_tokens: int = Field(8, ge=2, description="Length of the completions before and after an update.")
     samples: int = Field(2, ge=1, description="Completions per prompt in the runs that are compared.")
     drain_seconds: float = Field(90.0, gt=0, description="A request or call that takes longer is lost.")
@@ -70,7 +70,9 @@ class WeightUpdates(_Strict):
 class UpdateRecipe(_Strict):
     """A recipe whose question is about weight updates."""
 
-    schema_: Literal["rlaudit-recipe/1"] = Field("rlaudit-recipe/1", alias="schema")
+    schema_: Literal["rlaudit-recipe/1"] = Field(
+        "rlaudit-recipe/1", alias="schema", description="Always rlaudit-recipe/1."
+    )
     description: str = Field("", description="The question this recipe answers.")
     model: str = Field("smollm2-135m-instruct", description="The default model by name, a path, or a hub id.")
     revision: str | None = Field(None, description="Revision of a hub model.")
@@ -84,7 +86,7 @@ class UpdateRecipe(_Strict):
     timeout_minutes: float = Field(10.0, gt=0, description="Longest life of one engine process.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments of every start.")
     environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of every engine.")
-    weight_updates: WeightUpdates
+    weight_updates: WeightUpdates = Field(description="The updates; this key makes a recipe one of these.")
 
     def as_recipe(self) -> Recipe:
         """The ablation recipe with the same model, prompts and releases: what environments are prepared from."""

@@ -4,8 +4,9 @@ The five-run protocol, with k3 against the weights that the engine should have b
     excess   k3(after) - k3(cold after), same prompts and seeds, only requests that took tokens from the cache
     control  k3(warm after) - k3(cold after): what a warm cache does by itself, without an update in between
     unshared k3 of requests that no cache can hold: new weights that are not loaded would show here too, stale KV not
-Convicted only when the interval of the excess lies above the control's and above a share of the distance between the
-two versions; acquitted only when all of it lies below. Otherwise the test was too small, and says so.
+Convicted only when prompt tokens came from the cache and the interval of the excess lies above the control's and above
+a share of the distance between the two versions; acquitted only when it and the control's lie below that share.
+Otherwise the test was too small or too noisy, and says so.
 
 Why not compare sampled tokens: one token that differs changes all that follow it. Source of the protocol: lmdeploy
 issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
@@ -25,7 +26,7 @@ from rlaudit.weight_updates.scoring import Scorebook, pairs_of
 
 # Below this share of k3(new weights, old weights), and below the recipe's margin, an excess does not matter.
 RELEVANT_SHARE = 0.01
-DISTANCE_EDGES = (0, 2, 4, 8, 16)
+DISTANCE_EDGES = (0, 4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Staleness:
 
     cached_tokens: prompt tokens that the requests after the update took from the cache. distance: k3 of tokens of the
     new version under the old one, which is what an engine without the update would show. margin: where excess starts
-    to count. decay: k3 of `after` by distance from the cached blocks, in tokens.
+    to count; flight_margin: where k3 of the tokens in flight does, above that of a cold run. decay: k3 of `after` by
+    distance from the cached blocks, in tokens.
     """
 
     verdict: Verdict
@@ -46,6 +48,7 @@ class Staleness:
     flight: Measurement | None
     distance: float | None
     margin: float | None
+    flight_margin: float | None = None
     decay: tuple[tuple[str, Measurement], ...] = ()
 
     @property
@@ -71,8 +74,10 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float 
     k3 = all_metrics()["k3"]
     excess, control = contrast(tested, cold, k3), contrast(warm, cold, k3)
     distance = _distance(runs[COLD_AFTER], book)
-    margin = max(min(RELEVANT_SHARE * distance, relevant), abs(control.high or 0.0), abs(control.low or 0.0))
-    verdict, because = _judge(excess, margin, cached)
+    margin = min(RELEVANT_SHARE * distance, relevant)
+    noise = max(abs(control.high or 0.0), abs(control.low or 0.0))
+    told = any(flight.cached_tokens is not None for flight in runs[AFTER])
+    verdict, because = _judge(excess, margin, noise, cached if told else None)
     return Staleness(
         verdict=verdict,
         because=because,
@@ -83,16 +88,27 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float 
         flight=in_flight,
         distance=distance,
         margin=margin,
+        flight_margin=margin + max(0.0, _high(_k3(cold))),
         decay=tuple(_decay(served, book)),
     )
 
 
-def _judge(excess: Contrast, margin: float, cached: int) -> tuple[Verdict, str]:
+def _judge(excess: Contrast, margin: float, noise: float, cached: int | None) -> tuple[Verdict, str]:
+    """`noise`: the farthest end of the control's interval. `cached`: None where the engine does not say."""
     if excess.low is None or excess.high is None or not excess.reliable:
         return Verdict.INCONCLUSIVE, excess.reason or "no interval"
-    source = f"{cached} prompt tokens came from the cache" if cached else "no prompt token came from a cache"
-    if excess.low > margin:
+    source = "the engine does not say what came from the cache"
+    if cached is not None:
+        source = f"{cached} prompt tokens came from the cache" if cached else "no prompt token came from a cache"
+    if excess.low > max(margin, noise) and cached == 0:
+        return Verdict.INCONCLUSIVE, f"{source}; excess k3 lies above {margin:.2g} all the same, which is another fault"
+    if excess.low > max(margin, noise):
         return Verdict.MISMATCH, f"{source}; excess k3 lies above {margin:.2g} with its whole interval"
+    if noise > margin:
+        return (
+            Verdict.INCONCLUSIVE,
+            f"{source}; a warm cache alone moves k3 by up to {noise:.2g}, more than {margin:.2g}",
+        )
     if excess.high < margin:
         return Verdict.MATCH, f"{source}; excess k3 lies below {margin:.2g} with its whole interval"
     return Verdict.INCONCLUSIVE, f"{source}; the interval of the excess reaches over {margin:.2g}"
@@ -115,6 +131,10 @@ def _after_update(flights: Sequence[Flight], book: Scorebook) -> Measurement | N
         return [version is not None and version != flight.submitted for version in flight.versions]
 
     return _k3(pairs_of(flights, book.under_own_versions, later))
+
+
+def _high(found: Measurement | None) -> float:
+    return 0.0 if found is None else found.high or found.value or 0.0
 
 
 def _decay(served: Sequence[Flight], book: Scorebook) -> list[tuple[str, Measurement]]:

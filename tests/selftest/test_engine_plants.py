@@ -45,7 +45,11 @@ def test_every_cause_of_the_issue_is_planted_or_said_not_to_be():
 
 def test_a_plant_is_run_with_the_healthy_one_that_gives_its_floor():
     names = [plant.name for plant in wanted_plants(["head-precision"])]
-    assert names == ["bfloat16 bodies on 0.18.1", "bfloat16 head of the trainer on 0.18.1"]
+    assert names == [
+        f"{plant} on {version}"
+        for version in ("0.8.5", "0.18.1")
+        for plant in ("clean", "bfloat16 head of the trainer")
+    ]
 
 
 def test_hidden_parameters_are_not_claimed():

@@ -22,15 +22,28 @@ CLEAN = Staleness(Verdict.MATCH, "", 0, None, None, None, None, 0.1, 1e-3)
 
 def read(*old: str) -> PartsRead:
     return PartsRead(
-        "1", 3, 2, 1, old, (), tuple(name for name in old if name == HEAD), "0" if HEAD in old else "1", {}
+        "1",
+        3,
+        3 - len(old),
+        2,
+        1,
+        old,
+        (),
+        tuple(name for name in old if name == HEAD),
+        "0" if HEAD in old else "1",
+        {},
     )
 
 
 def judged(
-    kind: str = "matrix", case: dict[str, Any] | None = None, kind_of_engine: str = "V1", **more: Any
+    kind: str = "matrix",
+    case: dict[str, Any] | None = None,
+    kind_of_engine: str = "V1",
+    path: str = "reload_weights",
+    **more: Any,
 ) -> JudgedCase:
     mine = UpdateCase(**{"name": "the case", "kind": kind, "steps": (), **(case or {})})
-    start = EngineStart("the start", "0.18.1", "reload_weights", {}, (mine,), {"prefix-caching": "on"})
+    start = EngineStart("the start", "0.18.1", path, {}, (mine,), {"prefix-caching": "on"})
     record = EngineRecord(start, "ok", None, {}, kind_of_engine, (), (), (), (), 1.0, {})
     whole = JudgedCase(record, mine, None, COUNT, COUNT, (), staleness=CLEAN if kind == "matrix" else None)
     return replace(whole, **more)
@@ -45,7 +58,7 @@ def test_a_clean_case_says_nothing() -> None:
 
 
 def test_a_part_that_keeps_old_weights_is_an_error_with_a_way_out() -> None:
-    parts = Parts(Verdict.MISMATCH, "the head kept the old weights", read(HEAD), None, None, None)
+    parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "k3 0.1", read(HEAD), None, None, None)
     (finding,) = findings_of([judged(parts=parts)])
     assert (finding.name, finding.severity) == ("part-not-updated", "error")
     assert "untied checkpoint" in finding.next
@@ -58,14 +71,14 @@ def test_a_path_that_the_release_refuses_is_a_note_and_not_a_failure() -> None:
 
 def test_a_planted_part_must_be_named() -> None:
     case = {"planted": ("layers.12.",)}
-    parts = Parts(Verdict.MISMATCH, "", read("model.layers.12.mlp.w", HEAD), None, None, None)
+    parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.mlp.w", HEAD), None, None, None)
     assert names(judged("planted", case, parts=parts)) == ["planted-found"]
-    missed = Parts(Verdict.MATCH, "", read(), None, None, None)
+    missed = Parts(Verdict.MATCH, "", "", read(), None, None, None)
     assert names(judged("planted", case, parts=missed)) == ["planted-missed"]
 
 
 def test_a_planted_part_named_among_others_is_not_found() -> None:
-    parts = Parts(Verdict.MISMATCH, "", read("model.layers.12.w", "model.layers.13.w"), None, None, None)
+    parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.w", "model.layers.13.w"), None, None, None)
     assert names(judged("planted", {"planted": ("layers.12.",)}, parts=parts)) == ["planted-missed"]
 
 
@@ -99,7 +112,7 @@ def test_a_failed_update_behind_a_healthy_engine_is_a_warning(recovers: bool, wo
 def test_an_exception_without_words_is_called_so() -> None:
     outcome = FaultOutcome("Exception: Call to collective_rpc method failed:", True, None, False, (), {"no data": 4})
     (finding,) = findings_of([judged("fault", {"fault": "wrong-shape"}, fault=outcome)])
-    assert "does not say what was wrong" in finding.message and "4 no data" in finding.message
+    assert "does not say what was wrong" in finding.message and "4 no data" in finding.sure
 
 
 def test_a_call_on_a_dead_engine_that_does_not_come_back_is_named() -> None:
@@ -139,11 +152,13 @@ def test_nothing_is_recommended_where_nothing_was_clean() -> None:
     assert recommended.code is None and "no sequence that was tried is clean" in recommended.because
 
 
-def test_v0_is_updated_between_two_steps() -> None:
-    case = {"mode": "keep", "clear_cache": False}
-    (recommended,) = recommend([judged(case=case, kind_of_engine="V0")])
+@pytest.mark.parametrize(("mode", "drains"), [("keep", False), ("wait", True)])
+def test_v0_is_updated_between_two_steps(mode: str, drains: bool) -> None:
+    case = {"mode": mode, "clear_cache": False}
+    (recommended,) = recommend([judged(case=case, kind_of_engine="V0", path="load_weights")])
     assert recommended.code is not None
-    assert "engine.step()" in recommended.code and "pause_generation" not in recommended.code
+    compile(recommended.code, "recommendation", "exec")
+    assert ("engine.step()" in recommended.code) is drains and "pause_generation" not in recommended.code
 
 
 def test_what_a_release_cannot_do_is_an_answer_and_what_broke_is_not() -> None:

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rlaudit.errors import UsageError
 from rlaudit.weight_updates.estimate import estimate
 from rlaudit.weight_updates.matrix import (
     AFTER,
@@ -68,6 +71,21 @@ def test_a_part_is_planted_only_where_a_path_can_leave_it_out() -> None:
     kinds = {start.path: [case.kind for case in start.cases] for start in starts}
     assert kinds["reload_from_iterator"] == ["path", "planted"]
     assert kinds["load_weights"] == ["path"]
+
+
+def test_without_a_matrix_every_path_that_is_named_is_checked() -> None:
+    starts = starts_of(modes=[], other_paths=["reload_weights", "load_weights"])
+    assert [start.path for start in starts] == ["reload_weights", "load_weights"]
+
+
+def test_one_release_may_be_tried_with_several_settings_and_each_keeps_its_own() -> None:
+    plain: dict[str, Any] = {"version": "0.18.1", "modes": [], "other_paths": ["reload_weights"]}
+    engines = [plain, {**plain, "engine_args": {"dtype": "bfloat16"}}]
+    starts = plan_starts(update_recipe_of({"weight_updates": {"engines": engines}}, Path("x")), 16, "cpu")
+    assert [start.name.removeprefix("vLLM 0.18.1, path reload_weights") for start in starts] == ["", ", dtype=bfloat16"]
+    assert [start.entry for start in starts] == [0, 1]
+    with pytest.raises(UsageError, match="two engine starts"):
+        plan_starts(update_recipe_of({"weight_updates": {"engines": [plain, plain]}}, Path("x")), 16, "cpu")
 
 
 def test_an_unshared_prompt_begins_with_a_token_of_its_own() -> None:

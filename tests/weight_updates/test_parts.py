@@ -49,7 +49,14 @@ def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update(
     scored = cold(v1=0.0, v0=0.3)
     parts = judge_parts(read_parts(read(w=told("1", "1", "w"))), scored.flights, scored.book, None, MARGIN)
     assert parts.verdict is Verdict.MATCH
-    assert "1 parameters are new (1 by their bytes, 1 by their layer's answer)" in parts.because
+    assert parts.because == "everything is updated"
+    assert "1 of 1 parameters read back as new (1 by their bytes, 1 by their layer's answer)" in parts.sure
+
+
+def test_versions_that_are_too_near_to_each_other_prove_nothing() -> None:
+    scored = cold(v1=0.0, v0=0.0)
+    parts = judge_parts(read_parts(read(w=told("1", "1", "w"))), scored.flights, scored.book, None, MARGIN)
+    assert parts.verdict is Verdict.INCONCLUSIVE and "too small" in parts.because
 
 
 def test_a_part_is_named_when_the_mixture_with_its_old_weights_fits() -> None:

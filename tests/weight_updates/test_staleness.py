@@ -44,6 +44,18 @@ def test_noise_of_a_warm_cache_is_allowed_for() -> None:
     assert judge_staleness(scored.flights, scored.book).verdict is not Verdict.MISMATCH
 
 
+def test_noise_beyond_what_matters_acquits_nobody() -> None:
+    scored = protocol(excess=0.05, cached=3, warm=0.08)
+    stale = judge_staleness(scored.flights, scored.book)
+    assert stale.verdict is Verdict.INCONCLUSIVE and "a warm cache alone" in stale.because
+
+
+def test_excess_without_a_token_from_the_cache_is_another_fault() -> None:
+    scored = protocol(excess=0.2, cached=0)
+    stale = judge_staleness(scored.flights, scored.book)
+    assert stale.verdict is Verdict.INCONCLUSIVE and "another fault" in stale.because
+
+
 def test_too_few_requests_are_neither_convicted_nor_acquitted() -> None:
     scored = protocol(excess=0.2, cached=3, samples=1)
     stale = judge_staleness(scored.flights, scored.book)
@@ -59,8 +71,8 @@ def test_a_case_that_ended_early_is_not_tested() -> None:
 def test_the_decay_counts_tokens_from_the_last_cached_block() -> None:
     scored = protocol(excess=0.2, cached=3)
     stale = judge_staleness(scored.flights, scored.book)
-    assert [name for name, _ in stale.decay] == ["0 to 1", "2 to 3", "4 to 7"]
-    assert [found.tokens for _, found in stale.decay] == [64, 64, 128]
+    assert [name for name, _ in stale.decay] == ["0 to 3", "4 to 7"]
+    assert [found.tokens for _, found in stale.decay] == [128, 128]
 
 
 @pytest.mark.parametrize(("size", "above"), [(0.2, True), (0.0, False)])

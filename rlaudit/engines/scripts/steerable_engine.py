@@ -11,11 +11,9 @@ import asyncio
 import inspect
 import json
 import os
-import time
 
 EXTENSION = "rlaudit_weight_update.WeightUpdate"
 FILE_BACKEND = "rlaudit_file"
-MODES = ("none", "keep", "wait", "abort")
 
 
 def start(job, channel):
@@ -141,10 +139,6 @@ class AsyncEngine:
         async for output in self.engine.generate({"prompt_token_ids": token_ids}, parameters, request_id):
             on_tokens(output)
 
-    async def abort(self, request_id):
-        """Give a request up."""
-        await self.engine.abort(request_id)
-
     async def check_health(self):
         """Raises when the engine is dead."""
         await self.engine.check_health()
@@ -196,13 +190,18 @@ class SteppedEngine:
             await asyncio.sleep(0)
 
     def can_pause(self, mode, clear_cache):
-        """Only not stepping it: the release has no pause, and running requests keep their blocks."""
-        return mode in ("none", "keep") and not clear_cache
+        """The release has no pause: its loop can stop between two steps, where running requests keep their blocks, or
+        once there are none."""
+        return mode == "wait" or (mode in ("none", "keep") and not clear_cache)
 
     async def pause(self, mode, clear_cache):
-        """Stop stepping."""
+        """Stop stepping, with `wait` after the last request has ended."""
+        while mode == "wait" and self.engine.has_unfinished_requests():
+            await asyncio.sleep(0.002)
         self.paused = True
         await asyncio.sleep(0.02)
+        if clear_cache and self.engine.reset_prefix_cache() is False:
+            raise RuntimeError("the prefix cache was not reset: blocks are in use")
 
     async def resume(self):
         """Step again."""
@@ -235,12 +234,12 @@ class SteppedEngine:
                 on_tokens(output)
                 if output.finished:
                     return
+        except asyncio.CancelledError:
+            # AsyncLLM does this by itself.
+            self.engine.abort_request([request_id])
+            raise
         finally:
             del self.waiting[request_id]
-
-    async def abort(self, request_id):
-        """Give a request up."""
-        self.engine.abort_request([request_id])
 
     async def check_health(self):
         """Nothing runs in another process here."""
@@ -249,8 +248,3 @@ class SteppedEngine:
         """The engine ends with this process."""
         if self.loop_task is not None:
             self.loop_task.cancel()
-
-
-def now():
-    """Seconds of a clock that does not jump."""
-    return time.monotonic()

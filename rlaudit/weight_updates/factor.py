@@ -1,0 +1,29 @@
+"""Weights updated while requests run: how the engine is paused, whether its cache is cleared, how weights are loaded.
+
+A factor with recipes of its own (key `weight_updates`), because several sets of weights pass through each of its
+engines and every token is scored with those that should have sampled it. `rlaudit ablate weight-update` runs the one
+that is shipped; copy it, and keep the releases, modes and paths that you use.
+
+Engaged when the worker, read back, holds the new weights by the bytes of its parameters and by the answers of its
+layers, and when requests were in flight. Requests that end in the pause, tokens per version lag, stale keys and values
+and parts that stay old are reported apart. Source: vllm/v1/engine/async_llm.py (pause_generation since 0.12.0, its
+mode since 0.16.0), vllm issues 42043 and 46125.
+"""
+
+from rlaudit.layers import Layer
+
+NAME = "weight-update"
+LAYER = Layer.INFERENCE_PATH
+LEVELS = ("none", "keep", "wait", "abort")
+SETTING = "pause_generation(mode, clear_cache), then reload_weights, update_weights or a worker extension"
+
+
+def summary() -> str:
+    """The first sentence of the documentation."""
+    return (__doc__ or "").splitlines()[0]
+
+
+def documentation() -> str:
+    """What `rlaudit explain weight-update` prints."""
+    levels = f"{', '.join(LEVELS)}; each with clear_cache true or false"
+    return f"{(__doc__ or '').strip()}\n\nLevels: {levels}\nLayer:  {LAYER}\nSets:   {SETTING}"

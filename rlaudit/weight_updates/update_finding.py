@@ -1,0 +1,26 @@
+"""One thing that a weight-update audit found: what, how sure that is, and what to do next."""
+
+from dataclasses import dataclass
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+
+@dataclass(frozen=True)
+class UpdateFinding:
+    """`name` is stable; `version` and `path` are of vLLM; `case` names where it was seen. `sure`: the figures."""
+
+    name: str
+    severity: str
+    version: str
+    path: str
+    case: str
+    message: str
+    sure: str = ""
+    next: str = ""
+
+
+def interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A figure with its interval in words."""
+    if value is None or low is None or high is None:
+        return "unknown"
+    return f"{value:.2g} [{low:.2g}, {high:.2g}]"

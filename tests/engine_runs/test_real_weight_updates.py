@@ -1,0 +1,85 @@
+"""Weights of the real 0.18.1 updated in flight, and updates that fail: three minutes, and gigabytes of environments."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from rlaudit.cli.app import run
+
+pytestmark = pytest.mark.engine
+
+RECIPE = Path(__file__).with_name("small-weight-update.yaml")
+SCHEMA = Path(__file__).parents[2] / "rlaudit" / "reports" / "report.schema.json"
+
+
+def engine_processes() -> set[int]:
+    """Every process that has this release's extension module loaded, whatever it calls itself."""
+    found = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            if "vllm-0.18.1-cpu" in maps.read_text():
+                found.add(int(maps.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    before = engine_processes()
+    code = run(["ablate", str(RECIPE), "--cpu", "--run-dir", str(folder), "--output", f"text:{folder}/report.txt"])
+    document: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    assert code == document["exit_code"] == 1
+    assert engine_processes() <= before, "an engine process outlived its cell"
+    return document
+
+
+def case(report: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in report["weight_updates"]["cases"] if one["name"] == name)
+    return found
+
+
+def test_old_keys_and_values_are_served_unless_they_are_cleared(report: dict[str, Any]) -> None:
+    kept = case(report, "mode=keep, clear_cache=False")["staleness"]
+    cleared = case(report, "mode=keep, clear_cache=True")
+    assert kept["verdict"] == "mismatch" and kept["excess"]["low"] > 1e-3
+    assert cleared["staleness"]["verdict"] == "match" and cleared["staleness"]["excess"]["high"] < 1e-4
+    assert cleared["in_flight"]["completed"] == 32
+
+
+def test_the_tied_head_is_named_as_what_reload_weights_does_not_reach_on_a_cpu(report: dict[str, Any]) -> None:
+    parts = case(report, "mode=keep, clear_cache=True")["parts"]
+    assert parts["verdict"] == "mismatch"
+    assert parts["read_back"]["old"] == ["lm_head.weight"]
+    assert parts["k3_under"]["read"]["high"] < 1e-6 < parts["k3_under"]["new"]["low"]
+
+
+def test_a_truncated_checkpoint_is_refused_and_leaves_no_data_behind_a_healthy_engine(report: dict[str, Any]) -> None:
+    fault = case(report, "truncated")["fault"]
+    assert "deserializing header" in fault["refused"]
+    assert fault["healthy"] is True
+    assert set(fault["state"]) == {"no data"}
+    assert fault["recovers"] is True
+
+
+def test_a_missing_tensor_is_taken_and_named_by_what_stays_old(report: dict[str, Any]) -> None:
+    fault = case(report, "missing-tensor")["fault"]
+    assert fault["refused"] is None
+    assert "model.layers.9.self_attn.o_proj.weight" in fault["left"]["old"]
+    assert "broken-checkpoint-accepted" in [one["rule"] for one in report["findings"]]
+
+
+def test_an_engine_killed_while_paused_ends_its_requests_within_the_limit(report: dict[str, Any]) -> None:
+    killed = case(report, "killed")
+    assert killed["fault"]["healthy"] is False
+    assert killed["in_flight"]["lost"] == 0
+    assert killed["in_flight"]["failed"] == 16
+    assert killed["seconds"] < 60
+
+
+def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))

@@ -18,6 +18,7 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 NAME = "body-precision"
 LEAST_SHARE_HERE = 0.3
 TIMES_FLOOR = 1.5
+OF_WHAT_IS_LEFT = 0.5
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -40,6 +41,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     spread = (constant.high - constant.low) / 3.92
     z = value / (kept * spread) if kept * spread > 0 else 0.0
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2
+    # A head in bfloat16 rounds what goes into it as well, which no lattice shows and which adds up to as much again.
+    beyond = beyond and (not rounding.rounded_sides or kept > OF_WHAT_IS_LEFT)
     return Signature(
         p_value=_one_sided(z),
         effect=value,

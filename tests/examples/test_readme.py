@@ -1,0 +1,79 @@
+"""Every block of the README: commands run, what they are said to print is what they print, YAML does what it says."""
+
+import re
+
+import pytest
+from documented_commands import ROOT, blocks, command_lines, lay_out, rlaudit_words
+
+from rlaudit.cli.app import run
+from rlaudit.cli.commands import COMMANDS
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = blocks(README)
+COMMAND_BLOCKS = [content for language, content in BLOCKS if not language and command_lines(content)]
+OTHER_BLOCKS = [(language, content) for language, content in BLOCKS if content not in COMMAND_BLOCKS]
+LINES = [line for content in COMMAND_BLOCKS for line in command_lines(content)]
+FINISHED = {0, 1, 3}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("desk")
+    lay_out(made)
+    return made
+
+
+def squeezed(text):
+    return " ".join(text.split())
+
+
+def test_every_block_is_commands_or_checked_below():
+    assert len(LINES) > 10
+    assert len(OTHER_BLOCKS) == 2
+    for content in COMMAND_BLOCKS:
+        assert len(command_lines(content)) == len(content.strip().splitlines()), content
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.startswith("rlaudit ")])
+def test_a_command_of_the_readme_runs(line, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert run(rlaudit_words(line)) in FINISHED
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_ci_runs_is_what_the_readme_says():
+    ci = (ROOT / ".ci" / "run").read_text()
+    installing = [line for line in LINES if line.startswith("pip ")]
+    assert installing == ["pip install . && rlaudit ablate recipes/v0-to-v1.yaml", "pip install '.[test]' && pytest"]
+    assert "pip install -q '.[test]'\npytest\n" in ci
+    # The recipe itself takes a quarter of an hour; its dry run is the line that runs here.
+    assert run(["ablate", str(ROOT / "recipes" / "v0-to-v1.yaml"), "--dry-run"]) == 0
+
+
+def test_the_finding_that_is_quoted_is_what_inspect_prints(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    run(["inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1"])
+    quoted = next(content for language, content in OTHER_BLOCKS if not language)
+    assert squeezed(quoted) in squeezed(capsys.readouterr().out)
+
+
+def test_the_suppression_that_is_quoted_silences_its_rule(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    quoted = next(content for language, content in OTHER_BLOCKS if language == "yaml")
+    config = (folder / "base.yaml").read_text()
+    told = []
+    for name, line in (("loud.yaml", quoted.partition("  #")[0] + "\n"), ("silenced.yaml", quoted)):
+        assert config.count("  vllm_kwargs:\n") == 1
+        (folder / name).write_text(config.replace("  vllm_kwargs:\n", f"  vllm_kwargs:\n{line}"))
+        run(["inspect", name, "--from", "0.8.5", "--to", "0.18.1", "--output", "concise"])
+        told.append("error stale-kv-after-update" in capsys.readouterr().out)
+    assert told == [True, False]
+
+
+def test_every_command_is_in_the_readme():
+    assert all(f"rlaudit {command}" in README for command in COMMANDS)
+
+
+def test_every_file_that_the_readme_names_is_there():
+    for path in re.findall(r"(?:examples|recipes|rlaudit)/[\w./-]*[\w/]", README):
+        assert (ROOT / path).exists(), path

@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from rlaudit.engines.launch import Outcome
-from rlaudit.experiment.run import tokens_per_second
+from rlaudit.experiment.runner import tokens_per_second
 from rlaudit.progress import Progress, Steps, last_line
 
 

@@ -15,9 +15,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from rlaudit.engines.environment import Environment
-from rlaudit.engines.launch import Event, Failure, Outcome
+from rlaudit.engines.launch import Failure
 from rlaudit.errors import NotFinished
-from rlaudit.experiment.cell import SETTLED, Cell, finished, run_cell
 from rlaudit.experiment.plan import Arm, BlockPlan, Plan, Role
 from rlaudit.experiment.rollout import (
     RolloutContext,
@@ -26,6 +25,7 @@ from rlaudit.experiment.rollout import (
     read_sequences,
     rollout_cell,
 )
+from rlaudit.experiment.runner import Runner
 from rlaudit.experiment.scoring import (
     Scores,
     ScoringBatch,
@@ -35,7 +35,7 @@ from rlaudit.experiment.scoring import (
 )
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.experiment.treatment import Treatment
-from rlaudit.progress import Progress, seconds_since
+from rlaudit.progress import Progress
 
 ArmId = tuple[str, str]
 
@@ -93,72 +93,6 @@ def scoring_request(arm: Arm) -> ScoringRequest:
     """How the trainer scores an arm's sequences."""
     sampling = {name: value for name, value in arm.treatment.sampling.items() if name != "max_tokens"}
     return ScoringRequest(arm.treatment.trainer, sampling)
-
-
-class Runner:
-    """Runs cells in one run directory, keeping what is already there."""
-
-    def __init__(self, folder: Path, surroundings: Surroundings, progress: Progress) -> None:
-        self._folder = folder
-        self._cells = folder / "cells"
-        self._surroundings = surroundings
-        self._progress = progress
-        self._settled: dict[tuple[str, float | None], Outcome] = {}
-        self.cells_run = 0
-        self.cells_kept = 0
-        self.cell_seconds = 0.0
-        self.peak_memory_mib = 0.0
-
-    def directory(self, cell: Cell) -> Path:
-        """Where a cell's files are."""
-        return self._cells / cell.key
-
-    def outcome(self, cell: Cell, title: str) -> Outcome:
-        """The cell's outcome: kept from before, or run now."""
-        # A failure may be the fault of its time limit: only arms with the same limit share it.
-        shared = self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
-        if shared is not None:
-            self._progress.done()
-            return shared
-        kept = finished(self._cells, cell)
-        if kept is None:
-            outcome = self._run(cell, title)
-        else:
-            outcome = kept
-            self.cells_kept += 1
-            self._progress.note(f"  {'kept':<11} {title}")
-            self._progress.done()
-        self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
-        self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
-        return outcome
-
-    def _run(self, cell: Cell, title: str) -> Outcome:
-        started = time.monotonic()
-
-        def on_event(event: Event) -> None:
-            match event:
-                case {"event": "phase", "name": name}:
-                    self._progress.update(f"{title}: {name}")
-                case {"event": "progress", "done": done, "total": total}:
-                    self._progress.update(f"{title}: {done}/{total}")
-
-        with self._progress.step(title, log=self.directory(cell) / "log.txt"):
-            self._surroundings.wait_for_accelerator(self._progress)
-            outcome = run_cell(self._cells, cell, on_event)
-        self.cells_run += 1
-        self.cell_seconds += outcome.usage.get("seconds", 0.0)
-        said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
-        rate = tokens_per_second(outcome)
-        spoken = "" if rate is None else f", {rate:.0f} tokens/s"
-        self._progress.note(f"  {outcome.status:<11} {title}, {seconds_since(started)}{spoken}{said}")
-        self._progress.done(time.monotonic() - started, rate)
-        return outcome
-
-
-def tokens_per_second(outcome: Outcome) -> float | None:
-    """How fast the engine generated; None where it generated nothing."""
-    tokens, seconds = outcome.result.get("generated_tokens"), outcome.result.get("generate_seconds")
-    return tokens / seconds if tokens and seconds else None
 
 
 def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:

@@ -9,7 +9,7 @@ from rlaudit.engines.environment_spec import Environment
 from rlaudit.engines.model import weight_hash
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.rollout import RolloutContext
-from rlaudit.experiment.run import Runner
+from rlaudit.experiment.runner import Runner
 from rlaudit.weight_updates.checkpoints import (
     Order,
     derive_cell,

@@ -16,7 +16,7 @@ from rlaudit.engines.launch import Failure, Outcome
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.rollout import CPU_VARIABLES, EXTENSION, GENERATE, RolloutContext
-from rlaudit.experiment.run import Runner
+from rlaudit.experiment.runner import Runner
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.progress import Progress
 from rlaudit.weight_updates.checkpoint_store import CheckpointStore

@@ -11,7 +11,7 @@ import numpy as np
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.rollout import RolloutContext
-from rlaudit.experiment.run import Runner
+from rlaudit.experiment.runner import Runner
 from rlaudit.mismatch.metrics.k3 import k3
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.weight_updates.checkpoint_store import CheckpointStore

@@ -94,7 +94,8 @@ def ablate(
         print(estimate(plan, accelerator, prompt_set, folder))
         return 0
     progress.note(
-        f"{loaded.path.stem}: {len(plan.blocks)} blocks on {accelerator.kind}, {accelerator.name}; run kept in {folder}"
+        f"{loaded.path.stem}: {sum(len(block.arms) for block in plan.blocks)} arms on {accelerator.kind}, "
+        f"{accelerator.name}; run kept in {folder}"
     )
     surroundings = prepare(plan, accelerator, prompt_set, progress, python, trainer_python)
     run = execute(plan, folder, surroundings, progress)

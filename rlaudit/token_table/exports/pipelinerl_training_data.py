@@ -5,45 +5,25 @@
 Source: PipelineRL 58d3934, pipelinerl/finetune/types.py and data.py (collate_packed).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlaudit.token_table.export import Export, Part
-from rlaudit.token_table.fault import Fault, Faults
-from rlaudit.token_table.json_lines import first_record, json_lines
-from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
+from rlaudit.token_table.export import Export
+from rlaudit.token_table.fault import Faults
+from rlaudit.token_table.logged_sequence import LoggedSequence
 from rlaudit.token_table.marked_tokens import marked_sequence
-from rlaudit.token_table.prompt_numbers import PromptNumbers
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.token_table.record_reader import reader, recogniser
 
 MASKED = -100
 OWN = {"input_ids", "labels", "old_logprobs", "advantages"}
 
 
-def recognise(path: Path) -> bool:
-    """Whether the first record is a packed batch."""
-    return set(first_record(path)) >= OWN
-
-
-def read(
-    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
-) -> Iterator[TokenBatch]:
-    """Every column is read."""
-    return batches_of(_sequences(path, faults), prompts)
-
-
-def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
-    for line, record in json_lines(path, faults):
-        if not isinstance(record, dict) or not set(record) >= OWN:
-            faults.add(Fault(path, "not a PipelineRL batch; the line is left out", line), sequences=1)
-            continue
-        if record.get("sentinel"):
-            continue
-        for row, (fields, begin, end) in enumerate(_packed(record)):
-            found = _sequence(fields, begin, end, path, line, row, record.get("model_version"), faults)
-            if found is not None:
-                yield found
+def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) -> Iterator[LoggedSequence | None]:
+    if record.get("sentinel"):
+        return
+    for row, (fields, begin, end) in enumerate(_packed(record)):
+        yield _sequence(fields, begin, end, path, line, row, record.get("model_version"), faults)
 
 
 def _packed(record: dict[str, Any]) -> Iterator[tuple[dict[str, list[Any]], int, int]]:
@@ -94,6 +74,6 @@ EXPORT = Export(
     name="pipelinerl-training-data",
     title="PipelineRL training stream",
     files="streams/training_data/INSTANCE/PARTITION/SHARD.jsonl",
-    recognise=recognise,
-    read=read,
+    recognise=recogniser(OWN),
+    read=reader(OWN, "a PipelineRL batch", _sequences),
 )

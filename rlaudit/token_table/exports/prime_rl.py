@@ -5,42 +5,22 @@ null. No prompt id is written: sequences with the same prompt tokens count as on
 Source: prime-rl 559b447, src/prime_rl/trainer/rl/token_export.py:60-145.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rlaudit.token_table.export import Export, Part
-from rlaudit.token_table.fault import Fault, Faults
-from rlaudit.token_table.json_lines import first_record, json_lines
-from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
+from rlaudit.token_table.export import Export
+from rlaudit.token_table.fault import Faults
+from rlaudit.token_table.logged_sequence import LoggedSequence
 from rlaudit.token_table.marked_tokens import marked_sequence
-from rlaudit.token_table.prompt_numbers import PromptNumbers
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.token_table.record_reader import reader, recogniser
 
 OWN = {"inference_logprobs", "trainer_logprobs", "token_ids", "loss_mask"}
 COLUMNS = {"entropy": "trainer_entropy", "advantages": "advantage"}
 
 
-def recognise(path: Path) -> bool:
-    """Whether the first record has prime-rl's columns."""
-    return set(first_record(path)) >= OWN
-
-
-def read(
-    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
-) -> Iterator[TokenBatch]:
-    """Every column is read."""
-    return batches_of(_sequences(path, faults), prompts)
-
-
-def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
-    for line, record in json_lines(path, faults):
-        if not isinstance(record, dict) or not set(record) >= OWN:
-            faults.add(Fault(path, "not a prime-rl token export record; the line is left out", line), sequences=1)
-            continue
-        found = _sequence(record, path, line, faults)
-        if found is not None:
-            yield found
+def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) -> Iterator[LoggedSequence | None]:
+    yield _sequence(record, path, line, faults)
 
 
 def _sequence(record: dict[str, Any], path: Path, line: int, faults: Faults) -> LoggedSequence | None:
@@ -71,8 +51,8 @@ EXPORT = Export(
     name="prime-rl",
     title="prime-rl token export",
     files="token_exports/step_N/rank_R.jsonl",
-    recognise=recognise,
-    read=read,
+    recognise=recogniser(OWN),
+    read=reader(OWN, "a prime-rl token export record", _sequences),
     trainer="the policy that is being trained",
     note="prime-rl exports the logprobs of the policy being trained: the ratio holds staleness as well as the engine",
 )

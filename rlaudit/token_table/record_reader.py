@@ -1,0 +1,38 @@
+"""Dumps with one JSON record per line, told by the keys that only their framework writes."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rlaudit.token_table.export import Part, Read
+from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.json_lines import first_record, json_lines
+from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
+from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.token_batch import TokenBatch
+
+# What one record holds; None where it holds something that cannot be used, which is then among the faults.
+Sequences = Callable[[dict[str, Any], Path, int, Faults], Iterable[LoggedSequence | None]]
+
+
+def recogniser(own: Collection[str]) -> Callable[[Path], bool]:
+    """Whether the first record of a file has all of these keys."""
+    return lambda path: set(first_record(path)) >= set(own)
+
+
+def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
+    """Reads every column of a file. what: a record, as a fault calls it: "a PipelineRL batch"."""
+
+    def read(
+        path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+    ) -> Iterator[TokenBatch]:
+        return batches_of(found(path, faults), prompts)
+
+    def found(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+        for line, record in json_lines(path, faults):
+            if not isinstance(record, dict) or not set(record) >= set(own):
+                faults.add(Fault(path, f"not {what}; the line is left out", line), sequences=1)
+                continue
+            yield from (one for one in sequences(record, path, line, faults) if one is not None)
+
+    return read

@@ -135,6 +135,7 @@ class AsyncEngine:
         """Run one request, handing each output to on_tokens(output)."""
         from vllm import SamplingParams
 
+        await self.check_health()
         parameters = SamplingParams(output_kind=self.output_kind, detokenize=False, **sampling)
         async for output in self.engine.generate({"prompt_token_ids": token_ids}, parameters, request_id):
             on_tokens(output)
@@ -167,6 +168,7 @@ class SteppedEngine:
         self.config = self.engine.vllm_config
         self.waiting = {}
         self.paused = False
+        self.failure = None
         self.loop_task = None
 
     async def prepare(self):
@@ -181,6 +183,7 @@ class SteppedEngine:
             try:
                 outputs = self.engine.step()
             except Exception as error:
+                self.failure = error
                 for queue in self.waiting.values():
                     queue.put_nowait(error)
                 return
@@ -197,6 +200,7 @@ class SteppedEngine:
     async def pause(self, mode, clear_cache):
         """Stop stepping, with `wait` after the last request has ended."""
         while mode == "wait" and self.engine.has_unfinished_requests():
+            await self.check_health()
             await asyncio.sleep(0.002)
         self.paused = True
         await asyncio.sleep(0.02)
@@ -242,7 +246,9 @@ class SteppedEngine:
             del self.waiting[request_id]
 
     async def check_health(self):
-        """Nothing runs in another process here."""
+        """Raises what a step raised: nobody steps the engine after that, and a request would wait for ever."""
+        if self.failure is not None:
+            raise self.failure
 
     def shutdown(self):
         """The engine ends with this process."""

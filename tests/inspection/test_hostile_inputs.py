@@ -50,7 +50,8 @@ def test_mutated_configs_are_read_or_refused(tmp_path: Path, more: tuple[str, ..
         if outcome.problem and not (more and outcome.problem.startswith("changed")):
             problems.append((kind, path.name, outcome.problem))
     assert problems == []
-    assert {0, 1, 3} <= codes
+    # With every fix made, whether one finding is left depends on what chance did to the files.
+    assert ({0, 3} if more else {0, 1, 3}) <= codes
 
 
 @pytest.mark.usefixtures("patience")

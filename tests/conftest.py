@@ -11,6 +11,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in
 
+_SECONDS_WITH_REAL_ENGINES = 2400  # the first one builds an environment, too
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("engine"):
+            item.add_marker(pytest.mark.timeout(_SECONDS_WITH_REAL_ENGINES))
+
 
 @pytest.fixture(scope="session")
 def engine_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:

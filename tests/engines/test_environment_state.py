@@ -18,7 +18,9 @@ SPEC = EnvironmentSpec("trainer", "4.57.6", "cuda")
 BUILD_IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
+from rlaudit.engines import build
 from rlaudit.engines.environment import EnvironmentSpec, ensure
+build.shutil.disk_usage = lambda folder: type("Usage", (), {"free": 1e12})
 ensure(EnvironmentSpec("trainer", "4.57.6", "cuda"), lambda line: print(line, flush=True), Path(sys.argv[1]))
 print("built", flush=True)
 """
@@ -30,6 +32,12 @@ NO_NETWORK = """error: Request failed after 3 retries in 8.0s
 """
 
 
+def leave_free(monkeypatch: pytest.MonkeyPatch, gigabytes: float) -> None:
+    """What the disk of the machine has left is no matter of these tests: none of them installs anything."""
+    usage = type("Usage", (), {"free": gigabytes * 1e9})()
+    monkeypatch.setattr("rlaudit.engines.build.shutil.disk_usage", lambda folder: usage)
+
+
 @pytest.fixture
 def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script = Path(__file__).with_name("fake_uv.py")
@@ -38,6 +46,7 @@ def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     binary.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("FAKE_UV_LOG", str(tmp_path / "calls"))
+    leave_free(monkeypatch, gigabytes=1000)
     return binary
 
 
@@ -172,8 +181,7 @@ def test_a_given_interpreter_without_the_package_is_a_usage_error(uv: Path) -> N
 def test_a_full_disk_is_told_with_figures_before_anything_is_installed(
     uv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = type("Usage", (), {"free": 2_000_000_000})()
-    monkeypatch.setattr("rlaudit.engines.build.shutil.disk_usage", lambda folder: usage)
+    leave_free(monkeypatch, gigabytes=2)
     with pytest.raises(NotFinished, match=r"takes up to 9\.0 GB and .* has 2\.0 GB free"):
         environment.ensure(SPEC, lambda line: None, uv)
     assert "install" not in calls(tmp_path)

@@ -1,5 +1,6 @@
 """Requests and scores made by hand, for tests that judge them."""
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ def flight(run: str, prompt: int, versions: Sequence[int | None], **more: Any) -
     """A request that completed with one token per version; its tokens tell it from others."""
     length = len(versions)
     sample = int(more.pop("sample", 0))
-    mark = abs(hash((run, prompt, sample))) % 10_000
+    mark = zlib.crc32(f"{run} {prompt} {sample}".encode())
     values: dict[str, Any] = {
         "case": "case",
         "run": run,

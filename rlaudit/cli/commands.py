@@ -13,7 +13,7 @@ from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
 # Statistics and engines take a second to import: a command's module is imported when that command is asked for.
 # `inspect` parses its own arguments before typer is imported, and comes here for the list of commands and for shells.
 COMMANDS = {
-    "inspect": "rlaudit.cli.inspect:inspect",
+    "inspect": "rlaudit.cli.inspect_completion:inspect_options",
     "ablate": "rlaudit.cli.ablate:ablate",
     "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
@@ -35,10 +35,6 @@ class _Commands(TyperGroup):
         """The command, imported now; None where there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        if cmd_name == "inspect":
-            from rlaudit.cli.inspect_completion import completable
-
-            return _command(cmd_name, completable("Read rollout configs and report what moves the logprobs."))
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         offered = getattr(importlib.import_module(module), attribute)
         return typer.main.get_command(offered) if isinstance(offered, typer.Typer) else _command(cmd_name, offered)

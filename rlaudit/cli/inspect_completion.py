@@ -10,14 +10,12 @@ import typer
 from rlaudit.cli.inspect_arguments import arguments_parser
 
 
-def completable(summary: str | None) -> Callable[..., None]:
-    """A function that does nothing, with the options of `rlaudit inspect` as typer declares them."""
-
+def _completable() -> Callable[..., None]:
     def inspected(**asked: object) -> None:
+        """Read rollout configs and report what moves the logprobs when vLLM changes."""
         raise AssertionError("rlaudit inspect parses its own arguments")
 
     parameters = [_parameter(action) for action in arguments_parser()._actions if action.dest != "help"]
-    inspected.__doc__ = summary
     inspected.__annotations__ = {one.name: one.annotation for one in parameters}
     inspected.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return inspected
@@ -31,3 +29,7 @@ def _parameter(action: argparse.Action) -> inspect.Parameter:
     else:
         kind, default = list[str], typer.Argument(None, help=action.help)
     return inspect.Parameter(action.dest, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+# A function that does nothing, with the options of `rlaudit inspect` as typer declares them.
+inspect_options = _completable()

@@ -134,9 +134,12 @@ def _execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Pro
                 progress.done()
                 continue
             title = f"{len(arms) + len(not_run) + 1}/{total} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
-            arms[block.name, arm.name] = _roll(runner, context, block, arm, surroundings.engines, title)
-            if arms[block.name, arm.name].cell_key == "":
+            engine = surroundings.engines[arm.treatment.version]
+            if isinstance(engine, Failure):
+                arms[block.name, arm.name] = FinishedArm(arm, "failed", engine)
                 progress.done()
+                continue
+            arms[block.name, arm.name] = _roll(runner, context, block, arm, engine, title)
     batches = _batches(plan, arms, context)
     progress.expect(len(batches))
     scores = {
@@ -161,12 +164,9 @@ def _roll(
     context: RolloutContext,
     block: BlockPlan,
     arm: Arm,
-    engines: Mapping[str, Environment | Failure],
+    engine: Environment,
     title: str,
 ) -> FinishedArm:
-    engine = engines[arm.treatment.version]
-    if isinstance(engine, Failure):
-        return FinishedArm(arm, "failed", engine)
     cell = rollout_cell(context, block.settings, arm, engine)
     outcome = runner.outcome(cell, title)
     directory = runner.directory(cell)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rlaudit.mismatch.alignment import AlignmentReport
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.excess import ExcessModel
+from rlaudit.mismatch.head_rounding import HeadRounding, head_rounding
 from rlaudit.mismatch.pairs import Floats, Integers
 from rlaudit.mismatch.reported_meaning import reported_meaning
 from rlaudit.mismatch.scored_tokens import ScoredTokens
@@ -83,6 +84,16 @@ class TokenEvidence:
     def k2(self) -> float:
         """Half the mean squared log ratio, nats^2."""
         return 0.5 * float(np.mean(np.square(self.log_ratio_T))) if self.tokens else 0.0
+
+    @cached_property
+    def head_rounding(self) -> HeadRounding:
+        """The lattices of both sides' top logprobs; temperatures as the semantic layer found them."""
+        return head_rounding(
+            self.tops.get("rollout_top_logprobs"),
+            self.tops.get("trainer_top_logprobs"),
+            (self.reported or self.sampling).temperature,
+            self.trainer.temperature,
+        )
 
     def missing(self, needs: tuple[str, ...]) -> tuple[str, ...]:
         """Which of these columns are not there."""

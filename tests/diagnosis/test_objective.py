@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlaudit.diagnosis.clipping import CLIP_METRICS, SHOWN
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.objective import CLIP_METRICS, SHOWN, judge_objective
+from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.layers import Layer, Verdict
 from rlaudit.mismatch.metric import ObjectiveSettings
 
@@ -22,7 +23,10 @@ def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0, k2: Figu
     figures: dict[str, Figures] = dict.fromkeys(SHOWN, (1.0, None, None)) | {"k2": k2}
     figures |= {"ppo_clip_fraction": ppo, "gspo_clip_fraction": gspo, "tail_fraction_2": (tail, None, None)}
     names = ("value", "low", "high")
-    measurements = {name: SimpleNamespace(**dict(zip(names, found, strict=True))) for name, found in figures.items()}
+    measurements = {
+        name: SimpleNamespace(tokens=12, sequences=2, **dict(zip(names, found, strict=True)))
+        for name, found in figures.items()
+    }
     pairs = SimpleNamespace(sequence_lengths_S=np.array([4, 8]))
     return SimpleNamespace(name="candidate", measurements=measurements, pairs=pairs)
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
-from rlaudit.mismatch.causes.head_precision import explained_share, rounding_of
+from rlaudit.mismatch.causes.head_precision import explained_share
 from rlaudit.mismatch.dense_noise import dense_noise
 from rlaudit.mismatch.excess import CONSTANT
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -31,11 +31,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
     noise = dense_noise(evidence)
     if noise.objections:
         return NotTested(f"the residual is not that of rounding: {noise.objections[0]}")
-    rounding = rounding_of(evidence)
+    rounding = evidence.head_rounding
     if rounding.unclear:
         return NotTested(f"the head is not excluded: {rounding.unclear}")
     constant = excess.parts[CONSTANT]
-    kept = 1.0 - explained_share(evidence, rounding)
+    kept = 1.0 - explained_share(evidence)
     value, low, high = (kept * one - evidence.floor_k2 for one in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (one / excess.excess_k2 for one in (value, low, high))
     spread = (constant.high - constant.low) / 3.92

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
 from rlaudit.mismatch.excess import CONSTANT, Part
-from rlaudit.mismatch.head_rounding import HeadRounding, head_rounding
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "head-precision"
@@ -22,43 +21,32 @@ BOTH = 2
 ONE_STEP = 2.0
 
 
-def rounding_of(evidence: TokenEvidence) -> HeadRounding:
-    """Both lattices; temperatures as the semantic layer found them."""
-    reported = evidence.reported or evidence.sampling
-    return head_rounding(
-        evidence.tops.get("rollout_top_logprobs"),
-        evidence.tops.get("trainer_top_logprobs"),
-        reported.temperature,
-        evidence.trainer.temperature,
-    )
-
-
-def explained_share(evidence: TokenEvidence, rounding: HeadRounding) -> float:
+def explained_share(evidence: TokenEvidence) -> float:
     """Share of the constant part of the mismatch that rounding accounts for."""
     assert evidence.excess is not None
     constant = evidence.excess.parts[CONSTANT]
     room2 = 0.5 * float((evidence.room_T**2).mean())
     level = constant.k2 / room2 if room2 > 0 else 0.0
-    return rounding.explained(level) / level if level > 0 else 0.0
+    return evidence.head_rounding.explained(level) / level if level > 0 else 0.0
 
 
-def one_step_off(evidence: TokenEvidence, rounding: HeadRounding) -> NDArray[np.bool_]:
+def one_step_off(evidence: TokenEvidence) -> NDArray[np.bool_]:
     """(T,) outliers that are one step of the lattice, where both sides lie on it.
 
     Bodies that nearly agree round alike nearly always, and differ by a whole step where they do not.
     """
     assert evidence.excess is not None
-    if len(rounding.rounded_sides) < BOTH:
+    if len(evidence.head_rounding.rounded_sides) < BOTH:
         return np.zeros(evidence.tokens, dtype=np.bool_)
-    return evidence.excess.outlier_T & (np.abs(evidence.log_ratio_T) <= ONE_STEP * rounding.step)
+    return evidence.excess.outlier_T & (np.abs(evidence.log_ratio_T) <= ONE_STEP * evidence.head_rounding.step)
 
 
-def _share_one_step_off(evidence: TokenEvidence, rounding: HeadRounding) -> float:
+def _share_one_step_off(evidence: TokenEvidence) -> float:
     """How much of the k2 of all outliers these make up."""
     assert evidence.excess is not None
     squared_T = np.square(evidence.log_ratio_T)
     total = float(squared_T[evidence.excess.outlier_T].sum())
-    return float(squared_T[one_step_off(evidence, rounding)].sum()) / total if total > 0 else 0.0
+    return float(squared_T[one_step_off(evidence)].sum()) / total if total > 0 else 0.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -66,12 +54,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
-    rounding = rounding_of(evidence)
+    rounding = evidence.head_rounding
     if not rounding.rounded_sides and rounding.unclear:
         return NotTested(f"the lattice of top logprobs does not tell: {rounding.unclear}")
     part = excess.parts[CONSTANT]
-    of_constant = explained_share(evidence, rounding)
-    of_outliers = _share_one_step_off(evidence, rounding)
+    of_constant = explained_share(evidence)
+    of_outliers = _share_one_step_off(evidence)
     effect, effect_low, effect_high = (
         of_constant * dense + of_outliers * sparse
         for dense, sparse in zip(_ends(part), _ends(excess.outliers), strict=True)

@@ -15,7 +15,7 @@ from scipy.special import bdtrc
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
-from rlaudit.mismatch.causes.head_precision import one_step_off, rounding_of
+from rlaudit.mismatch.causes.head_precision import one_step_off
 from rlaudit.mismatch.excess import CONSTANT, ExcessModel
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
@@ -38,7 +38,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     # A routing flip follows no covariate: it is counted where none is at work.
     quiet_T = ~_loud(excess)
-    rounded_T = one_step_off(evidence, rounding_of(evidence))
+    rounded_T = one_step_off(evidence)
     count = int((quiet_T & excess.outlier_T & ~rounded_T).sum())
     share, low, high = excess.share(excess.outliers)
     p_value = float(bdtrc(count - 1, int(quiet_T.sum()), ORDINARY_SHARE)) if count else 1.0

@@ -18,8 +18,9 @@ from rlaudit.mismatch.evidence import Measurement
 from rlaudit.mismatch.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.mismatch.logged_semantics import one_sidedness, temperature_ratio
 from rlaudit.mismatch.reported_calibration import first_choice_excess
+from rlaudit.mismatch.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS, RAW
 from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS
-from rlaudit.mismatch.semantics import FEWEST_SEQUENCES, FEWEST_TOKENS, RAW, SemanticEvidence
+from rlaudit.mismatch.semantics import SemanticEvidence
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 CANNOT_TELL = (

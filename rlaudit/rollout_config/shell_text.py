@@ -8,10 +8,10 @@ Source: POSIX.1-2017, Shell Command Language; Bash manual 5.2 for arrays, `$'..'
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node
+from rlaudit.rollout_config.shell_blocks import Blocks
 from rlaudit.rollout_config.shell_command import Command
 from rlaudit.rollout_config.shell_fields import Field
 from rlaudit.rollout_config.shell_tokens import Token, UnreadableShell
@@ -41,20 +41,12 @@ def commands(text: str, path: str, index: LineIndex | None = None) -> tuple[Comm
     return tuple(reader.commands())
 
 
-@dataclass
-class _Block:
-    """An open if, loop, case, function, group or list; what it changes is uncertain after it."""
-
-    kind: str
-    line: int
-    certain: bool = False
-
-
 class _Reader:
     def __init__(self, text: str, index: LineIndex, variables: Variables, depth: int) -> None:
         self.text, self.index, self.variables, self.depth = text, index, variables, depth
-        self.blocks: list[_Block] = []
+        self.blocks = Blocks(variables)
         self.pending_function = False
+        self.tested = False
 
     def commands(self) -> Iterator[Command]:
         """Commands in order of appearance."""
@@ -69,8 +61,8 @@ class _Reader:
                 self.pending_function = True
                 held = []
                 continue
-            if token.name == ")" and self.blocks and self.blocks[-1].kind == "case pattern":
-                self.blocks[-1].kind = "case"
+            if token.name == ")" and self.blocks.innermost == "case pattern":
+                self.blocks.become("case")
                 held = []
                 continue
             yield from self.simple(held, separator)
@@ -89,43 +81,28 @@ class _Reader:
         if token.name == "(":
             self.open("subshell", token)
         elif token.name == ")":
-            if self.pending_function:
-                return
-            self.close("subshell")
+            if not self.pending_function:
+                self.blocks.close("subshell")
         elif token.name in {";;", ";&", ";;&"}:
-            self.close("chain")
-            if self.blocks and self.blocks[-1].kind == "case":
+            self.blocks.close("chain")
+            if self.blocks.innermost == "case":
                 self.variables.other_branch()
-                self.blocks[-1].kind = "case pattern"
+                self.blocks.become("case pattern")
         elif token.name in {"&&", "||"}:
-            if not (self.blocks and self.blocks[-1].kind == "chain"):
+            if self.blocks.innermost != "chain":
                 self.open("chain", token, certain=token.name == "&&" and not self.tested)
             elif token.name == "||" or self.tested:
-                self.blocks[-1].certain = False
+                self.blocks.doubt()
         elif token.name in {";", "\n", "&"}:
-            self.close("chain")
-
-    tested = False
+            self.blocks.close("chain")
 
     def open(self, kind: str, token: Token, certain: bool = False) -> None:
-        """Begin a block."""
-        self.blocks.append(_Block(kind, self.index.place(token.start, token.start, "").line, certain))
-        self.variables.enter()
-
-    def close(self, *kinds: str) -> None:
-        """End the innermost block if it is one of `kinds`, with a chain that still runs inside it."""
-        if "chain" not in kinds and self.blocks and self.blocks[-1].kind == "chain":
-            self.close("chain")
-        if self.blocks and self.blocks[-1].kind in kinds:
-            block = self.blocks.pop()
-            if block.kind == "subshell":
-                self.variables.forget()
-            else:
-                self.variables.leave(None if block.certain else block.line)
+        """Begin a block at a token."""
+        self.blocks.open(kind, self.index.place(token.start, token.start, "").line, certain=certain)
 
     def simple(self, held: list[Token], separator: str) -> Iterator[Command]:
         """One simple command, after its keywords."""
-        if self.blocks and self.blocks[-1].kind == "case pattern" and not (held and held[0].literal == "esac"):
+        if self.blocks.innermost == "case pattern" and not (held and held[0].literal == "esac"):
             return
         held = self.keywords(held)
         words = [token for token in held if token.kind in {"word", "array"}]
@@ -221,12 +198,12 @@ class _Reader:
             if word in {"if", "while", "until"}:
                 self.open("conditional", held[0])
             elif word in {"else", "elif"}:
-                self.close("chain")
+                self.blocks.close("chain")
                 self.variables.other_branch()
             elif word in {"fi", "done"}:
-                self.close("conditional")
+                self.blocks.close("conditional")
             elif word == "esac":
-                self.close("case", "case pattern")
+                self.blocks.close("case", "case pattern")
             elif word in {"for", "select"}:
                 self.open("conditional", held[0])
                 self.loop(held)
@@ -238,7 +215,7 @@ class _Reader:
                 self.open("function" if self.pending_function else "group", held[0], not self.pending_function)
                 self.pending_function = False
             elif word == "}":
-                self.close("function", "group")
+                self.blocks.close("function", "group")
             elif word == "function":
                 self.pending_function = True
                 held = held[1:]

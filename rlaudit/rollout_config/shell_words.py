@@ -6,6 +6,7 @@ One pass, every character looked at a bounded number of times. Words are cut up 
 import re
 from dataclasses import dataclass, field
 
+from rlaudit.rollout_config.shell_ansi_quotes import ansi_quoted
 from rlaudit.rollout_config.shell_brackets import after_closing
 from rlaudit.rollout_config.shell_tokens import Part, Token, UnreadableShell
 
@@ -13,7 +14,6 @@ OPERATORS = (";;&", ";;", ";&", "&&", "||", "|&", ";", "|", "(", ")", "\n")
 _NAME_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]\s]*\])?\+?=")
 _REDIRECT = re.compile(r"\d{0,2}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|&>>|&>")
 _SIMPLE_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "e": "\x1b"}
 _BLANK = " \t\r"
 LONGEST_ARITHMETIC = 500
 
@@ -117,7 +117,11 @@ class Lexer:
             self.at = start + 1 + skip if skip else min(start + 2, len(text))
             return None if skip else Part(text[start + 1 : self.at], start + 1, True)
         if text.startswith("$'", start):
-            return self.ansi(start)
+            quoted = ansi_quoted(text, start + 2)
+            if quoted is None:
+                raise self.unclosed(start)
+            made, self.at = quoted
+            return Part(made, start + 2, True)
         if character in "$`":
             return self.expansion(False)
         end = start + 1
@@ -163,21 +167,6 @@ class Lexer:
         """The end of a run without a character that means something in double quotes."""
         match = _SPECIAL.search(self.text, at)
         return match.start() if match else len(self.text)
-
-    def ansi(self, start: int) -> Part:
-        """`$'...'` with its escapes."""
-        at, made = start + 2, []
-        while at < len(self.text) and self.text[at] != "'":
-            if self.text[at] == "\\" and at + 1 < len(self.text):
-                made.append(_ESCAPES.get(self.text[at + 1], "\\" + self.text[at + 1]))
-                at += 2
-            else:
-                made.append(self.text[at])
-                at += 1
-        if at >= len(self.text):
-            raise self.unclosed(start)
-        self.at = at + 1
-        return Part("".join(made), start + 2, True)
 
     def expansion(self, quoted: bool) -> Part:
         """`$NAME`, `${...}`, `$(...)`, `$((...))` or a backquoted command; a lone dollar is text."""

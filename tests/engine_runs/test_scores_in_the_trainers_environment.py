@@ -13,7 +13,7 @@ from rlaudit.engines.environment_spec import trainer_spec
 pytestmark = pytest.mark.engine
 
 SCORE_TESTS = Path(__file__).parents[1] / "trainer"
-PYTEST_NEEDS = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+PYTEST_NEEDS = ("pytest", "_pytest", "pytest_timeout", "py", "pluggy", "iniconfig", "packaging", "pygments")
 
 
 def lend_pytest(folder: Path) -> None:
@@ -30,7 +30,8 @@ def lend_pytest(folder: Path) -> None:
 def test_scores_are_right_under_the_trainers_own_torch_and_transformers(tmp_path: Path) -> None:
     trainer = ensure(trainer_spec("cpu"), report=print)
     lend_pytest(tmp_path)
-    command = [str(trainer.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest", str(SCORE_TESTS)]
+    plugins = ["-p", "no:cacheprovider", "-p", "pytest_timeout"]
+    command = [str(trainer.python), "-m", "pytest", "-q", *plugins, "--noconftest", str(SCORE_TESTS)]
     environment = {**os.environ, **trainer.variables, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=SCORE_TESTS, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]

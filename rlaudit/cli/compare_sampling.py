@@ -10,11 +10,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rlaudit.errors import UsageError
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.token_table.export import Part
+from rlaudit.yaml_file import read_yaml_file
 
 SIDECAR = "rollout.yaml"
 PARAMETERS = tuple(one.name for one in fields(Semantics))
@@ -96,10 +95,7 @@ def _of_sidecar(table: Path) -> tuple[str, Mapping[str, Any]]:
     path = (table if table.is_dir() else table.parent) / SIDECAR
     if not path.is_file():
         return str(path), {}
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{path} is not readable as YAML: {' '.join(str(error).split())}") from error
+    values = read_yaml_file(path)
     known = {*PARAMETERS, *TRAINER_KEYS}
     if not isinstance(values, dict) or not set(values) <= known:
         unknown = ", ".join(sorted(set(values) - known)) if isinstance(values, dict) else type(values).__name__

@@ -43,8 +43,13 @@ def selftest(
     progress = Progress()
     if engines:
         from rlaudit.selftest.engines.run_engine_plants import run_engine_plants
+        from rlaudit.selftest.engines.run_update_plants import run_update_plants
 
-        document = document_of_engines(run_engine_plants(_names(causes), seed, run_dir, progress))
+        found_in_engines = [
+            *run_engine_plants(_names(causes), seed, run_dir, progress),
+            *run_update_plants(_names(causes), seed, run_dir / "weight-updates", progress),
+        ]
+        document = document_of_engines(found_in_engines)
         write_outputs(outputs, document)
         return int(document["exit_code"])
     labels = cells(_names(causes), [Dose[dose.upper()] for dose in wanted])

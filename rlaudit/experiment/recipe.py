@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
+from rlaudit.yaml_file import read_yaml_file
 
 
 def _text_of_version(value: Any) -> Any:
@@ -210,10 +210,7 @@ def load_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> LoadedRec
     """Read, overlay the profile, and validate. Raises UsageError naming the key, what was expected and what was
     found."""
     path = find_recipe(name_or_path)
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is not readable as YAML: {' '.join(str(error).split())}") from error
+    document = read_yaml_file(path)
     if not isinstance(document, dict):
         raise UsageError(f"{path} holds {type(document).__name__}, not a mapping of recipe keys")
     return recipe_of(document, path, profile)

@@ -6,8 +6,8 @@ from typing import Any
 import rlaudit
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.confusion import Cell, Confusion, Target
-from rlaudit.selftest.engines.engine_plants import NOT_PLANTED
-from rlaudit.selftest.engines.run_engine_plants import EngineTrial
+from rlaudit.selftest.engines.engine_trial import EngineTrial
+from rlaudit.selftest.engines.update_plants import NOT_PLANTED
 
 SCHEMA = "rlaudit-report/1"
 
@@ -36,8 +36,8 @@ def document_of_engines(trials: Sequence[EngineTrial]) -> dict[str, Any]:
         f"{right} of {len(trials)} plants in real engines named exactly",
         [_engine(trial) for trial in trials],
         [],
-        [f"{trial.plant.name}: engine failed: {trial.failure}" for trial in trials if trial.found is None],
-        [f"not planted here: {', '.join(NOT_PLANTED)} (they need a weight update under a running engine)"],
+        [f"{trial.name}: engine failed: {trial.failure}" for trial in trials if trial.found is None],
+        [f"not planted here: {NOT_PLANTED}"],
     )
 
 
@@ -78,7 +78,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 
 def _engine(trial: EngineTrial) -> dict[str, Any]:
-    causes = set(trial.plant.causes)
+    causes = set(trial.causes)
     named = frozenset() if trial.found is None else trial.found.names
     said = (
         "engine failed"
@@ -86,8 +86,8 @@ def _engine(trial: EngineTrial) -> dict[str, Any]:
         else " + ".join(sorted(named)) or f"{CLEAN} ({trial.found.verdict.value})"
     )
     return {
-        "planted": " + ".join(trial.plant.causes) or CLEAN,
-        "dose": trial.plant.name,
+        "planted": " + ".join(trial.causes) or CLEAN,
+        "dose": trial.name,
         "trials": 1,
         "recall": float(trial.found is not None and causes <= named),
         "wrong": float(bool(named - causes)),

@@ -236,7 +236,7 @@ def _path_start(
         f"vLLM {engine.version}, path {path}",
         engine.version,
         path,
-        {**shared, "enable_prefix_caching": True},
+        {**shared, "enable_prefix_caching": "on" in engine.prefix_caching},
         tuple(cases),
         {"path": path},
     )
@@ -272,7 +272,7 @@ def _fault_start(
         f"vLLM {engine.version}, fault {fault}",
         engine.version,
         engine.path,
-        {**shared, "enable_prefix_caching": True},
+        {**shared, "enable_prefix_caching": "on" in engine.prefix_caching},
         (case,),
         {"fault": fault},
     )

@@ -79,7 +79,8 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[st
         sampled = {version for version in flight.versions if version is not None}
         names = {effective.get(version, str(version)) for version in sampled}
         if flight.run == FLIGHT:
-            names.add(str(flight.trainer_version))
+            # And as a trainer scores them that trains on them a step later.
+            names |= {str(flight.trainer_version), effective.get(1, "1")}
         if flight.run == COLD_AFTER:
             # The weights as they should be, and the old ones: the scale of an excess, and the witnesses of parts.py.
             names |= {str(version) for version in sampled} | {"0"}

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
 from rlaudit.experiment.recipe import DtypeName, Level, Objective, Recipe, Version, find_recipe, overlay
+from rlaudit.yaml_file import read_yaml_file
 
 KEY = "weight_updates"
 Path_ = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
@@ -119,10 +119,7 @@ class LoadedUpdateRecipe:
 def load_update_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> LoadedUpdateRecipe | None:
     """The recipe, or None when it is one of another kind. Raises UsageError naming the key that is wrong."""
     path = find_recipe(name_or_path)
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError):
-        return None
+    document = read_yaml_file(path)
     if not isinstance(document, dict) or KEY not in document:
         return None
     return LoadedUpdateRecipe(update_recipe_of(overlay(document, profile), path), path)

@@ -78,7 +78,7 @@ def test_prompts_that_cannot_be_read_name_the_file_and_the_line(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("blocks: [", "is not readable as YAML"),
+        ("model: x\nblocks: [", "found '<stream end>' in line 2 (while parsing a flow node)"),
         ("- one\n- two\n", "holds list, not a mapping of recipe keys"),
         ("", "holds NoneType, not a mapping of recipe keys"),
     ],

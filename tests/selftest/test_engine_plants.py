@@ -10,13 +10,10 @@ from rlaudit.mismatch.candidates import Semantics
 from rlaudit.reports.selftest_text import render
 from rlaudit.selftest.blind import Label, all_generators, planted
 from rlaudit.selftest.document import document_of_engines
-from rlaudit.selftest.engines.engine_plants import NOT_PLANTED, dropped_token, engine_plants, off_by_one
-from rlaudit.selftest.engines.run_engine_plants import (
-    HERE,
-    EngineTrial,
-    recipe_document,
-    wanted_plants,
-)
+from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
+from rlaudit.selftest.engines.engine_trial import EngineTrial
+from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
+from rlaudit.selftest.engines.update_plants import update_plants
 from rlaudit.selftest.ground import new_ground
 
 
@@ -35,12 +32,12 @@ def test_the_plants_are_a_plan_of_both_engines_with_one_arm_each():
 
 
 def test_every_cause_of_the_issue_is_planted_or_said_not_to_be():
-    causes = {cause for plant in engine_plants() for cause in plant.causes}
+    causes = {cause for plant in (*engine_plants(), *update_plants()) for cause in plant.causes}
     assert causes >= {
         "raw-logprobs", "trainer-temperature", "hidden-truncation", "penalty", "head-precision", "off-by-one",
-        "token-dropped-after-resume",
+        "token-dropped-after-resume", "stale-weights", "stale-prefix-kv",
     }  # fmt: skip
-    assert "stale-weights" in document_of_engines([])["not_seen"][0] and "stale-prefix-kv" in NOT_PLANTED
+    assert "stale-prefix-kv on 0.8.5" in document_of_engines([])["not_seen"][0]
 
 
 def test_a_plant_is_run_with_the_healthy_one_that_gives_its_floor():
@@ -66,6 +63,6 @@ def test_edits_are_found_as_what_they_are(batch):
 
 
 def test_a_failed_engine_is_wrong_and_says_why():
-    text = render(document_of_engines([EngineTrial(engine_plants()[0], None, "out of memory")]))
+    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")]))
     assert "engine failed: out of memory" in text
     assert "0 of 1" in text

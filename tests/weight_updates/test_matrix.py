@@ -73,6 +73,12 @@ def test_a_part_is_planted_only_where_a_path_can_leave_it_out() -> None:
     assert kinds["load_weights"] == ["path"]
 
 
+def test_an_engine_without_prefix_caching_has_none_on_any_path_or_fault() -> None:
+    starts = starts_of(prefix_caching=["off"], other_paths=["load_weights"], faults=["truncated"])
+    assert len(starts) == 3
+    assert not any(start.engine_args["enable_prefix_caching"] for start in starts)
+
+
 def test_without_a_matrix_every_path_that_is_named_is_checked() -> None:
     starts = starts_of(modes=[], other_paths=["reload_weights", "load_weights"])
     assert [start.path for start in starts] == ["reload_weights", "load_weights"]

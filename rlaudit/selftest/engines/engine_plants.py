@@ -4,8 +4,7 @@ A default of generation_config.json is planted as what a server makes of it: sam
 although nobody asked for them. An offset and a lost token are edits of the recorded logprobs, which is all that those
 faults are.
 
-Not planted here: stale-weights and stale-prefix-kv. They need weights that change under a running engine, which
-`rlaudit/weight_updates` does.
+What needs weights that change under a running engine is in update_plants.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +19,6 @@ from rlaudit.token_table.token_batch import TokenBatch
 
 V0, V1 = "0.8.5", "0.18.1"
 TEMPERATURE = 0.7
-NOT_PLANTED = ("stale-weights", "stale-prefix-kv")
 PLAIN: Mapping[str, Any] = MappingProxyType({"temperature": TEMPERATURE})
 FLOAT32: Mapping[str, Any] = MappingProxyType({"dtype": "float32"})
 AT_TEMPERATURE = Semantics(TEMPERATURE)

@@ -1,7 +1,6 @@
 """Runs the engine plants with the machinery of `ablate`, and judges each record blind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +10,13 @@ from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.recipe import recipe_of
 from rlaudit.experiment.run import FinishedRun, execute
 from rlaudit.experiment.surroundings import prepare
-from rlaudit.mismatch.attribute import Attribution
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import judge_engine, observe_engine
 from rlaudit.selftest.engines.engine_plants import EnginePlant, engine_plants
+from rlaudit.selftest.engines.engine_trial import EngineTrial
 
 HERE = Path("the self-test's engine plants")
-
-
-@dataclass(frozen=True)
-class EngineTrial:
-    """A plant with what was said of it; `failure` where its engine did not run."""
-
-    plant: EnginePlant
-    found: Attribution | None
-    failure: str | None = None
-
-    @property
-    def right(self) -> bool:
-        """Whether exactly what was planted was named."""
-        return self.found is not None and self.found.names == set(self.plant.causes)
 
 
 def recipe_document(plants: Sequence[EnginePlant], seed: int) -> dict[str, Any]:
@@ -50,6 +35,8 @@ def recipe_document(plants: Sequence[EnginePlant], seed: int) -> dict[str, Any]:
 def run_engine_plants(causes: Sequence[str], seed: int, folder: Path, progress: Progress) -> list[EngineTrial]:
     """Plants of these causes (all by default) and what they need for a floor. Finished engines in `folder` are kept."""
     plants = wanted_plants(causes)
+    if not plants:
+        return []
     accelerator = detect({"CUDA_VISIBLE_DEVICES": ""})
     recipe = recipe_of(recipe_document(plants, seed), HERE, "cpu").recipe
     plan = make_plan(recipe)
@@ -74,13 +61,13 @@ def judge_run(run: FinishedRun, plants: Sequence[EnginePlant]) -> list[EngineTri
         finished = run.of_block(blocks[plant.name])["candidate"]
         if not finished.ok:
             why = finished.failure.message if finished.failure else finished.status
-            trials.append(EngineTrial(plant, None, why))
+            trials.append(EngineTrial(plant.name, plant.causes, None, why))
             continue
         observed[plant.name] = observation = observe_engine(run, finished, plant)
         floor_k2 = observation.floor_k2
         if plant.floor is not None and plant.floor in observed:
             floor_k2 = max(floor_k2, _k2(observed[plant.floor].batch))
-        trials.append(EngineTrial(plant, judge_engine(observation, plant.claimed, floor_k2)))
+        trials.append(EngineTrial(plant.name, plant.causes, judge_engine(observation, plant.claimed, floor_k2)))
     return trials
 
 

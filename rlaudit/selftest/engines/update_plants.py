@@ -1,0 +1,71 @@
+"""Faults that need weights which change under a running engine: which update is made, and who trains on what.
+
+Each engine is updated once, in the pause mode `wait`: requests in flight end on the old weights, others start on the
+new ones with a cache that the first have filled. Whoever clears the cache and scores every token with the weights that
+sampled it has nothing to find; two of the ways to do it otherwise are planted.
+
+Not planted: a stale prefix cache of engine V0, whose CPU build dies with prefix caching (it asks for
+intel_extension_for_pytorch).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rlaudit.mismatch.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
+from rlaudit.mismatch.causes.stale_weights import NAME as STALE_WEIGHTS
+from rlaudit.selftest.engines.engine_plants import V0, V1
+
+NOT_PLANTED = f"{STALE_PREFIX_KV} on {V0}: its CPU build cannot run with prefix caching"
+MODE = "wait"
+PATH_OF = {V0: "load_weights", V1: "reload_weights"}
+CACHING_OF = {V0: "off", V1: "on"}
+CLEARS_OF = {V0: (False,), V1: (True, False)}
+
+
+@dataclass(frozen=True)
+class UpdatePlant:
+    """causes: the truth. clear_cache: of the pause; V0 has nothing to clear. trained_late: rollouts from before the
+    update are scored by the trainer with the weights that it has after it."""
+
+    name: str
+    version: str
+    causes: tuple[str, ...] = ()
+    clear_cache: bool = True
+    trained_late: bool = False
+
+
+def update_plants() -> tuple[UpdatePlant, ...]:
+    """All of them, V0's first."""
+    plants = [
+        plant
+        for version in (V0, V1)
+        for plant in (
+            UpdatePlant(f"clean update of {version}", version, clear_cache=CLEARS_OF[version][0]),
+            UpdatePlant(
+                f"stale weights on {version}", version, (STALE_WEIGHTS,), CLEARS_OF[version][0], trained_late=True
+            ),
+        )
+    ]
+    return (*plants, UpdatePlant(f"stale prefix cache on {V1}", V1, (STALE_PREFIX_KV,), clear_cache=False))
+
+
+def recipe_document(versions: tuple[str, ...], seed: int) -> dict[str, Any]:
+    """A weight-update recipe that makes the rollouts of all plants on these releases."""
+    return {
+        "schema": "rlaudit-recipe/1",
+        "description": "Weight updates with known answers",
+        "seed": seed,
+        "weight_updates": {
+            "engines": [
+                {
+                    "version": version,
+                    "path": PATH_OF[version],
+                    "modes": [MODE],
+                    "clear_cache": list(CLEARS_OF[version]),
+                    "prefix_caching": [CACHING_OF[version]],
+                    "in_a_row": 0,
+                }
+                for version in versions
+            ]
+        },
+    }

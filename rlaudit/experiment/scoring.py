@@ -5,7 +5,7 @@ compute.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,9 @@ class ScoringRequest:
 
     @property
     def key(self) -> str:
-        """Equal for requests that are scored together."""
-        return repr((self.trainer, sorted(self.sampling.items())))
+        """Equal for requests that are scored together; a head that is not named has the dtype of the body."""
+        trainer = replace(self.trainer, head_dtype=self.trainer.resolved_head_dtype)
+        return repr((trainer, sorted(self.sampling.items())))
 
 
 @dataclass

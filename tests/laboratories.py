@@ -196,6 +196,15 @@ def processes_of(folder: Path) -> list[int]:
     return sorted(found)
 
 
+def wait_for_processes(folder: Path, count: int) -> list[int]:
+    """So many of them, or those that are there after PATIENCE_SECONDS: one that has just been started shows its
+    environment a moment later."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(found := processes_of(folder)) < count and time.monotonic() < deadline:
+        os.sched_yield()
+    return found
+
+
 def wait_for_the_end(pids: list[int]) -> None:
     """Return when all have ended; fail after PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS

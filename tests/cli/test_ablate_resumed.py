@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from laboratories import V1, Laboratory, Signpost, processes_of, wait_for_the_end
+from laboratories import V1, Laboratory, Signpost, processes_of, wait_for_processes, wait_for_the_end
 
 SICK = {"FAKE_VLLM_AILMENT": "engine-core-dies"}
 
@@ -52,8 +52,8 @@ def test_when_rlaudit_is_killed_no_engine_survives_and_finished_cells_are_kept(
     with laboratory.start(recipe) as process:
         signpost.wait()
         kept = rollouts(laboratory.run_dir)
-        engines = [pid for pid in processes_of(laboratory.folder) if pid != process.pid]
-        # A guardian, the worker, and the engine process that has a session of its own.
+        # rlaudit, a guardian, the worker, and the engine process that has a session of its own.
+        engines = [pid for pid in wait_for_processes(laboratory.folder, 4) if pid != process.pid]
         assert len(engines) == 3
         process.kill()
     wait_for_the_end(engines)

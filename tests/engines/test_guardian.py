@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from laboratories import MARK, Signpost, processes_of, wait_for_the_end
+from laboratories import MARK, Signpost, processes_of, wait_for_processes, wait_for_the_end
 
 from rlaudit.engines.launch import GUARDIAN
 
@@ -90,7 +90,7 @@ def test_a_daemon_in_a_session_of_its_own_ends_with_the_lease(tmp_path: Path, si
     guarded = Guarded(tmp_path, DAEMON + TELL + LIVE, signpost.path, LIVE)
     signpost.wait()
     # Guardian, command, daemon.
-    assert len(processes_of(tmp_path)) == 3
+    assert len(wait_for_processes(tmp_path, 3)) == 3
     guarded.drop()
     guarded.ended()
     assert processes_of(tmp_path) == []

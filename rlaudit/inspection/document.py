@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rlaudit.finding import Finding, Fix, Severity
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
+from rlaudit.inspection.other_engines import sentences
 from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.layers import Layer, Verdict
 from rlaudit.rollout_config.place import Place
@@ -224,6 +226,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         where = shown_path(file.file.path)
         said += [f"{where}: {sentence}" for sentence in config.audit.config.not_seen]
         said += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
+    said += sentences(replace(one, path=shown_path(one.path)) for one in inspection.other_engines)
     if inspection.others:
         said.append(f"{inspection.others} files of kinds that configs are not written in")
     said.append("what is decided only when the engine runs: this is read from files, nothing was started")

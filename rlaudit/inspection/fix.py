@@ -1,8 +1,8 @@
 """Apply the fixes of findings to a file, in memory, until none is left.
 
 Fixes that touch the same characters are made one after the other, each on the file as the last one left it, and the
-file is inspected again in between: a fix that would make it unreadable, or lose an engine, is taken back. What an
-earlier fix wrote is not overwritten by a later one.
+file is inspected again in between, against what ran before all of them: a fix that would make it unreadable, or lose an
+engine, is taken back. What an earlier fix wrote is not overwritten by a later one.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from rlaudit.inspection.apply_edits import Misplaced, Span, apply, moved, overla
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.rollout_config.edit import Edit
+from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.source import Source
 
 MOST_ROUNDS = 50
@@ -48,6 +49,7 @@ def fix_file(
 ) -> FixedFile:
     """Make every safe fix, and every other one where `unsafe`, of the findings that are wanted."""
     original, now = inspected.file, inspected
+    today = [config.audit.before.config for config in inspected.configs]
     made: list[Finding] = []
     refused: list[str] = []
     spans: list[Span] = []
@@ -64,7 +66,7 @@ def fix_file(
         if not batch:
             break
         edits = list({edit: finding.rule for finding in reversed(batch) for edit in _edits(finding)}.items())
-        later, problem = _inspected_again(now, [edit for edit, _ in edits], context)
+        later, problem = _inspected_again(now, [edit for edit, _ in edits], context, today)
         if later is not None:
             now, spans = later, moved(spans, edits)
             made += batch
@@ -107,12 +109,14 @@ def _batch(
     return batch, refused
 
 
-def _inspected_again(now: InspectedFile, edits: Sequence[Edit], context: Context) -> tuple[InspectedFile | None, str]:
+def _inspected_again(
+    now: InspectedFile, edits: Sequence[Edit], context: Context, today: Sequence[RolloutConfig]
+) -> tuple[InspectedFile | None, str]:
     try:
         text = apply(now.file.source.text, edits)
     except Misplaced as error:
         return None, str(error)
-    later = inspect_file(replace(now.file, source=Source(now.file.path, text)), context, now.versions)
+    later = inspect_file(replace(now.file, source=Source(now.file.path, text)), context, now.versions, today)
     if later.unreadable:
         return None, f"the file could not be read afterwards ({later.unreadable})"
     if len(later.configs) < len(now.configs) or len(later.bugs) > len(now.bugs):

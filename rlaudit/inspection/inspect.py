@@ -10,6 +10,7 @@ from rlaudit.baseline import Baseline, apply_baseline
 from rlaudit.finding import Severity
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
+from rlaudit.inspection.other_engines import OtherEngine, other_engine
 from rlaudit.inspection.selection import known_rules
 from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.suppression import Judged, Suppression, inline_suppressions, judge
@@ -36,7 +37,9 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """What was found. files: those with a config. stale: baseline entries that did not occur."""
+    """What was found. files: those with a config. stale: baseline entries that did not occur. other_engines: files
+    without one that set up rollouts with an engine which is not read here.
+    """
 
     request: Request
     files: tuple[InspectedFile, ...]
@@ -46,6 +49,7 @@ class Inspection:
     read: int
     others: int
     stale: int = 0
+    other_engines: tuple[OtherEngine, ...] = ()
 
     @property
     def configs(self) -> int:
@@ -74,6 +78,8 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
     """Apply suppressions and baseline to what was inspected."""
     with_configs = tuple(one for one in inspected if one.configs or one.bugs)
     unreadable = tuple(Unread(one.file.path, one.unreadable, one.file.named) for one in inspected if one.unreadable)
+    without = (one for one in inspected if not (one.configs or one.bugs or one.unreadable))
+    others = tuple(found for one in without if (found := other_engine(one.file.source)) is not None)
     verdicts = judge_files(request, with_configs)
     stale = 0
     if request.baseline is not None:
@@ -87,6 +93,7 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
         read=len(collected.files),
         others=collected.others,
         stale=stale,
+        other_engines=others,
     )
 
 

@@ -8,9 +8,10 @@ from packaging.version import Version
 from rlaudit.finding import Finding
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.files import TextFile
-from rlaudit.inspection.read_configs import Bug, Unreadable, read_configs, recognise
+from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
 from rlaudit.inspection.versions import Versions, choose
 from rlaudit.rollout_config.framework import Framework
+from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.vllm_versions.machine import Machine
 
 
@@ -52,21 +53,28 @@ class InspectedFile:
         return tuple(sorted(found, key=_by_place))
 
 
-def inspect_file(file: TextFile, context: Context, versions: Versions | None = None) -> InspectedFile:
-    """Recognise, read and audit. `versions` overrules what the surroundings of the file say."""
+def inspect_file(
+    file: TextFile, context: Context, versions: Versions | None = None, today: Sequence[RolloutConfig] = ()
+) -> InspectedFile:
+    """Recognise, read and audit. `versions` overrules what the surroundings of the file say. today: what runs before
+    the migration, engine by engine, where that is not this text: a fix does not change what runs today.
+    """
     try:
         recognised, bugs = recognise(file.source, context.frameworks)
-        if not recognised:
+        documents, others = documents_of(file.source, context.frameworks)
+        bugs += others
+        if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
         versions = versions or choose(context.before, context.after, file.path, file.source.text)
-        read = read_configs(file.source, recognised, (versions.before, versions.after))
+        read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
     configs = []
     failures = [*bugs, *read.bugs]
-    for pair in read.pairs:
+    runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
+    for pair, before in zip(read.pairs, runs, strict=True):
         try:
-            audit = audit_of(pair.before, pair.after, (versions.before, versions.after), context.machine)
+            audit = audit_of(before, pair.after, (versions.before, versions.after), context.machine)
         except Exception as error:
             failures.append(Bug(file.path, f"resolving the settings of {pair.framework.title}", error))
             continue

@@ -1,14 +1,16 @@
 """From a file to the rollout configs in it: which dialect, read once for each version, and paired."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from packaging.version import Version
 
 from rlaudit.discover import discover
 from rlaudit.rollout_config.framework import Framework
+from rlaudit.rollout_config.here_documents import HereDocument, here_documents
 from rlaudit.rollout_config.rollout_config import RolloutConfig
+from rlaudit.rollout_config.serializers.draft import by_file
 from rlaudit.rollout_config.source import Source
 
 
@@ -83,6 +85,49 @@ def recognise(source: Source, known: Mapping[str, Framework]) -> tuple[tuple[Fra
         except Exception as error:
             bugs.append(Bug(source.path, f"recognising {framework.name}", error))
     return tuple(sorted(found, key=lambda framework: -framework.specific)), tuple(bugs)
+
+
+def documents_of(
+    source: Source, known: Mapping[str, Framework]
+) -> tuple[Sequence[tuple[Source, tuple[Framework, ...]]], tuple[Bug, ...]]:
+    """The configs of trainers that a script writes itself, with their dialects; plain vLLM's come with its command."""
+    trainers = {name: framework for name, framework in known.items() if framework.specific > 0}
+    found: list[tuple[Source, tuple[Framework, ...]]] = []
+    bugs: list[Bug] = []
+    for document in here_documents(source):
+        recognised, failed = recognise(document, trainers)
+        bugs += failed
+        if recognised:
+            found.append((document, recognised))
+    return found, tuple(bugs)
+
+
+def read_all(sources: Sequence[tuple[Source, tuple[Framework, ...]]], versions: tuple[Version, Version]) -> FileConfigs:
+    """What a file and the documents in it set up, together. Raises Unreadable."""
+    pairs: list[ConfigPair] = []
+    not_seen: list[str] = []
+    bugs: list[Bug] = []
+    for source, recognised in sources:
+        read = read_configs(source, recognised, versions)
+        if isinstance(source, HereDocument):
+            pairs += [
+                ConfigPair(pair.framework, _in_script(pair.before, source), _in_script(pair.after, source))
+                for pair in read.pairs
+            ]
+        else:
+            pairs += read.pairs
+        not_seen += read.not_seen
+        bugs += read.bugs
+    return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
+
+
+def _in_script(config: RolloutConfig, document: HereDocument) -> RolloutConfig:
+    """The config of a here-document with the script's exports, where the framework does not set the variable itself."""
+    exports = {
+        name: by_file(name, node) for name, node in document.variables.items() if name.startswith(("VLLM_", "NCCL_"))
+    }
+    environment = {**exports, **config.environment}
+    return replace(config, environment=environment, not_seen=(*config.not_seen, *document.untold))
 
 
 def read_configs(source: Source, recognised: Sequence[Framework], versions: tuple[Version, Version]) -> FileConfigs:

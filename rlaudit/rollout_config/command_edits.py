@@ -70,7 +70,7 @@ def shell_quoted(word: str) -> str:
 
 
 def list_writer(words: Sequence[Node], spell: Spell, text: str) -> Write:
-    """Writes flags of a command that is a YAML or JSON list, one word an element."""
+    """Writes flags of a command that is a list of YAML, JSON or Python, one word an element."""
     return lambda name, value: _list_edits(words, spell, text, name, value)
 
 
@@ -95,17 +95,21 @@ def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value
     dash = re.fullmatch(r"([ \t]*)-([ \t]+)", text[line + 1 : last.start])
     if dash and "\n" not in element:
         at = line_end(text, last.end)
-        lines = "".join(f"{newline(text)}{dash.group(1)}-{dash.group(2)}{_element(word, element)}" for word in new)
+        lines = "".join(
+            f"{newline(text)}{dash.group(1)}-{dash.group(2)}{_element(word, element, path)}" for word in new
+        )
         return (Edit(path, at, at, lines),)
     if re.compile(r"\s*[,\]]").match(text, last.end):
         alone = text[line + 1 : last.start]
         separator = "," + newline(text) + alone if not alone.strip() and line >= 0 else ", "
-        return (Edit(path, last.end, last.end, "".join(separator + _element(word, element) for word in new)),)
+        return (Edit(path, last.end, last.end, "".join(separator + _element(word, element, path) for word in new)),)
     return None
 
 
-def _element(word: str, model: str) -> str:
-    """A list element quoted like its neighbour."""
+def _element(word: str, model: str, path: str) -> str:
+    """A list element quoted like its neighbour; in Python always, since its neighbour may be an expression."""
+    if path.endswith(".py"):
+        return json.dumps(word)
     if model[:1] == "'":
         return "'" + word.replace("'", "''") + "'"
     if model[:1] == '"' or not re.fullmatch(r"-{0,2}[A-Za-z][\w.,/=-]*", word) or is_word(word):
@@ -115,5 +119,5 @@ def _element(word: str, model: str) -> str:
 
 def _element_edit(place: Place, text: str, wanted: str, path: str, joined: bool = False) -> tuple[Edit, ...] | None:
     old = text[place.start : place.end]
-    new = wanted if joined and _SAFE_WORD.fullmatch(wanted) else _element(wanted, old)
+    new = wanted if joined and _SAFE_WORD.fullmatch(wanted) else _element(wanted, old, path)
     return () if old == new else (Edit(path, place.start, place.end, new),)

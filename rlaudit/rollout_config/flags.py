@@ -86,6 +86,11 @@ def _overrides(words: Sequence[Node], start: int) -> Iterator[Flag]:
         yield Flag(key_text, value, _named(word.place, key_text), (), value is not None, operator)
 
 
+def overrides_anything(word: Node) -> bool:
+    """Whether a word may be any override, or several: an expansion that the file does not tell."""
+    return isinstance(word.value, Unknown) and _known_key(word) is None and not _is_option(word)
+
+
 _KEY_OF_UNKNOWN = re.compile(r"[\"']?(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)=")
 
 

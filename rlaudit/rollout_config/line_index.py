@@ -6,6 +6,9 @@ from itertools import accumulate
 
 from rlaudit.rollout_config.place import Place
 
+# A position from here on is an offset in the file itself: of what a script inside another one takes from outside.
+ABSOLUTE = 10**9
+
 
 class LineIndex:
     """Knows where the lines of a file begin, and where the characters of a part cut out of it came from.
@@ -26,6 +29,8 @@ class LineIndex:
 
     def offset(self, position: int) -> int:
         """The offset in the file of a position in the part."""
+        if position >= ABSOLUTE:
+            return position - ABSOLUTE
         if self.origins is None:
             return position
         return self.origins[min(position, len(self.origins) - 1)] if self.origins else 0

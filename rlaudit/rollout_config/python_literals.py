@@ -63,3 +63,19 @@ def short(expression: ast.expr) -> str:
     except (RecursionError, ValueError, AttributeError):
         return "an expression"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def literal_texts(display: ast.List | ast.Tuple) -> list[str]:
+    """The elements of a list that are plain texts."""
+    return [one.value for one in display.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+
+
+def converted(kind: str, value: Any) -> Any:
+    """The value of `int(x)`, `float(x)`, `str(x)` or `bool(x)`."""
+    kinds: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
+    if isinstance(value, bool | int | float | str) and len(str(value)) < 100:
+        try:
+            return kinds[kind](value)
+        except (ValueError, OverflowError):
+            return Unknown(f"{kind}({value!r}) fails")
+    return value if isinstance(value, Unknown) else Unknown(f"{kind}(...) of a collection")

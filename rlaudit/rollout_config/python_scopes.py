@@ -8,13 +8,18 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass
 class Scope:
-    """Names of a module or function: value nodes by name, None where assigned more than once."""
+    """Names of a module or function: value nodes by name, None where assigned more than once.
+
+    mutated: keys that a dictionary gets later, by its name: the key, the value, and why it cannot be told or "".
+    spoilt: why a name's value cannot be told. keys: the words that a loop's variable stands for.
+    """
 
     name: str
     values: dict[str, ast.expr | None] = field(default_factory=dict)
     above: "Scope | None" = None
-    mutated: dict[str, list[tuple[str, ast.expr]]] = field(default_factory=dict)
+    mutated: dict[str, list[tuple[str, ast.expr, str]]] = field(default_factory=dict)
     spoilt: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def find(self, name: str) -> "Scope | None":
         """The scope that has a name."""
@@ -73,9 +78,7 @@ def _assignments(scope: Scope, node: ast.AST, conditional: bool) -> None:
     elif isinstance(node, ast.AugAssign | ast.NamedExpr) and isinstance(node.target, ast.Name):
         _bind(scope, node.target.id, None)
     elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        for one in ast.walk(node.target):
-            if isinstance(one, ast.Name):
-                _spoil(scope, one.id, f"{one.id} takes several values in a loop")
+        _loop(scope, node)
     elif isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
         _spoil(scope, node.optional_vars.id, f"{node.optional_vars.id} is known only when it runs")
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -84,9 +87,19 @@ def _assignments(scope: Scope, node: ast.AST, conditional: bool) -> None:
             _spoil(scope, bound, f"{bound} is imported from another module")
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         owner = node.func.value
-        changes = node.func.attr in {"update", "setdefault", "pop", "clear"}
-        if changes and isinstance(owner, ast.Name) and owner.id in scope.values:
-            scope.spoilt[owner.id] = f"{owner.id} is changed by .{node.func.attr}()"
+        if node.func.attr in _CHANGES and isinstance(owner, ast.Name) and owner.id in scope.values:
+            _change(scope, owner.id, node, node.func.attr, conditional)
+
+
+def _loop(scope: Scope, node: ast.For | ast.AsyncFor | ast.comprehension) -> None:
+    """`for name in ("a", "b")`: a name that is no value, and a key that is one of two."""
+    for one in ast.walk(node.target):
+        if isinstance(one, ast.Name):
+            _spoil(scope, one.id, f"{one.id} takes several values in a loop")
+    words = [_text(one) for one in node.iter.elts] if isinstance(node.iter, ast.Tuple | ast.List) else []
+    if isinstance(node.target, ast.Name):
+        told = tuple(word for word in words if word is not None)
+        scope.keys[node.target.id] = told if len(told) == len(words) else ()
 
 
 def _assign(scope: Scope, target: ast.expr, value: ast.expr, conditional: bool) -> None:
@@ -113,13 +126,47 @@ def _bind(scope: Scope, name: str, value: ast.expr | None) -> None:
 def _mutate(scope: Scope, target: ast.Subscript, value: ast.expr, conditional: bool) -> None:
     """`kwargs["key"] = value`."""
     name = target.value.id if isinstance(target.value, ast.Name) else ""
-    if not isinstance(target.slice, ast.Constant) or not isinstance(target.slice.value, str):
+    key = _text(target.slice)
+    variable = target.slice.id if isinstance(target.slice, ast.Name) else ""
+    keys = scope.keys.get(variable, ()) if key is None else (key,)
+    if not keys:
         scope.spoilt[name] = f"{name} gets keys that are known only when it runs"
+    for one in keys:
+        _gets(scope, name, one, value, "is set under a condition" if conditional else "")
+
+
+def _change(scope: Scope, name: str, call: ast.Call, method: str, conditional: bool) -> None:
+    """`kwargs.update(key=value)`, `kwargs.pop("key")` and the like: keys that are told are the only ones touched."""
+    entries = _touched(call, method)
+    if entries is None:
+        scope.spoilt[name] = f"{name} is changed by .{method}()"
         return
-    entry = _CONDITIONAL if conditional else value
-    scope.mutated.setdefault(name, []).append(
-        (target.slice.value, ast.copy_location(entry, value) if conditional else entry)
-    )
+    for key, value in entries.items():
+        sure = method == "update" and not conditional
+        how = f"is changed by .{method}()" if method != "update" else "is set under a condition"
+        _gets(scope, name, key, value, "" if sure else how)
 
 
-_CONDITIONAL: ast.expr = ast.Name("a value set under a condition")
+def _touched(call: ast.Call, method: str) -> dict[str, ast.expr] | None:
+    """The keys that a call of a dictionary's method may set or take out, with an expression for each."""
+    if method in {"pop", "setdefault"}:
+        key = _text(call.args[0]) if call.args else None
+        return None if key is None else {key: call}
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    for argument in call.args:
+        if not isinstance(argument, ast.Dict):
+            return None
+        given |= {_text(key): value for key, value in zip(argument.keys, argument.values, strict=True)}
+    told = {key: value for key, value in given.items() if key is not None}
+    return told if method == "update" and len(told) == len(given) else None
+
+
+def _gets(scope: Scope, name: str, key: str, value: ast.expr, why: str) -> None:
+    scope.mutated.setdefault(name, []).append((key, value, f'{name}["{key}"] {why}' if why else ""))
+
+
+def _text(key: ast.expr | None) -> str | None:
+    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+
+
+_CHANGES = {"update", "setdefault", "pop", "clear"}

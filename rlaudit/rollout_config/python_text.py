@@ -6,14 +6,23 @@ that is known; what a loop, a condition, an argument parser or another module de
 
 import ast
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.place import Place
-from rlaudit.rollout_config.python_literals import LONGEST_TEXT, computed, negated, short, torch_dtype
+from rlaudit.rollout_config.python_call import Call
+from rlaudit.rollout_config.python_literals import (
+    LONGEST_TEXT,
+    computed,
+    converted,
+    literal_texts,
+    negated,
+    short,
+    torch_dtype,
+)
 from rlaudit.rollout_config.python_scopes import Function, Scope, scope_of
 from rlaudit.rollout_config.python_syntax import UnreadablePython, parse
 
@@ -22,23 +31,6 @@ DEEPEST = 60
 MOST_VALUES = 20_000
 MOST_WRAPPERS = 8
 _LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """One call of a name that was asked for.
-
-    name: as asked for, whatever module it is reached through. arguments: keywords, those of a literal `**kwargs`
-    included. positional: in order. place: of the whole call. open: why further keywords may be passed (`**kwargs` that
-    the file does not tell); "" where it is complete. function: the function it stands in, "" at module level.
-    """
-
-    name: str
-    arguments: dict[str, Node]
-    positional: tuple[Node, ...]
-    place: Place
-    open: str = ""
-    function: str = ""
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -51,10 +43,17 @@ def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
     return tuple(sorted(reader.calls(), key=lambda call: call.place.start))
 
 
+def displays(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
+    """Every list and tuple that holds a text which is wanted, starred lists that the file tells filled in.
+
+    Raises UnreadablePython.
+    """
+    return tuple(_Reader(text, path, parse(text), frozenset()).displays(wanted))
+
+
 def span(node: ast.expr, text: str) -> tuple[int, int]:
     """Start and end of an expression in characters."""
-    reader = _Reader(text, "", ast.Module([], []), frozenset())
-    place = reader.place(node, "")
+    place = _Reader(text, "", ast.Module([], []), frozenset()).place(node, "")
     return place.start, place.end
 
 
@@ -66,20 +65,36 @@ class _Reader:
         self.subclasses: dict[str, str] = {}
         self.scopes: dict[ast.AST, Scope] = {}
 
-    def calls(self) -> Iterator[Call]:
-        """All calls, scope by scope; iterative, so that nesting costs no stack."""
+    def nodes(self) -> Iterator[tuple[ast.AST, tuple[Function, ...]]]:
+        """All of the tree with the functions around it; iterative, so that nesting costs no stack."""
         todo: list[tuple[ast.AST, tuple[Function, ...]]] = [(self.tree, ())]
-        found: list[tuple[ast.Call, tuple[Function, ...]]] = []
         while todo:
             node, functions = todo.pop()
+            yield node, functions
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                functions = (*functions[-DEEPEST:], node)
+            todo += [(child, functions) for child in ast.iter_child_nodes(node)]
+
+    def displays(self, wanted: Callable[[str], bool]) -> Iterator[Node]:
+        """Lists and tuples, as they come."""
+        for node, functions in self.nodes():
+            if isinstance(node, ast.List | ast.Tuple) and any(wanted(text) for text in literal_texts(node)):
+                elements: list[Node] = []
+                for one in node.elts:
+                    inner = one.value if isinstance(one, ast.Starred) else one
+                    found = self.node(inner, self.scope(functions), "", None, 0)
+                    elements += found.value if inner is not one and isinstance(found.value, tuple) else (found,)
+                yield Node(tuple(elements), self.place(node, ""))
+
+    def calls(self) -> Iterator[Call]:
+        """All calls, scope by scope."""
+        found: list[tuple[ast.Call, tuple[Function, ...]]] = []
+        for node, functions in self.nodes():
             if isinstance(node, ast.ClassDef):
                 parents = [asked for parent in node.bases if (asked := self.asked(parent))]
                 self.subclasses.update({node.name: parents[0]} if parents else {})
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                functions = (*functions[-DEEPEST:], node)
             elif isinstance(node, ast.Call):
                 found.append((node, functions))
-            todo += [(child, functions) for child in ast.iter_child_nodes(node)]
         wanted = [(call, functions, name) for call, functions in found if (name := self.called(call.func))]
         if len(wanted) > MOST_CALLS:
             raise UnreadablePython(f"more than {MOST_CALLS} engines or samplers", wanted[MOST_CALLS][0].lineno)
@@ -128,7 +143,7 @@ class _Reader:
                 continue
             mapping = self.node(keyword.value, scope, name, None, 0)
             if isinstance(mapping.value, dict):
-                arguments.update(mapping.value)
+                arguments = {**mapping.value, **arguments}
                 open_reason = open_reason or _more(mapping)
             else:
                 reason = mapping.value.reason if isinstance(mapping.value, Unknown) else "it is not a dictionary"
@@ -191,10 +206,8 @@ class _Reader:
             return self.joined(expression, scope, depth)
         if isinstance(expression, ast.Call):
             return self.result(expression, scope, setting, depth)
-        if isinstance(expression, ast.Attribute):
-            dtype = torch_dtype(expression)
-            return dtype or Unknown(f"{short(expression)} is known only when it runs")
-        return Unknown(f"{short(expression)} is known only when it runs")
+        dtype = torch_dtype(expression) if isinstance(expression, ast.Attribute) else ""
+        return dtype or Unknown(f"{short(expression)} is known only when it runs")
 
     def mapping(self, expression: ast.Dict, scope: Scope, setting: str, depth: int) -> Any:
         """A dictionary display; unpacked dictionaries are merged in, unknown ones leave `**` behind."""
@@ -218,17 +231,26 @@ class _Reader:
         home = scope.find(name)
         if home is None:
             return Unknown(f"{name} is assigned nowhere in this file")
-        if name in home.spoilt:
-            return Unknown(home.spoilt[name])
         assigned = home.values[name]
+        if name in home.spoilt:
+            return self.spoilt(assigned, home, setting, depth, Unknown(home.spoilt[name]))
         if assigned is None:
             return Unknown(f"{name} is assigned more than once, or under a condition")
         value = self.value(assigned, home, setting, depth + 1)
         if isinstance(value, dict) and name in home.mutated:
             value = dict(value)
-            for key, entry in home.mutated[name]:
-                value[key] = self.node(entry, home, key, None, depth + 1)
+            for key, entry, why in home.mutated[name]:
+                node = self.node(entry, home, key, None, depth + 1)
+                value[key] = replace(node, value=Unknown(why)) if why else node
         return value
+
+    def spoilt(self, assigned: ast.expr | None, home: Scope, setting: str, depth: int, why: Unknown) -> Any:
+        """A value that changes later: of a dictionary it is known that its keys are there, and no more."""
+        value = self.value(assigned, home, setting, depth + 1) if assigned is not None else why
+        if assigned is None or not isinstance(value, dict):
+            return why
+        rest = Node(why, self.place(assigned, ""), None, "")
+        return {key: replace(node, value=why) for key, node in value.items()} | {"**": rest}
 
     def joined(self, expression: ast.JoinedStr, scope: Scope, depth: int) -> Any:
         """An f-string of known parts."""
@@ -243,7 +265,7 @@ class _Reader:
                 text += str(part.value)
         return text[:LONGEST_TEXT] if len(text) <= LONGEST_TEXT else Unknown("it is a very long text")
 
-    def result(self, expression: ast.Call, scope: Scope, setting: str, depth: int) -> Any:  # noqa: PLR0911 - one for each function
+    def result(self, expression: ast.Call, scope: Scope, setting: str, depth: int) -> Any:
         """`dict(a=1)`, `json.dumps({...})`, `os.environ.get("X", default)` and the like."""
         function = ast.unparse(expression.func) if isinstance(expression.func, ast.Name | ast.Attribute) else ""
         if function == "dict" and len(expression.args) <= 1:
@@ -255,25 +277,14 @@ class _Reader:
                 entries.update(inner)
             for keyword in expression.keywords:
                 if keyword.arg is None:
-                    inner = self.value(keyword.value, scope, setting, depth + 1)
-                    entries.update(
-                        inner
-                        if isinstance(inner, dict)
-                        else {"**": self.node(keyword.value, scope, setting, None, depth + 1)}
-                    )
+                    more = self.node(keyword.value, scope, setting, None, depth + 1)
+                    entries.update(more.value if isinstance(more.value, dict) else {"**": more})
                 else:
                     where = self.keyword_place(keyword)
                     entries[keyword.arg] = self.node(keyword.value, scope, keyword.arg, where, depth + 1)
             return entries
         if function in {"int", "float", "str", "bool"} and len(expression.args) == 1 and not expression.keywords:
-            inner = self.value(expression.args[0], scope, setting, depth + 1)
-            kinds = {"int": int, "float": float, "str": str, "bool": bool}
-            if isinstance(inner, bool | int | float | str) and len(str(inner)) < 100:
-                try:
-                    return kinds[function](inner)
-                except (ValueError, OverflowError):
-                    return Unknown(f"{function}({inner!r}) fails")
-            return inner if isinstance(inner, Unknown) else Unknown(f"{function}(...) of a collection")
+            return converted(function, self.value(expression.args[0], scope, setting, depth + 1))
         if function in {"os.environ.get", "os.getenv", "environ.get", "getenv"} and expression.args:
             variable = self.value(expression.args[0], scope, setting, depth + 1)
             return Unknown(f"the environment variable {variable} decides")
@@ -285,4 +296,4 @@ def _more(mapping: Node) -> str:
     return left.value.reason if left is not None and isinstance(left.value, Unknown) else ""
 
 
-__all__ = ["Call", "UnreadablePython", "calls", "parse", "span"]
+__all__ = ["Call", "UnreadablePython", "calls", "displays", "parse", "span"]

@@ -87,7 +87,7 @@ def unset(name: str) -> str:
     if name in {"@", "*"}:
         return "the arguments that the script is called with"
     if name.isdigit():
-        return f"argument {name} of the script"
+        return f"argument {name} of the script or function"
     return f"${name} is set nowhere in this file" if name.isidentifier() else f"${name} is known only when it runs"
 
 

@@ -2,7 +2,7 @@
 
 Every branch is read, since the question is what a script may start; a variable that is set under a condition is
 unknown after it. `${TP:-8}` counts as 8 where the file does not set TP, and the command says so in `assumed`. Nothing
-is executed. Not read: arithmetic, command substitution, pattern removal; their words are Unknown.
+is executed. Not read: command substitution, pattern removal; their words are Unknown.
 Source: POSIX.1-2017, Shell Command Language; Bash manual 5.2 for arrays, `$'..'`, `<<<` and `[[`.
 """
 
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.shell_blocks import Blocks
-from rlaudit.rollout_config.shell_command import Command
+from rlaudit.rollout_config.shell_command import Command, acted_on, said
 from rlaudit.rollout_config.shell_fields import Field
+from rlaudit.rollout_config.shell_handover import handed_over, passed
 from rlaudit.rollout_config.shell_tokens import Token, UnreadableShell
 from rlaudit.rollout_config.shell_variables import Variables
 from rlaudit.rollout_config.shell_words import Lexer
@@ -143,7 +144,9 @@ class _Reader:
                 match = _ASSIGNED.match(self.text, token.start, token.end)
                 if match and token.kind == "word":
                     environment[match.group(1)] = self.variables.value(token, match.end()).node(self.index)
-        nodes = tuple(field.node(self.index) for field in fields)
+        nodes = acted_on(tuple(field.node(self.index) for field in fields))
+        if not nodes:
+            return
         self.builtin(nodes, fields)
         heredoc = inside = None
         if documents:
@@ -154,11 +157,13 @@ class _Reader:
         if not target and nodes[0].value == "tee":
             target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
         place = self.index.place(words[0].start, words[-1].end, "")
-        assumed = tuple(f"{name} is taken at its default {value}" for name, value in self.variables.assumed.items())
+        assumed = tuple(said(name, value) for name, value in self.variables.assumed.items())
         nested = self.depth > 0 or self.index.origins is not None
         yield Command(nodes, environment, place, heredoc, inside, target, assumed, self.index.text, nested)
         if self.depth < DEEPEST:
-            yield from self.handed_over(nodes, fields, heredoc, inside, target)
+            exports = self.variables.environment(self.index)
+            given = {name: node for name, node in environment.items() if exports.get(name) is not node}
+            yield from self.handed_over(nodes, fields, heredoc, inside, target, {**passed(nodes), **given})
 
     def handed_over(
         self,
@@ -167,6 +172,7 @@ class _Reader:
         heredoc: Node | None,
         inside: LineIndex | None,
         target: str,
+        given: dict[str, Node],
     ) -> Iterator[Command]:
         """Commands of `bash -c '...'`, `eval "..."`, `ssh host '...'`, `--wrap="..."` and of here-documents."""
         name = str(nodes[0].value).rpartition("/")[2]
@@ -178,14 +184,15 @@ class _Reader:
             flagged = isinstance(before, str) and re.fullmatch(r"-[a-z]*c|--wrap", before) is not None
             wrap = len("--wrap=") if text.startswith("--wrap=") else 0
             if flagged or wrap or name in {"eval", "ssh", "tmux", "screen"}:
-                yield from self.inner(text[wrap:], [self.index.offset(at) for at in fields[at].origins()[wrap:]])
+                yield from self.inner(text[wrap:], [self.index.offset(at) for at in fields[at].origins()[wrap:]], given)
         is_shell = name in _SHELLS | {"ssh", "sbatch", "srun", "sudo"} or _SCRIPT.search(target)
         if heredoc is not None and inside is not None and is_shell:
-            yield from self.inner(heredoc.value, list(inside.origins or ()))
+            yield from self.inner(heredoc.value, list(inside.origins or ()), given)
 
-    def inner(self, text: str, origins: list[int]) -> Iterator[Command]:
+    def inner(self, text: str, origins: list[int], given: dict[str, Node]) -> Iterator[Command]:
         """Commands of a script inside this one."""
-        reader = _Reader(text, self.index.part(origins), self.variables.exported(), self.depth + 1)
+        variables = handed_over(self.variables, self.index, given)
+        reader = _Reader(text, self.index.part(origins), variables, self.depth + 1)
         try:
             yield from reader.commands()
         except UnreadableShell:

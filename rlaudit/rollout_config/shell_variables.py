@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node
+from rlaudit.rollout_config.shell_arithmetic import counted
 from rlaudit.rollout_config.shell_fields import Field, Piece, extends, split, texts, unknown_at, unset, where_written
 from rlaudit.rollout_config.shell_tokens import Part, Token, UnreadableShell
 from rlaudit.rollout_config.shell_words import Lexer
@@ -131,12 +132,6 @@ class Variables:
         for name, old in self.undo.pop().items():
             self._restore(name, old)
 
-    def exported(self) -> "Variables":
-        """What a shell started from here would see."""
-        return Variables(
-            {name: self.known[name] for name in self.exports if name in self.known}, exports=set(self.exports)
-        )
-
     def environment(self, index: LineIndex) -> Mapping[str, Node]:
         """Exported variables as nodes."""
         if self.snapshot is None:
@@ -213,7 +208,8 @@ class Variables:
             if not there:
                 continue
             one = Field(tuple(pieces), token.start, token.end, raw)
-            moved = whole and not one.why and (len(fields) > 1 or one.text.startswith("-"))
+            of_list = len(fields) > 1 or one.text.startswith("-") or token.parts[0].text.endswith(("[@]}", "[*]}"))
+            moved = whole and of_list and bool(one.text or not one.why)
             if moved and pieces:
                 one = where_written(pieces, span)
             made.append(one)
@@ -228,8 +224,12 @@ class Variables:
         """The fields of `$NAME` or `${...}`."""
         text = part.text
         if text.startswith(("$(", "`", "((", "<(", ">(")):
-            kind = "arithmetic" if text.startswith(("$((", "((")) else "the output of a command"
-            return [unknown_at(part, f"it is {kind}")]
+            if text.startswith("$((") and text.endswith("))"):
+                number, names = counted(part, lambda name: self._lookup(name, ""))
+                for name in names:
+                    self.assumed.update(self.rests_on.get(name, {}))
+                return [number]
+            return [unknown_at(part, "it is arithmetic" if text.startswith("((") else "it is the output of a command")]
         match = _BRACED.fullmatch(text)
         if text.startswith("${") and match is None:
             return [unknown_at(part, f"{text[:40]} is not evaluated")]

@@ -37,6 +37,7 @@ from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
 from rlaudit.inspection.moved_default import moved_default
 from rlaudit.layers import Layer
 from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
 
 CONFIRM = "rlaudit ablate, factor engine-version"
 # Rules of their own speak about these.
@@ -75,6 +76,9 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _variables(audit: Audit) -> dict[str, tuple[Any, Any]]:
+    if isinstance(audit.config.engine, Elsewhere):
+        # The variables of an engine that another command starts are that command's.
+        return {}
     before, after = audit.before.catalogue.variables, audit.after.catalogue.variables
     one_gpu = audit.after.value("tensor_parallel_size") == 1
     moved = {}

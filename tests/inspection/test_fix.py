@@ -1,15 +1,16 @@
 """Fixes change the spans they name and nothing else, converge, and never leave half a file."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.finding import Fix, Severity
+from rlaudit.finding import Finding, Fix, Severity
 from rlaudit.inspection import fix as fix_module
-from rlaudit.inspection.audit import Rule
+from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.layers import Layer
 from rlaudit.rollout_config.edit import Edit
 
@@ -163,3 +164,22 @@ def test_two_engines_in_one_file_are_both_fixed(desk: Desk) -> None:
 def test_standard_input_is_not_fixed(desk: Desk) -> None:
     assert desk.inspect("-", "--fix") == 2
     assert "standard input cannot be fixed in place" in desk.err
+
+
+def test_a_fix_does_not_change_what_runs_today(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reseed(audit: Audit) -> Iterator[Finding]:
+        if audit.after.value("seed") == 1:
+            fix = audit.fix("another seed", True, seed=2)
+            yield FIRST.finding(audit, Severity.NOTE, "seed", "The seed is one.", fix)
+
+    def keep(audit: Audit) -> Iterator[Finding]:
+        if audit.before.value("seed") == 2:
+            fix = audit.fix("keep what ran", True, max_num_seqs=8)
+            yield SECOND.finding(audit, Severity.NOTE, "max_num_seqs", "Two ran.", fix)
+
+    FIRST, SECOND = Rule("first", Layer.SEMANTIC, reseed), Rule("second", Layer.SEMANTIC, keep)
+    monkeypatch.setitem(toy_dialect.RULES, "first", FIRST)
+    monkeypatch.setitem(toy_dialect.RULES, "second", SECOND)
+    path = desk.file("x.yaml")
+    desk.inspect("x.yaml", "--fix", "--select", "first,second")
+    assert path.read_text() == PLAIN.replace("seed: 1", "seed: 2")

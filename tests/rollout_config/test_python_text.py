@@ -23,7 +23,9 @@ def argument(text: str, name: str = "x") -> object:
         ("N = 2\nLLM(x=N * 3 + 1)", 7), ("N: int = 2\ndef f():\n    LLM(x=N)", 2), ("M = 'm'\nLLM(x=f'{M}-1')", "m-1"),
         ("K = dict(x=1)\nLLM(**K)", 1), ("K = {'y': 1}\nK['x'] = 2\nLLM(**K)", 2), ("LLM(**{'x': 1, **{'y': 2}})", 1),
         ("LLM(x=dict(a=int('3')))", {"a": 3}), ("if __name__ == '__main__':\n    N = 4\n    LLM(x=N)", 4),
-        ("LLM(x=not True)", False),
+        ("LLM(x=not True)", False), ("K = dict(x=1)\nK.update(x=2)\nLLM(**K)", 2),
+        ("K = {}\nK.update({'x': 3}, y=1)\nLLM(**K)", 3),
+        ("K = {}\nfor k in ('x', 'y'):\n    pass\nK['x'] = 4\nLLM(**K)", 4),
     ],
 )  # fmt: skip
 def test_what_the_file_tells_is_known(text: str, value: object) -> None:
@@ -44,6 +46,11 @@ def test_what_the_file_tells_is_known(text: str, value: object) -> None:
         ("LLM(x=f(1))", "f(1) is known only when it runs"),
         ("LLM(x=1 / 0)", "computation fails"),
         ("N = N2\nN2 = N\nLLM(x=N)", "too deeply"),
+        ("K = {'x': 1}\nif c:\n    K['x'] = 2\nLLM(**K)", 'K["x"] is set under a condition'),
+        ("K = {}\nif c:\n    K.update(x=2)\nLLM(**K)", 'K["x"] is set under a condition'),
+        ("K = {'x': 1}\nK.pop('x', None)\nLLM(**K)", 'K["x"] is changed by .pop()'),
+        ("K = {}\nfor k in ('x', 'y'):\n    K[k] = c[k]\nLLM(**K)", 'K["x"] is set under a condition'),
+        ("K = {'x': 1}\nfor k in c:\n    K[k] = c[k]\nLLM(**K)", "K gets keys that are known only when it runs"),
     ],
 )  # fmt: skip
 def test_everything_else_is_unknown_with_the_reason(text: str, reason: str) -> None:
@@ -95,3 +102,9 @@ def test_dictionaries_that_double_end_in_unknown() -> None:
         "a0 = {'x': 1}\n" + "".join(f"a{n} = {{'p': a{n - 1}, 'q': a{n - 1}}}\n" for n in range(1, 40)) + "LLM(x=a39)\n"
     )
     assert "nested too deeply" in str(argument(text))
+
+
+def test_a_key_that_may_change_leaves_the_others_known_and_the_call_complete() -> None:
+    call = one("K = dict(x=1, y=2)\nif c:\n    K['y'] = 3\nK.setdefault('z', 4)\nLLM(**K)")
+    assert call.arguments["x"].value == 1 and call.open == ""
+    assert isinstance(call.arguments["y"].value, Unknown) and isinstance(call.arguments["z"].value, Unknown)

@@ -43,6 +43,7 @@ def test_every_word_stands_where_its_place_says() -> None:
         ("set -- --x 1\nserve \"$@\" $1", ["--x", "1", "--x"]),
         ("A=1\nB=${A}2\nserve $B", ["12"]),
         ("A=$NOWHERE\nA=3\nserve $A", ["3"]),
+        ("A=2\nB=${B:-3}\nserve $((A * (${B} + $A) - 7 / 2)) x$(( A ))", ["7", "x2"]),
     ],
 )  # fmt: skip
 def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script: str, last: list[str]) -> None:
@@ -56,7 +57,8 @@ def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script:
         ('serve "$@"', "arguments that the script"),
         ("serve $1", "argument 1"),
         ("serve $(date)", "output of a command"),
-        ("serve $((1+1))", "arithmetic"),
+        ("serve $((N+1))", "arithmetic"),
+        ("serve $((1/0))", "arithmetic"),
         ("A=1\nif x; then A=2; fi\nserve $A", "under a condition in line 2"),
         ("A=1\n[ -n x ] && A=2\nserve $A", "under a condition in line 2"),
         ("A=1\nx || A=2\nserve $A", "under a condition"),
@@ -101,6 +103,13 @@ def test_exports_and_prefixes_are_in_force_and_plain_assignments_are_not() -> No
 def test_a_default_that_the_environment_may_change_is_said() -> None:
     (command,) = commands("TP=${TP:-8}\nserve -tp $TP\n", "run.sh")
     assert command.assumed == ("TP is taken at its default 8",)
+    (command,) = commands("serve ${1:-x} ${EXTRA:-} $((${N:=2} + 1))\n", "run.sh")
+    assert command.assumed == ("argument 1 is taken at its default x", "EXTRA is taken as empty, its default")
+
+
+def test_the_number_of_an_arithmetic_expansion_rests_on_the_defaults_of_its_variables() -> None:
+    (command,) = commands("A=${A:-1}\nserve $((A + 1))\n", "run.sh")
+    assert command.words[1].value == "2" and command.assumed == ("A is taken at its default 1",)
 
 
 def test_scripts_inside_scripts_are_read_at_their_places() -> None:
@@ -161,3 +170,28 @@ def test_explosions_end_in_unknown_or_in_a_refusal(text: str) -> None:
         assert str(refusal)
     else:
         assert sum(len(str(word.value)) for command in found for word in command.words) < 2_000_000
+
+
+def test_an_unknown_word_of_an_array_keeps_its_own_text_and_place() -> None:
+    text = 'A=(\n  --n $N\n  key=$K\n)\nserve "${A[@]}"\n'
+    words_ = commands(text, "run.sh")[-1].words
+    assert [word.text for word in words_] == ["serve", "--n", "$N", "key=$K"]
+    assert [word.place.line for word in words_] == [5, 2, 2, 3]
+
+
+def test_a_command_that_is_printed_or_handed_to_a_program_as_data_is_not_run() -> None:
+    text = 'A=(serve m)\necho "${A[@]}"\nprintf "%q " "${A[@]}"\npython - "${A[@]}" <<E\n1\nE\npython -c 1 "${A[@]}"\n'
+    assert [[word.value for word in command.words] for command in commands(text, "run.sh")] == [
+        ["python", "-"],
+        ["python", "-c", "1"],
+    ]
+
+
+def test_a_script_inside_a_command_sees_exports_and_what_the_command_sets_at_their_places() -> None:
+    text = "# \nexport A=1 F='--x 9' P=0\nP=4 srun --export=ALL,C=3 bash -c 'D=5\nserve $A $C $D $F $P'\n"
+    command = of(text, "serve")
+    assert [word.value for word in command.words] == ["serve", "1", "3", "5", "--x", "9", "4"]
+    places = {name: (node.value, node.place.line, text[node.place.start]) for name, node in command.variables.items()}
+    assert places == {"A": ("1", 2, "1"), "C": ("3", 3, "-"), "F": ("--x 9", 2, "'"), "P": ("4", 3, "4")}
+    flag = command.words[4].place
+    assert text[flag.start : flag.end] == "--x"

@@ -1,7 +1,12 @@
+from packaging.version import Version
 from simulated_audit import findings
 
 from rlaudit.finding import Severity
+from rlaudit.inspection.audit import audit_of
+from rlaudit.rollout_config.frameworks.trl import FRAMEWORK
+from rlaudit.rollout_config.source import Source
 from rlaudit.rules.changed_default import ELSEWHERE, RULE
+from rlaudit.vllm_versions.machine import Machine
 
 
 def test_all_other_moved_defaults_are_one_note():
@@ -35,3 +40,10 @@ def test_the_attention_backend_counts_although_it_was_no_argument_before():
     blackwell = {"from": "0.9.0", "to": "0.18.1", "machine": {"gpu": "sm100", "name": "B200"}}
     (finding,) = findings(RULE, blackwell | {"environment": {"VLLM_USE_V1": "1"}})
     assert "attention_backend FLASH_ATTN -> FLASHINFER" in finding.message
+
+
+def test_variables_of_an_engine_that_another_command_starts_are_not_called_left_to_vllm():
+    text = "use_vllm: true\nvllm_mode: server\nnum_generations: 4\n"
+    versions = (Version("0.8.5"), Version("0.18.1"))
+    before, after = (FRAMEWORK.read(Source("x.yaml", text), version)[0] for version in versions)
+    assert not list(RULE.check(audit_of(before, after, versions, Machine())))

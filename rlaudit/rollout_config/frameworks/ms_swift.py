@@ -12,7 +12,7 @@ from rlaudit.rollout_config.framework import Framework
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.arguments import by_name, truth
-from rlaudit.rollout_config.serializers.command_lines import command_lines, further_options, line_writer
+from rlaudit.rollout_config.serializers.command_lines import command_lines, line_writer, untold
 from rlaudit.rollout_config.serializers.draft import by_file
 from rlaudit.rollout_config.serializers.merging import mapping_of
 from rlaudit.rollout_config.serializers.swift_rollout import ENGINE, swift_config
@@ -94,7 +94,7 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
     write = line_writer(command, at, _spell("--"), source)
     config = swift_config(source.path, kind, arguments, vllm, command.place, write, parts)
     environment = {name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")}
-    not_seen = (*config.not_seen, *further_options(command, at))
+    not_seen = (*config.not_seen, *untold(command, at))
     return replace(config, environment={**config.environment, **environment}, not_seen=not_seen)
 
 

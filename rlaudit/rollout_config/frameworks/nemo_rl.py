@@ -1,25 +1,33 @@
-"""NeMo-RL: YAML with `policy.generation.vllm_cfg`, inherited over `defaults: parent.yaml`.
+"""NeMo-RL: YAML with `policy.generation.vllm_cfg`, inherited over `defaults: parent.yaml`, or overrides on a command.
 
 `vllm_cfg` is read key by key (vllm_worker.py), so a key that it does not know has no effect; `vllm_kwargs` go to vLLM
 as they are. logprobs_mode was `processed_logprobs` in code up to 2026-08-05 (#3290) and is only in the YAML since.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.rollout_config.framework import Framework
 from rlaudit.rollout_config.node import Node, Unknown
+from rlaudit.rollout_config.place import Place
 from rlaudit.rollout_config.rollout_config import Loss, Lost, RolloutConfig
+from rlaudit.rollout_config.serializers.command_environment import take_environment
 from rlaudit.rollout_config.serializers.draft import Draft, arriving, by_code, by_file, known
 from rlaudit.rollout_config.serializers.hydra_defaults import Composed
-from rlaudit.rollout_config.serializers.mapping_writer import two_mappings
+from rlaudit.rollout_config.serializers.hydra_dotlist import overridden
+from rlaudit.rollout_config.serializers.mapping_writer import dotlist_writer, prefixed, two_mappings
 from rlaudit.rollout_config.serializers.merging import mapping_of
-from rlaudit.rollout_config.serializers.nemo_rl_inheritance import inherited
+from rlaudit.rollout_config.serializers.nemo_rl_inheritance import inherited, overriding
 from rlaudit.rollout_config.serializers.nemo_rl_trainer import trainer_facts
 from rlaudit.rollout_config.serializers.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.rollout_config.source import Source
+from rlaudit.rollout_config.writer import Write
 
+if TYPE_CHECKING:
+    from rlaudit.rollout_config.shell_text import Command
+
+_KEYS = "policy.generation."
 WORKER = "NeMo-RL vllm_worker.py (7ea279a)"
 _FIELDS = {
     "tensor_parallel_size": "tensor_parallel_size",
@@ -48,16 +56,35 @@ def recognise(source: Source) -> bool:
     if "generation" not in source.text or "vllm_" not in source.text:
         return False
     root = mapping_of(source)
-    generation = root.get("policy", "generation") if root is not None else None
+    return (root is not None and _generates(root)) or any(_generates(one.root) for one in overridden(source, _KEYS))
+
+
+def _generates(root: Node) -> bool:
+    generation = root.get("policy", "generation")
     return generation is not None and any(generation.get(key) is not None for key in ("vllm_cfg", "vllm_kwargs"))
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """The generation workers' engine, all with the same arguments except for their seeds."""
-    config = inherited(source)
     own = mapping_of(source)
-    generation = config.root.get("policy", "generation") if config is not None else None
-    if config is None or own is None or generation is None or known(generation.get("backend"), "vllm") != "vllm":
+    config = inherited(source)
+    if own is not None and config is not None:
+        home = own.get("policy", "generation") or own
+        write = two_mappings(home.get("vllm_cfg"), _spell_field, home.get("vllm_kwargs"), source.text)
+        return _engine(source, config, home.key or home.place, write, None, vllm)
+    found: list[RolloutConfig] = []
+    for one in overridden(source, _KEYS):
+        if _generates(one.root):
+            write = dotlist_writer(one.command, prefixed(f"++{_KEYS}vllm_kwargs."), source)
+            found += _engine(source, overriding(source, one), one.command.place, write, one.command, vllm)
+    return tuple(found)
+
+
+def _engine(
+    source: Source, config: Composed, place: Place, write: Write, command: "Command | None", vllm: Version
+) -> tuple[RolloutConfig, ...]:
+    generation = config.root.get("policy", "generation")
+    if generation is None or known(generation.get("backend"), "vllm") != "vllm":
         return ()
     draft = Draft("nemo_rl", source.path, parts=config.parts)
     cfg = generation.get("vllm_cfg")
@@ -72,18 +99,14 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         draft.not_seen.append("sampling of the requests that reach vllm_cfg.expose_http_server from elsewhere")
     trainer_facts(draft, config.root, inherits=bool(config.gap))
     for missing in config.missing:
-        draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
+        inherits = "which `defaults:` inherits" if command is None else "on which the overrides are made"
+        draft.not_seen.append(f"{missing}, {inherits}, is not beside this file")
+    if command is not None:
+        take_environment(draft, command)
     draft.not_seen += config.limits
     asynchronous = known(cfg.get("async_engine")) if cfg is not None else None
-    home = own.get("policy", "generation") or own
-    return (
-        draft.done(
-            model=config.root.get("policy", "model_name"),
-            offline=asynchronous is not True,
-            place=home.key or home.place,
-            write=two_mappings(home.get("vllm_cfg"), _spell_field, home.get("vllm_kwargs"), source.text),
-        ),
-    )
+    model = config.root.get("policy", "model_name")
+    return (draft.done(model=model, offline=asynchronous is not True, place=place, write=write),)
 
 
 def _spell_field(name: str) -> str | None:

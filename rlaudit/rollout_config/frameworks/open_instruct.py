@@ -10,7 +10,7 @@ from rlaudit.rollout_config.framework import Framework
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.arguments import by_name
-from rlaudit.rollout_config.serializers.command_lines import command_lines, further_options, line_writer
+from rlaudit.rollout_config.serializers.command_lines import command_lines, line_writer, untold
 from rlaudit.rollout_config.serializers.draft import Draft, by_file
 from rlaudit.rollout_config.serializers.open_instruct_rollout import ENGINE, SWITCHES, collect
 from rlaudit.rollout_config.shell_text import Command
@@ -42,7 +42,7 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
     arguments: Mapping[str, Node] = by_name(flags(command.words, at))
     draft = Draft("open_instruct", source.path)
     collect(draft, arguments, vllm)
-    draft.not_seen += further_options(command, at)
+    draft.not_seen += untold(command, at)
     for name, node in command.variables.items():
         if name.startswith("VLLM_") and name not in draft.environment:
             draft.environment[name] = by_file(name, node)

@@ -9,7 +9,7 @@ from rlaudit.rollout_config.flags import flags
 from rlaudit.rollout_config.framework import Framework
 from rlaudit.rollout_config.rollout_config import Loss, RolloutConfig
 from rlaudit.rollout_config.serializers.arguments import by_name
-from rlaudit.rollout_config.serializers.command_lines import command_lines, further_options, line_writer
+from rlaudit.rollout_config.serializers.command_lines import command_lines, line_writer, untold
 from rlaudit.rollout_config.serializers.draft import Draft, by_file
 from rlaudit.rollout_config.serializers.openrlhf_flags import SPELT, SWITCHES, Options, is_switch
 from rlaudit.rollout_config.serializers.openrlhf_rollout import collect, finished
@@ -49,7 +49,7 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, Options]]:
 def _config(source: Source, command: Command, at: int, options: Options, vllm: Version) -> RolloutConfig:
     draft = Draft("openrlhf", source.path)
     collect(draft, options, vllm)
-    draft.not_seen += further_options(command, at)
+    draft.not_seen += untold(command, at)
     _variables(draft, command, at)
     return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))
 

@@ -194,7 +194,7 @@ def _of_command(source: Source, command: Command, vllm: Version) -> RolloutConfi
     config = _config(source, found, vllm, parts)
     engine = {name: _overriding(setting, source) for name, setting in config.engine.items()}
     if missing:
-        reason = f"{', '.join(missing)} is not beside this file"
+        reason = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not beside this file"
         given = {name: one for name, one in engine.items() if one.origin is not Origin.FRAMEWORK}
         config = replace(
             config, engine=Elsewhere(reason, given), not_seen=(*config.not_seen, f"every setting of {reason}")

@@ -21,6 +21,7 @@ from rlaudit.rollout_config.serializers.merging import mapping_of
 from rlaudit.rollout_config.serializers.python_kwargs import has_argument
 from rlaudit.rollout_config.serializers.skyrl_trainer import trainer_facts
 from rlaudit.rollout_config.source import Source
+from rlaudit.vllm_versions.catalogue import Catalogue
 
 if TYPE_CHECKING:
     from rlaudit.rollout_config.shell_text import Command
@@ -49,6 +50,8 @@ _OLDER = {
     "inference_engine_expert_parallel_size": "expert_parallel_size",
     "num_inference_engines": "num_engines",
 }
+# Read for the endpoint before it was vLLM's own server (pop_openai_kwargs), beside vLLM's own names.
+_FRONT = {"enable_auto_tools", "tool_parser", "reasoning_parser", "chat_template"}
 _OWN = "generator.inference_engine."
 _SIGNS = ("num_inference_engines", "inference_engine_tensor_parallel_size", "engine_init_kwargs", "weight_sync_backend")
 
@@ -157,6 +160,8 @@ def _engine(draft: Draft, root: Node, section: Node, vllm: Version, *, older: bo
     for key, node in kwargs.items() if kwargs is not None else ():
         if has_argument(key, vllm):
             draft.engine[key] = by_file(key, node, note="engine_init_kwargs win over every other key")
+        elif key in Catalogue.at(vllm).frontend or key in _FRONT:
+            draft.not_seen.append(f"engine_init_kwargs.{key}: of the HTTP endpoint, no argument of the engine")
         else:
             reason = f"vLLM {vllm} has no argument {key}; SkyRL sets it on the namespace, where nothing reads it"
             draft.lose(key, node, Loss.UNKNOWN_KEY, reason)

@@ -13,7 +13,7 @@ from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.python_text import Call
 from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.arguments import by_name, truth
-from rlaudit.rollout_config.serializers.command_lines import command_lines, further_options, line_writer
+from rlaudit.rollout_config.serializers.command_lines import command_lines, line_writer, untold
 from rlaudit.rollout_config.serializers.draft import by_file
 from rlaudit.rollout_config.serializers.merging import mapping_of
 from rlaudit.rollout_config.serializers.python_environment import python_environment
@@ -84,7 +84,8 @@ def _python(source: Source) -> tuple[Call, ...]:
         return ()
     return tuple(
         call for call in found
-        if call.name in {"AsyncGRPOConfig"} or truth(call.arguments.get("use_vllm"), False) is not False
+        # Keywords that the file does not tell may hold use_vllm, which stands somewhere in it.
+        if call.name in {"AsyncGRPOConfig"} or truth(call.arguments.get("use_vllm"), bool(call.open)) is not False
     )  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
         name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")
     }  # fmt: skip
     environment = {**config.environment, **variables} if config.offline else config.environment
-    return replace(config, environment=environment, not_seen=(*config.not_seen, *further_options(command, at)))
+    return replace(config, environment=environment, not_seen=(*config.not_seen, *untold(command, at)))
 
 
 def _trainer_of(arguments: Mapping[str, Node], script: str) -> str:

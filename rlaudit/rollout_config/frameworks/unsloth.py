@@ -48,8 +48,13 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
 def _loads(source: Source) -> tuple[Call, ...]:
     return tuple(
         call for call in _calls(source, "from_pretrained")
-        if truth(call.arguments.get("fast_inference"), False) is not False
+        if truth(call.arguments.get("fast_inference"), _is_open(source, call)) is not False
     )  # fmt: skip
+
+
+def _is_open(source: Source, call: Call) -> bool:
+    """Whether one of unsloth's classes gets keywords that the file does not tell, fast_inference perhaps among them."""
+    return bool(call.open) and source.text.startswith("Fast", call.place.start)
 
 
 def _calls(source: Source, *names: str) -> tuple[Call, ...]:
@@ -76,6 +81,9 @@ def _config(source: Source, call: Call, vllm: Version) -> RolloutConfig:
     collect_head(draft, variables, vllm)
     model = call.arguments.get("model_name") or (call.positional[0] if call.positional else None)
     config = draft.done(model=model, offline=True, place=call.place, write=call_writer(call, _spell, source.text))
+    if call.open:
+        told = {name: setting for name, setting in config.engine.items() if setting.place is not None}
+        config = replace(config, engine=Elsewhere(call.open, told))
     if len(configs) == 1:
         return config
     how = "there is no GRPOConfig in this file" if not configs else "several GRPOConfigs are in this file"

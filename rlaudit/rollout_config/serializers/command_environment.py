@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rlaudit.rollout_config.serializers.draft import Draft, by_file
+from rlaudit.rollout_config.serializers.hydra_dotlist import untold
 
 if TYPE_CHECKING:
     from rlaudit.rollout_config.shell_text import Command
@@ -13,4 +14,4 @@ def take_environment(draft: Draft, command: "Command") -> None:
     for name, node in command.variables.items():
         if name.startswith(("VLLM_", "NCCL_")):
             draft.environment[name] = by_file(name, node)
-    draft.not_seen += command.assumed
+    draft.not_seen += untold(command)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rlaudit.rollout_config.flags import flags
 from rlaudit.rollout_config.node import Node, Unknown
+from rlaudit.rollout_config.shell_command import shortened
 from rlaudit.rollout_config.shell_text import Command, commands
 from rlaudit.rollout_config.source import Source
 from rlaudit.rollout_config.writer import Spell, Write, flags_writer, list_writer
@@ -25,14 +26,16 @@ def line_writer(command: Command, at: int, spell: Spell, source: Source) -> Writ
     return flags_writer(replace(command, words=words), spell)
 
 
-def further_options(command: Command, at: int) -> tuple[str, ...]:
-    """A sentence for every word that may hold options which the file does not tell: `"$@"`, `${ARGS[@]}`."""
+def untold(command: Command, at: int) -> tuple[str, ...]:
+    """What a command leaves open, in sentences: words that may hold further options (`"$@"`, `${ARGS[@]}`), and the
+    defaults of variables that it was read with.
+    """
     held = []
     for flag in flags(command.words, at):
         first = () if flag.value is None else (flag.value,)
         alone = [word for word in first if not flag.name or re.search(r"\$\{?[@*]", word.text)]
         held += [word.text for word in (*alone, *flag.more) if isinstance(word.value, Unknown)]
-    return tuple(f"{text} may hold further options" for text in dict.fromkeys(held))
+    return (*(f"{shortened(text)} may hold further options" for text in dict.fromkeys(held)), *command.assumed)
 
 
 def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
@@ -45,9 +48,21 @@ def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
     try:
         if source.suffix in _YAML:
             return tuple(found for root in source.plain_yaml for found in _inside(source, root, marks))
+        if source.suffix == ".py":
+            return tuple(_python(source, marks))
         return source.commands
     except (ValueError, RecursionError):
         return ()
+
+
+def _python(source: Source, marks: tuple[str, ...]) -> Iterator[Command]:
+    # Reading Python costs start-up time that a script should not pay.
+    from rlaudit.rollout_config.serializers.python_commands import python_commands
+    from rlaudit.rollout_config.serializers.python_environment import python_environment
+
+    variables = python_environment(source, ("VLLM_", "NCCL_"))
+    for words, display in python_commands(source, lambda text: any(mark in text for mark in marks)):
+        yield WordList(words, variables, display.place, text=source.text)
 
 
 def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Command]:

@@ -42,6 +42,21 @@ def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
     return tuple(found)
 
 
+def untold(command: "Command") -> tuple[str, ...]:
+    """What a command leaves open, in sentences: words that may hold further overrides, and the defaults taken."""
+    from rlaudit.rollout_config.flags import overrides_anything
+    from rlaudit.rollout_config.shell_command import shortened
+
+    words = command.words
+    starts = [at for at, word in enumerate(words) if at and (words[at - 1].value == "-m" or _is_script(word))]
+    held = [word.text for word in words[starts[0] + 1 if starts else 1 :] if overrides_anything(word)]
+    return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(held)), *command.assumed)
+
+
+def _is_script(word: Node) -> bool:
+    return isinstance(word.value, str) and word.value.endswith(".py")
+
+
 def tree_of(given: "Sequence[Flag]", place: Place) -> Node:
     """The overrides of one command as a mapping; `place` is the command's."""
     root = Node({}, place)

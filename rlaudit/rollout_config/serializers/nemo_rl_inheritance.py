@@ -3,11 +3,12 @@
 Source: nemo_rl/utils/config.py, load_config_with_inheritance (7ea279a).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.serializers.hydra_defaults import Composed
+from rlaudit.rollout_config.serializers.hydra_dotlist import Overridden
 from rlaudit.rollout_config.serializers.merging import mapping_of, merged, reread
 from rlaudit.rollout_config.source import Source
 
@@ -45,6 +46,21 @@ def inherited(source: Source) -> Composed | None:
               for name in family.left_out[:1]]  # fmt: skip
     parts, missing = (tuple(dict.fromkeys(names)) for names in (family.parts, family.missing))
     return Composed(tree, parts, missing, tuple(limits))
+
+
+def overriding(source: Source, one: Overridden) -> Composed:
+    """The overrides of a command on top of the file that its `--config` names, where that is beside the script."""
+    from rlaudit.rollout_config.flags import flags
+
+    named = [flag.value for flag in flags(one.command.words) if flag.name == "config" and flag.value is not None]
+    name = named[-1].value if named else None
+    if not isinstance(name, str):
+        return Composed(one.root, missing=("the config that the command starts from",))
+    beside = source.neighbour(name) or source.neighbour(Path(name).name)
+    base = inherited(beside) if beside is not None else None
+    if beside is None or base is None:
+        return Composed(one.root, missing=(name,))
+    return replace(base, root=reread(merged(base.root, one.root)), parts=(beside.path, *base.parts))
 
 
 def _load(source: Source, family: _Family, seen: tuple[str, ...]) -> Node | None:

@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import RolloutConfig
-from rlaudit.rollout_config.serializers.command_lines import further_options, line_writer
+from rlaudit.rollout_config.serializers.command_lines import line_writer, untold
 from rlaudit.rollout_config.serializers.draft import Draft, by_code, by_file, is_open
 from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
 from rlaudit.rollout_config.serializers.trl_releases import Releases, releases
@@ -62,7 +62,7 @@ def server_config(
     draft.trains("resets_prefix_cache", True, "the trainer posts /reset_prefix_cache after every weight sync")
     draft.trains("weight_updates", "between rollouts", "GRPOTrainer and RLOOTrainer send weights before they generate")
     elsewhere = "the trainer that uses this server is in another file"
-    draft.not_seen += further_options(command, at)
+    draft.not_seen += untold(command, at)
     draft.not_seen.append(f"sampling parameters, importance sampling and precision of the trainer: {elsewhere}")
     flag_names = {name: flag for flag, (name, _, _) in ENGINE.items()}
 

@@ -10,6 +10,7 @@ from rlaudit.rollout_config.edit import Edit
 from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.rollout_config.serializers.hydra_dotlist import untold
 from rlaudit.rollout_config.serializers.verl_engine import engine_arguments, overridden_generation
 from rlaudit.rollout_config.serializers.verl_release import Release, release_of
 from rlaudit.rollout_config.serializers.verl_trainer import trainer_facts
@@ -113,9 +114,11 @@ def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None
 def _unread(draft: Draft, one: Read) -> None:
     for missing in one.missing:
         draft.not_seen.append(f"{missing}: not beside this file; verl's own defaults are assumed where releases agree")
-    draft.not_seen += one.command.assumed if one.command is not None else ()
-    if one.root.get("actor_rollout_ref", "rollout", "name") is None:
-        draft.not_seen.append("the rollout engine: rollout.name is not in this file, which is read as vLLM's")
+    draft.not_seen += untold(one.command) if one.command is not None else ()
+    name = one.root.get("actor_rollout_ref", "rollout", "name")
+    if name is None or isinstance(name.value, Unknown):
+        reason = "rollout.name is not in this file" if name is None else name.value.reason
+        draft.not_seen.append(f"the rollout engine: {reason}; it is read as vLLM's")
     servers = one.root.get("actor_rollout_ref", "rollout", "custom")
     if servers is not None and servers.value:
         draft.not_seen.append("rollout.custom: its keys go to code of the user's own")

@@ -12,10 +12,13 @@ from rlaudit.rollout_config.embedded import scalar_commands, words_of
 from rlaudit.rollout_config.line_index import LineIndex
 from rlaudit.rollout_config.node import Node
 from rlaudit.rollout_config.place import Place
+from rlaudit.rollout_config.shell_handover import passed
 from rlaudit.rollout_config.shell_text import Command
 from rlaudit.rollout_config.source import Source
 
-MENTION = re.compile(r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai")
+MENTION = re.compile(
+    r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"
+)
 _MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
 VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
 _LAUNCHER = re.compile(r"(^|/)(vllm)$")
@@ -73,6 +76,15 @@ def invocations(source: Source) -> tuple[Invocation, ...]:
         from rlaudit.rollout_config.serializers.vllm_dockerfile import dockerfile_invocations
 
         return dockerfile_invocations(source)
+    if source.suffix == ".py":
+        from rlaudit.rollout_config.serializers.python_commands import python_commands
+        from rlaudit.rollout_config.serializers.python_environment import python_environment
+
+        variables = python_environment(source, ("VLLM_", "NCCL_"))
+        found = [(words, tail(words), node) for words, node in python_commands(source, lambda text: "vllm" in text)]
+        return tuple(
+            Invocation(words, *started, node.place, variables, lists=words) for words, started, node in found if started
+        )
     return tuple(of_commands(source.commands))
 
 
@@ -90,25 +102,8 @@ def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
             documents[command.target] = command
         found = tail(command.words)
         if found is not None:
-            variables = {**_passed(command.words[: found[0]]), **command.variables}
+            variables = {**passed(command.words[: found[0]]), **command.variables}
             yield Invocation(command.words, *found, command.place, variables, command, documents=dict(documents))
-
-
-def _passed(words: Sequence[Node]) -> dict[str, Node]:
-    """Variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set."""
-    found = {}
-    for at, word in enumerate(words):
-        text = word.value if isinstance(word.value, str) else ""
-        before = words[at - 1].value if at else ""
-        for joined in ("--env=", "-e="):
-            text = text.removeprefix(joined)
-        parts = text.removeprefix("--export=").split(",") if text.startswith("--export=") else [text]
-        if before in {"-e", "--env"} or words[0].value == "env" or parts != [word.value] or text != word.value:
-            for part in parts:
-                name, equals, value = part.partition("=")
-                if equals and name.isidentifier():
-                    found[name] = replace(word, value=value, text=value)
-    return found
 
 
 def _in_yaml(root: Node, index: LineIndex) -> Iterator[Invocation]:

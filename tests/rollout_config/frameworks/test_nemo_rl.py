@@ -187,3 +187,28 @@ def test_a_parent_named_many_times_is_opened_once_and_parents_are_counted(
     assert opened == ["base.yaml"] and len(config.parts) == 1
     assert any("64 parents" in sentence for sentence in config.not_seen)
     assert isinstance(config.engine["enable_prefix_caching"].value, Unknown)
+
+
+def test_overrides_of_a_command_are_read_on_top_of_the_config_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(ALONE)
+    script = tmp_path / "run.sh"
+    script.write_text(
+        "uv run run_grpo.py --config conf/base.yaml \\\n  policy.generation.temperature=0.8 \\\n"
+        "  policy.generation.vllm_cfg.tensor_parallel_size=4 $MORE\n"
+    )
+    config = read_file(FRAMEWORK, script, "0.25.1")
+    size = config.engine["tensor_parallel_size"]
+    assert size.value == 4 and size.place is not None and size.place.line == 3
+    assert config.engine["enforce_eager"].value is True and config.sampling["temperature"].value == 0.8
+    assert config.parts == (str(tmp_path / "base.yaml"),)
+    assert "$MORE may hold further overrides" in config.not_seen
+    text = rewritten(config, script.read_text(), "generation_config", "vllm")
+    assert "++policy.generation.vllm_kwargs.generation_config=vllm" in text
+
+
+def test_what_the_config_under_a_commands_overrides_says_is_unknown_where_it_is_not_there() -> None:
+    text = "uv run run_grpo.py --config a.yaml policy.generation.vllm_cfg.enforce_eager=true\n"
+    config = read_one(FRAMEWORK, text, "0.25.1", "run.sh")
+    assert config.engine["enforce_eager"].value is True
+    assert isinstance(config.sampling["temperature"].value, Unknown)
+    assert "a.yaml, on which the overrides are made, is not beside this file" in config.not_seen

@@ -111,3 +111,14 @@ def test_sampling_is_complete_since_requests_are_built_in_code() -> None:
     assert sampling["top_p"].value == 0.95
     assert (sampling["repetition_penalty"].value, sampling["min_p"].value) == (1.0, 0.0)
     assert sampling["presence_penalty"].origin is Origin.FRAMEWORK
+
+
+def test_a_command_in_an_array_is_one_engine_however_often_it_is_printed_and_its_defaults_are_said() -> None:
+    text = (
+        "RUN=(python -m openrlhf.cli.train_ppo_ray\n  --vllm_num_engines 1\n"
+        '  --vllm_gpu_memory_utilization "${SHARE:-0.5}")\n'
+        'printf "%q " "${RUN[@]}"\npython - "${RUN[@]}" <<E\nimport sys\nE\nsetsid "${RUN[@]}" &\n'
+    )
+    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    assert config.engine["gpu_memory_utilization"].value == 0.5
+    assert "SHARE is taken at its default 0.5" in config.not_seen

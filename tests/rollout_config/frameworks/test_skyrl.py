@@ -102,3 +102,10 @@ def test_another_backend_gives_no_config() -> None:
 def test_what_is_no_skyrl_config_is_not_recognised() -> None:
     assert not FRAMEWORK.recognise(source_of("generator:\n  name: inference_engine\n"))
     assert not FRAMEWORK.recognise(source_of("echo generator.inference_engine\n", "run.sh"))
+
+
+def test_options_of_the_http_endpoint_are_no_misspelt_engine_arguments() -> None:
+    text = SCRIPT.replace("max_logprobs=4", "tool_call_parser=hermes")
+    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    assert "tool_call_parser" not in {one.name for one in config.lost} | config.engine.keys()
+    assert "engine_init_kwargs.tool_call_parser: of the HTTP endpoint, no argument of the engine" in config.not_seen

@@ -193,3 +193,9 @@ def test_only_what_trl_passes_on_can_be_written() -> None:
 )
 def test_files_of_others_and_broken_ones_are_not_recognised(text: str, path: str) -> None:
     assert not FRAMEWORK.recognise(source_of(text, path))
+
+
+def test_a_config_whose_use_vllm_may_come_with_further_keywords_is_read() -> None:
+    text = "# use_vllm\ndef f(**more):\n    return GRPOConfig(num_generations=4, vllm_mode='colocate', **more)\n"
+    config = read_one(FRAMEWORK, text, "0.18.1", "train.py")
+    assert "further arguments of GRPOConfig: **more: more is an argument of f()" in config.not_seen

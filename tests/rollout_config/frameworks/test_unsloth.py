@@ -87,3 +87,11 @@ def test_a_model_without_fast_inference_is_not_recognised_and_trl_leaves_it_alon
     slow = source_of(TEXT.replace("fast_inference=True", "fast_inference=False"), "train.py")
     assert not FRAMEWORK.recognise(slow)
     assert not TRL.recognise(source_of(TEXT, "train.py"))
+
+
+def test_keywords_that_the_file_does_not_tell_leave_the_engine_open() -> None:
+    text = "# fast_inference\ndef load(**more):\n    return unsloth.FastLanguageModel.from_pretrained('m', **more)\n"
+    assert not FRAMEWORK.recognise(source_of(text.replace("unsloth.Fast", "unsloth.Slow"), "train.py"))
+    config = read_one(FRAMEWORK, text.replace("unsloth.Fast", "Fast").replace("# ", "# unsloth "), "0.18.1", "train.py")
+    assert isinstance(config.engine.get("max_model_len").value, Unknown)
+    assert "max_model_len" not in config.engine

@@ -228,3 +228,23 @@ def test_parameters_that_no_request_names_are_neutral_and_not_the_models() -> No
     assert (sampling["min_p"].value, sampling["presence_penalty"].value) == (0.0, 0.0)
     written = read_one(FRAMEWORK, SYNC.replace("temperature: 0.7", "min_p: 0.1"), "0.11.0")
     assert written.sampling["min_p"].value == 0.1
+
+
+def test_overrides_in_an_array_are_read_with_arithmetic_and_what_is_not_told_stays_unknown() -> None:
+    text = (
+        "P=$((1024 * 2))\nARGS=(\n  actor_rollout_ref.rollout.name=vllm\n"
+        "  actor_rollout_ref.rollout.max_num_batched_tokens=$((P + 8192))\n"
+        "  actor_rollout_ref.rollout.temperature=$HEAT\n)\n"
+        'python -m verl.trainer.main_ppo "${ARGS[@]}" "$@"\n'
+    )
+    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    batched, heat = config.engine["max_num_batched_tokens"], config.sampling["temperature"]
+    assert batched.value == 10240 and batched.place is not None and batched.place.line == 4
+    assert isinstance(heat.value, Unknown) and heat.place is not None and heat.place.line == 5
+    assert '"$@" may hold further overrides' in config.not_seen
+
+
+def test_an_engine_whose_name_is_not_told_is_said_to_be_read_as_vllms() -> None:
+    text = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=$ENGINE actor_rollout_ref.rollout.n=2\n"
+    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    assert "the rollout engine: $ENGINE is set nowhere in this file; it is read as vLLM's" in config.not_seen

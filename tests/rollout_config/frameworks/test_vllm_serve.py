@@ -243,3 +243,8 @@ def test_a_recipe_gives_one_config_for_every_variant() -> None:
     assert values(second) == {"trust_remote_code": True, "seed": 1}
     assert second.model is not None and second.model.value == "org/s" and first.environment["VLLM_X"].value == "1"
     assert "base_args: [--trust-remote-code" not in rewritten(first, text, "trust_remote_code", False)
+
+
+def test_a_subcommand_that_stands_in_an_array_is_found_and_a_printed_one_is_not() -> None:
+    text = 'A=(\n  serve org/model\n  --seed 3\n)\necho vllm "${A[@]}"\nvllm "${A[@]}" &\n'
+    assert read_one(FRAMEWORK, text, "0.18.1", "run.sh").engine["seed"].value == 3

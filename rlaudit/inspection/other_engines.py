@@ -1,0 +1,63 @@
+"""Files that set up rollouts with an engine which is not read here: they are named, not passed over.
+
+Told by how frameworks spell it: SGLang's options and keys (slime, verl, ROLL, SkyRL, AReaL), and vLLM behind slime's
+options (vime), whose defaults are its own.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rlaudit.rollout_config.source import Source
+
+MOST_NAMED = 3
+_COMMENT = re.compile(r"^\s*(#|//)")
+_SGLANG = re.compile(r"--sglang[-_]\w|\bsglang\s+serve\b|\bsglang\.(?:launch_server|Engine)\b|\bsgl\.Engine\(")
+_SGLANG_KEY = re.compile(r"""(?:backend|name|mode|engine)["']?\s*[:=]\s*["']?sglang\b""")
+_ROLLOUTS = re.compile(r"rollout|strategy_name|generator|gconfig")
+_SLIME = re.compile(r"--rollout-num-gpus-per-engine\b")
+_VLLM_OPTION = re.compile(r"--vllm-[a-z]")
+
+
+@dataclass(frozen=True)
+class OtherEngine:
+    """What starts the rollouts of a file, and the first line that says so."""
+
+    path: str
+    name: str
+    line: int
+
+
+def other_engine(source: Source) -> OtherEngine | None:
+    """The engine that is not read here, for a file in which no config was found."""
+    text = source.text
+    if source.suffix != ".json" and ("sglang" in text or "sgl." in text):
+        line = _line(text, _SGLANG) or (_line(text, _SGLANG_KEY) if _ROLLOUTS.search(text) else None)
+        if line is not None:
+            return OtherEngine(source.path, "SGLang", line)
+    if "--rollout-num-gpus-per-engine" in text and _line(text, _VLLM_OPTION) is not None:
+        line = _line(text, _SLIME)
+        if line is not None:
+            return OtherEngine(source.path, "vLLM under slime's options", line)
+    return None
+
+
+def sentences(found: Iterable[OtherEngine]) -> list[str]:
+    """One for each engine."""
+    by_name: dict[str, list[OtherEngine]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    return [_sentence(name, files) for name, files in by_name.items()]
+
+
+def _sentence(name: str, files: list[OtherEngine]) -> str:
+    places = ", ".join(f"{one.path}:{one.line}" for one in files[:MOST_NAMED])
+    more = f" and {len(files) - MOST_NAMED} more files" if len(files) > MOST_NAMED else ""
+    return f"{places}{more}: rollouts run on {name}, which is not read here (`rlaudit list frameworks` says what is)"
+
+
+def _line(text: str, pattern: re.Pattern[str]) -> int | None:
+    lines = text.splitlines()
+    return next(
+        (number for number, line in enumerate(lines, 1) if pattern.search(line) and not _COMMENT.match(line)), None
+    )

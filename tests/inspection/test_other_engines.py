@@ -1,0 +1,57 @@
+"""Rollouts on an engine that is not read here are named, and take nothing from what is read beside them."""
+
+import pytest
+from toy_dialect import Desk
+
+from rlaudit.inspection.other_engines import OtherEngine, other_engine, sentences
+from rlaudit.rollout_config.source import Source
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("a.sh", "python train.py \\\n  --sglang-mem-fraction-static 0.7\n", 2),
+        ("a.sh", "# --sglang-x\npython -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=sglang\n", 2),
+        ("a.yaml", "rollout:\n  mode: async\n  name: sglang\n", 3),
+        ("a.yaml", "gconfig: {}\nallocation_mode: sglang:d4+d4\n", 2),
+        ("a.py", "flags = '--sglang-context-length 8 '\n", 1),
+        ("a.sh", "python -m sglang.launch_server --model m\n", 1),
+    ],
+)
+def test_sglang_is_told_by_its_options_and_keys(path: str, text: str, line: int) -> None:
+    found = other_engine(Source(path, text))
+    assert found == OtherEngine(path, "SGLang", line)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.sh", "pip install sglang\n"),
+        ("a.yaml", "packages:\n  - name: sglang\n"),
+        ("a.json", '{"rollout": {"name": "sglang"}}'),
+        ("a.sh", "# rollout.name=sglang\n"),
+        ("a.sh", "python train.py --vllm-gpu-memory-utilization 0.5\n"),
+    ],
+)
+def test_a_mention_starts_no_engine(path: str, text: str) -> None:
+    assert other_engine(Source(path, text)) is None
+
+
+def test_vllm_under_slimes_options_is_named_as_such() -> None:
+    text = "python train.py --rollout-num-gpus-per-engine 1 --vllm-gpu-memory-utilization 0.25\n"
+    found = other_engine(Source("a.sh", text))
+    assert found is not None and found.name == "vLLM under slime's options"
+
+
+def test_many_files_make_one_sentence() -> None:
+    (said,) = sentences(OtherEngine(f"{name}.sh", "SGLang", 1) for name in "abcde")
+    assert said.startswith("a.sh:1, b.sh:1, c.sh:1 and 2 more files: rollouts run on SGLang")
+
+
+def test_the_report_says_it_and_the_exit_code_is_that_of_no_config(desk: Desk) -> None:
+    desk.file("run.sh", "python train.py --sglang-mem-fraction-static 0.7\n")
+    assert desk.inspect("run.sh") == 3
+    assert "run.sh:1: rollouts run on SGLang, which is not read here" in desk.out
+    desk.file("x.yaml")
+    assert desk.inspect(".", "--fail-on", "never") == 0
+    assert "run.sh:1: rollouts run on SGLang" in desk.out

@@ -65,7 +65,7 @@ def document_of(
 def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_on_mismatch: bool) -> int:
     """3 while a case of the matrix did not run or could not be decided, 1 for an error, else 0.
 
-    That a release cannot do something is an answer.
+    That a release cannot do something is an answer, unless it can do nothing of what was asked.
     """
     undecided = [
         judged
@@ -79,9 +79,17 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
         )
     ]
     died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind != "fault"]
-    if undecided or died:
+    if undecided or died or _without_a_sequence(cases):
         return 3
     return int(fail_on_mismatch and any(finding.severity == ERROR for finding in found))
+
+
+def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
+    """Releases of which sequences of calls were asked for, and none exists."""
+    asked = [judged for judged in cases if judged.case.kind in ("matrix", "in a row")]
+    releases = dict.fromkeys(judged.record.start.version for judged in asked)
+    runnable = {judged.record.start.version for judged in asked if not judged.unsupported}
+    return [release for release in releases if release not in runnable]
 
 
 def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> dict[str, Any]:
@@ -122,8 +130,13 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
         )
         if tried
     )
+    nothing = _without_a_sequence(cases)
+    if nothing:
+        because += f"; no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}"
     if errors:
         verdict = Verdict.MISMATCH
+    elif nothing:
+        verdict = Verdict.INCONCLUSIVE
     elif (matrix or paths) and len(clean) == len(matrix) and len(whole) == len(paths):
         verdict = Verdict.MATCH
     else:
@@ -140,7 +153,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
             "layer": Layer.INFERENCE_PATH.value,
             "verdict": verdict.value,
             "cause": errors[0].name if errors else None,
-            "because": because or "nothing was read back and no sequence of calls ran",
+            "because": because.removeprefix("; ") or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",
             "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",

@@ -168,5 +168,10 @@ def test_what_a_release_cannot_do_is_an_answer_and_what_broke_is_not() -> None:
         ("case-not-run", "warning"),
         ("refused", "note"),
     ]
-    assert exit_code([cannot], (), fail_on_mismatch=True) == 0
+    assert exit_code([cannot, judged()], (), fail_on_mismatch=True) == 0
     assert exit_code([broke], (), fail_on_mismatch=True) == 3
+
+
+def test_a_release_that_can_do_nothing_of_what_was_asked_leaves_the_question_open() -> None:
+    cannot = judged(problem="pause: no pause with mode=keep", unsupported=True, staleness=None)
+    assert exit_code([cannot, judged(kind="path")], (), fail_on_mismatch=True) == 3

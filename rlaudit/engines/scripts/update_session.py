@@ -11,6 +11,7 @@ import time
 LATE_SECONDS = 0.05
 # Calls that have nothing to wait for; a pause with mode=wait and a load may take the job's drain_seconds.
 CONTROL_SECONDS = 20.0
+MODES = ("none", "keep", "wait", "abort")
 
 
 class Session:
@@ -103,7 +104,11 @@ class Session:
         """Pause as the step says; raises Unsupported where the release cannot."""
         mode, clear = step["mode"], step["clear_cache"]
         if not self.engine.can_pause(mode, clear):
-            raise self.channel.Unsupported("no pause with mode=%s, clear_cache=%s in this vLLM" % (mode, clear))
+            others = [other for other in MODES if self.engine.can_pause(other, clear)]
+            raise self.channel.Unsupported(
+                "no pause with mode=%s, clear_cache=%s in this vLLM%s"
+                % (mode, clear, "; it takes mode=%s" % "|".join(others) if others else "")
+            )
         await asyncio.wait_for(self.engine.pause(mode, clear), self.job["drain_seconds"])
 
     async def do_resume(self, step):

@@ -45,7 +45,7 @@ def curves(
     """Find the first step at which training curves leave the noise band of their reference."""
     # Statistics take a second to import, which no other command should wait for.
     from rlaudit.curves.comparison import compare
-    from rlaudit.curves.curve import common_step, run_of
+    from rlaudit.curves.curve import run_of, step_keys
     from rlaudit.curves.document import document_of
     from rlaudit.curves.open_run import open_run
 
@@ -55,11 +55,11 @@ def curves(
         raise UsageError("the same log is given twice as reference", "seeds are independent runs; give each once")
     outputs = parse_outputs(output or [])
     logs = [open_run(text, log_format) for text in runs]
-    key = common_step(logs, step)
-    read = [run_of(log, key) for log in logs]
+    read = [run_of(log, key) for log, key in zip(logs, step_keys(logs, step), strict=True)]
     for run in read:
         if not run.curves:
-            raise NotFinished(f"{run.name} has no metric with a step", f"its rows have no {run.step_name}; see --step")
+            first = f": {run.problems[0]}" if run.problems else ""
+            raise NotFinished(f"{run.name} has no metric with a step{first}", "--step names the key that holds it")
     document = document_of(compare(read[:-1], read[-1], metric or [], alpha, seed), fail_on is FailOn.ERROR)
     write_outputs(outputs, document)
     return int(document["exit_code"])

@@ -21,6 +21,7 @@ from rlaudit.curves.run_log import Problem, Problems, Row, RunLog
 TRAINING_STEPS = (
     "train/global_step", "training/global_step", "trainer/global_step", "global_step", "stats/completed_steps",
 )  # fmt: skip
+CALLS = "_step"
 # What no metric is: squares and sums of such values overflow.
 LARGEST = 1e100
 
@@ -48,17 +49,22 @@ class Run:
     problems: tuple[Problem, ...]
 
 
-def common_step(logs: Iterable[RunLog], asked: str | None) -> str | None:
-    """The key to take steps from in all runs; None for each sink's own step."""
+def step_keys(logs: Iterable[RunLog], asked: str | None) -> list[str | None]:
+    """The key that each run takes its steps from; None for its sink's own step.
+
+    W&B's own step counts logging calls. It may stand for the training step in all runs or in none: next to a run that
+    counts training steps, or one that logs them to W&B, it is given up where the log holds the training step.
+    """
     logs = list(logs)
     if asked is not None:
-        return asked
-    if not all(log.reader.own_step == "_step" for log in logs):
-        return None
-    for key in TRAINING_STEPS:
-        if all(_share_with(log.rows, key) >= 0.9 for log in logs):
-            return key
-    return None
+        return [asked] * len(logs)
+    counted = [_training_step(log) if log.reader.own_step == CALLS else None for log in logs]
+    known = all(key is not None or log.reader.own_step != CALLS for log, key in zip(logs, counted, strict=True))
+    return counted if known else [None] * len(logs)
+
+
+def _training_step(log: RunLog) -> str | None:
+    return next((key for key in TRAINING_STEPS if _share_with(log.rows, key) >= 0.9), None)
 
 
 def _share_with(rows: tuple[Row, ...], key: str) -> float:
@@ -73,7 +79,7 @@ def run_of(log: RunLog, step_key: str | None) -> Run:
         step = _integer(row.step if step_key is None else row.values.get(step_key))
         if step is None:
             if step_key is None or row.values:
-                problems.add(row.place, f"no step ({step_key or log.reader.own_step}); the row is not used")
+                problems.add(row.place, f"{_unusable_step(log, row, step_key)}; the row is not used")
             continue
         for key, value in row.values.items():
             if key != step_key and not _is_structure(value):
@@ -87,6 +93,12 @@ def run_of(log: RunLog, step_key: str | None) -> Run:
         curves=curves,
         problems=(*log.problems, *problems.listed()),
     )
+
+
+def _unusable_step(log: RunLog, row: Row, step_key: str | None) -> str:
+    written = row.step if step_key is None else row.values.get(step_key)
+    name = step_key or log.reader.own_step
+    return f"no step ({name})" if written in (None, "") else f"{name} is {written!r:.40}, no whole number from 0 on"
 
 
 class _Series:

@@ -10,6 +10,7 @@ from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
 
 FIRST_BYTES = 64 * 1024
+GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def open_run(text: str, sink: str | None) -> RunLog:
         problems += met.listed()
     chosen = _of_run(rows, run, text, source.reader)
     if not chosen:
-        raise NotFinished(f"{text} holds no metrics", f"it was read as {source.reader.title}; --format names another")
+        first = f": {problems[0]}" if problems else ""
+        said = f"it was read as {source.reader.title}; --format names another"
+        raise NotFinished(f"{text} holds no metrics{first}", said)
     return RunLog(text, source.reader, source.paths, tuple(chosen), tuple(problems))
 
 
@@ -66,6 +69,8 @@ def _of_file(path: Path, sink: str | None) -> Source:
     for reader in known_readers().values():
         if reader.recognises(path, start):
             return Source(reader, (path,))
+    if start.startswith(GZIP):
+        raise NotFinished(f"{path} is packed with gzip", "unpack it first: gunzip --keep")
     raise NotFinished(
         f"{path} is no log that is known here", f"known: {', '.join(known_readers())}; --format names one"
     )

@@ -18,7 +18,7 @@ from rlaudit.mismatch.evidence import Measurement
 from rlaudit.mismatch.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.mismatch.logged_semantics import one_sidedness, temperature_ratio
 from rlaudit.mismatch.reported_calibration import first_choice_excess
-from rlaudit.mismatch.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS, RAW
+from rlaudit.mismatch.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS
 from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS
 from rlaudit.mismatch.semantics import SemanticEvidence
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -112,15 +112,18 @@ def _dishonest(evidence: TokenEvidence, ratio: Measurement, signatures: list[str
     if found is None or not found.convicts(GREEDY_EFFECT):
         return None
     kind = "sharper" if found.value > 0 else "flatter"
-    processed = evidence.sampling != RAW
+    # Which way the request moves the raw distribution.
+    asked = evidence.sampling
+    sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
+    left_out = sharpens if found.value > 0 else flattens
     other = [f"seen as well, and explained by this: {', '.join(signatures)}"] if signatures else []
     return Judgement(
         Layer.SEMANTIC,
         Verdict.MISMATCH,
-        RAW_LOGPROBS if processed and found.value > 0 else "dishonest logprobs",
+        RAW_LOGPROBS if left_out else "dishonest logprobs",
         f"tokens are {kind} than the engine reports: the first choice is sampled {found.value:+.1%} "
         f"[{found.low:+.1%}, {found.high:+.1%}] more often than its reported mass"
-        + (f", as with raw logprobs of tokens sampled at {evidence.sampling.name}" if processed else ""),
+        + (f", as with raw logprobs of tokens sampled at {asked.name}" if left_out else ""),
         (_ratio_line(ratio), *other),
         "the same share on tokens whose reported logprobs are processed",
         "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",

@@ -115,4 +115,6 @@ def _nothing(counts: Counts, faults: Faults) -> NotFinished:
             "give the trainer's table as second argument, or --score MODEL",
         )
     first = f"; the first fault: {faults.shown[0]}" if faults.shown else ""
+    if counts.uncounted_tokens and counts.uncounted_tokens == counts.tokens:
+        first = f": the loss mask counts none of {counts.tokens} tokens"
     return NotFinished(f"there is no sequence to compare{first}")

@@ -11,16 +11,15 @@ without a word would hide the ones a broken engine hits hardest.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rlaudit.mismatch.integrity import LAGS as _POOLED_LAGS
 from rlaudit.mismatch.integrity import Alignment, lag_of_best_alignment
-from rlaudit.mismatch.lag_path import CAP_NATS, LOST_SHARE, Stretch, lag_paths, unrelated_cost
+from rlaudit.mismatch.lag_path import CAP_NATS, Stretch, lag_paths, unrelated_cost
+from rlaudit.mismatch.lost_agreement import BY_CHANCE, COST_LEFT, FEWEST_LOST, lost_agreement
 from rlaudit.mismatch.pairs import Integers
 from rlaudit.token_table.token_batch import NO_TOKEN, TokenBatch
 
@@ -30,9 +29,6 @@ LAGS = (-3, *_POOLED_LAGS, 3)
 ORDINARY_NATS = 0.3
 WORTH_A_LOOK = 3.0
 SAVED_NATS = 4.0
-COST_LEFT = 0.35
-FEWEST_LOST = 8
-LOST_CORRELATION = 0.35
 WHOLE = 0.9
 NEAR_A_RESUME = 2
 LAST_TOKEN_NATS = 1.0
@@ -51,8 +47,6 @@ class Misalignment(StrEnum):
 _LIKE_EACH_OTHER = (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
 # Of the sequences that lose agreement on the way: so many have to lose it at a resume.
 MOST = 0.7
-# Shifted as a whole, in units of those that lost agreement on the way, or the reverse: fewer are taken for chance.
-BY_CHANCE = 0.25
 
 
 @dataclass(frozen=True)
@@ -133,9 +127,10 @@ def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = No
     trainer_token_id_T: the ids that the trainer scored, where an export has them beside the rollout's.
     """
     by_id = _differing_ids(batch, trainer_token_id_T)
-    suspects = [s for s in _suspects(batch) if s not in by_id]
-    found = {**by_id, **_shifted(batch, suspects)}
-    found |= _last_tokens(batch, found)
+    counted = _counted(batch)
+    suspects = [s for s in _suspects(counted) if s not in by_id]
+    found = {**by_id, **_shifted(counted, suspects)}
+    found |= _last_tokens(counted, found)
     not_tested = []
     if "rollout_version" not in batch.token_columns:
         not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
@@ -147,6 +142,17 @@ def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = No
         misaligned=tuple(found[s] for s in sorted(found)),
         pooled=lag_of_best_alignment(batch.pairs(), LAGS) if by_id or suspects else None,
         not_tested=tuple(not_tested),
+    )
+
+
+def _counted(batch: TokenBatch) -> TokenBatch:
+    """The batch without logprobs where the loss does not count: engines write 0 or anything for a tool's tokens."""
+    if batch.counts_T.all():
+        return batch
+    return replace(
+        batch,
+        rollout_logprobs_T=np.where(batch.counts_T, batch.rollout_logprobs_T, np.nan),
+        trainer_logprobs_T=np.where(batch.counts_T, batch.trainer_logprobs_T, np.nan),
     )
 
 
@@ -165,33 +171,19 @@ def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, Misaligned
     unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
     part = batch.take(suspects)
     paths = lag_paths(part.rollout_logprobs_T, part.trainer_logprobs_T, part.offsets, unrelated)
+    lost = lost_agreement(paths, part, unrelated)
     found = {}
     for place, (sequence, path) in enumerate(zip(suspects, paths, strict=True)):
-        real = [stretch for stretch in path if _convincing(stretch, part, place, unrelated)]
+        real = [stretch for stretch in path if _shifts(stretch) or (place, stretch.first) in lost]
         if real:
             found[sequence] = _judge(batch, sequence, path, real)
     return found
 
 
-def _convincing(stretch: Stretch, part: TokenBatch, place: int, unrelated: float) -> bool:
-    if stretch.lag == 0:
+def _shifts(stretch: Stretch) -> bool:
+    if stretch.lag in (None, 0):
         return False
-    if stretch.lag is not None:
-        return stretch.saved >= SAVED_NATS and stretch.cost <= COST_LEFT * stretch.cost_unshifted
-    if stretch.tokens < FEWEST_LOST or stretch.cost_unshifted < LOST_SHARE * unrelated:
-        return False
-    rows = slice(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
-    rollout, trainer = part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]
-    # Two engines that only differ, however much, still find the same tokens hard.
-    return _correlation(rollout, trainer) < LOST_CORRELATION
-
-
-def _correlation(rollout: NDArray[Any], trainer: NDArray[Any]) -> float:
-    usable = np.isfinite(rollout) & np.isfinite(trainer)
-    rollout, trainer = rollout[usable], trainer[usable]
-    if rollout.size < 3 or np.ptp(rollout) == 0 or np.ptp(trainer) == 0:
-        return 1.0
-    return float(np.corrcoef(rollout, trainer)[0, 1])
+    return stretch.saved >= SAVED_NATS and stretch.cost <= COST_LEFT * stretch.cost_unshifted
 
 
 def _judge(batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequence[Stretch]) -> MisalignedSequence:
@@ -262,7 +254,9 @@ def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, Mi
     if looked_S.sum() < FEWEST_LOST:
         return {}
     before_S = last_S[looked_S] - 1
-    before = float(np.median(np.abs(batch.rollout_logprobs_T[before_S] - batch.trainer_logprobs_T[before_S])))
+    before_S = np.abs(batch.rollout_logprobs_T[before_S] - batch.trainer_logprobs_T[before_S])
+    known_S = before_S[np.isfinite(before_S)]
+    before = float(np.median(known_S)) if known_S.size else 0.0
     off_S = looked_S & (apart_S > LAST_TOKEN_NATS)
     if off_S.sum() < looked_S.sum() / 2 or before > ORDINARY_NATS:
         return {}

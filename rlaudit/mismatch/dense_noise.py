@@ -110,9 +110,9 @@ def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvid
 
 def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
     """Mean error of tokens seen before less that of others, in standard deviations; 0 where that is chance."""
-    shift = seen_shift(evidence)
+    found = seen_shift(evidence)
     spread = float(error_T.std())
-    if shift is None or shift.p_value > SEEN_ALPHA or spread == 0:
+    if found is None or found.shift.p_value > SEEN_ALPHA or spread == 0:
         return 0.0
     seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
     other_T = ~np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)

@@ -150,6 +150,8 @@ def measure_tally(
     measurements: dict[str, Measurement] = {}
     for metric in summed.metrics:
         missing = summed.unavailable.get(metric.name)
+        if missing is None and metric.columns not in sums:
+            missing = "there is no token"
         if missing is not None:
             measurements[metric.name] = _unmeasured(metric, summed, missing, level)
             continue

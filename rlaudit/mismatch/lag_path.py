@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.mismatch.pairs import Floats, Integers
 
@@ -27,18 +28,17 @@ _MOST_CELLS = 400_000
 
 @dataclass(frozen=True)
 class Stretch:
-    """Tokens first..end-1 of a sequence that agree at `lag`, or at none (None). Costs are capped nats per token."""
+    """Tokens first..end-1 of a sequence that agree at `lag`, or at none (None). Costs are capped nats per token.
+
+    tokens: how many of them have a rollout logprob; the others say nothing.
+    """
 
     first: int
     end: int
     lag: int | None
     cost: float
     cost_unshifted: float
-
-    @property
-    def tokens(self) -> int:
-        """How many."""
-        return self.end - self.first
+    tokens: int
 
     @property
     def saved(self) -> float:
@@ -48,11 +48,13 @@ class Stretch:
 
 def unrelated_cost(rollout_T: Floats, trainer_T: Floats) -> float:
     """What the logprobs of unrelated tokens differ by, capped nats per token."""
-    return float(np.nanmean(_capped(rollout_T, np.roll(trainer_T, 7)))) if rollout_T.size else 0.0
+    apart_T = _capped(rollout_T, np.roll(trainer_T, 7))
+    known_T = apart_T[~np.isnan(apart_T)]
+    return float(known_T.mean()) if known_T.size else 0.0
 
 
 def lag_paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: float) -> list[list[Stretch]]:
-    """For each sequence its stretches in order. offsets: (S + 1,) into the flat logprobs."""
+    """For each sequence its stretches in order. offsets: (S + 1,) into the flat logprobs; NaN where there is none."""
     lengths_S = np.diff(offsets)
     found: list[list[Stretch]] = []
     first = 0
@@ -82,9 +84,12 @@ def _paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: f
         # A token without a counterpart, or without a logprob, says nothing for or against a lag.
         apart_SL = np.where(np.isnan(apart_SL), LOST_SHARE * unrelated, apart_SL)
         costs[:, :, state] = np.where(there_SL, apart_SL, LOST_SHARE * unrelated)
-    costs[~inside_SL] = 0.0
+    told_SL = inside_SL & ~np.isnan(rollout_T[rows_SL])
+    costs[~told_SL] = 0.0
     states_SL = _cheapest(costs)
-    return [_stretches(states_SL[s, :length], costs[s, :length]) for s, length in enumerate(lengths_S)]
+    return [
+        _stretches(states_SL[s, :length], costs[s, :length], told_SL[s, :length]) for s, length in enumerate(lengths_S)
+    ]
 
 
 def _cheapest(costs_SLK: Floats) -> Integers:
@@ -109,20 +114,18 @@ def _cheapest(costs_SLK: Floats) -> Integers:
     return states_SL
 
 
-def _stretches(states_L: Integers, costs_LK: Floats) -> list[Stretch]:
+def _stretches(states_L: Integers, costs_LK: Floats, told_L: NDArray[np.bool_]) -> list[Stretch]:
     edges = [0, *(np.flatnonzero(np.diff(states_L)) + 1).tolist(), len(states_L)]
-    unshifted = LAGS.index(0)
     return [
-        Stretch(
-            first=first,
-            end=end,
-            lag=None if states_L[first] == LOST else LAGS[states_L[first]],
-            cost=float(costs_LK[first:end, states_L[first]].mean()),
-            cost_unshifted=float(costs_LK[first:end, unshifted].mean()),
-        )
-        for first, end in pairwise(edges)
-        if end > first
+        _stretch(first, end, int(states_L[first]), costs_LK, told_L) for first, end in pairwise(edges) if end > first
     ]
+
+
+def _stretch(first: int, end: int, state: int, costs_LK: Floats, told_L: NDArray[np.bool_]) -> Stretch:
+    tokens = int(told_L[first:end].sum())
+    cost_K = costs_LK[first:end].sum(axis=0) / max(tokens, 1)
+    lag = None if state == LOST else LAGS[state]
+    return Stretch(first, end, lag, float(cost_K[state]), float(cost_K[LAGS.index(0)]), tokens)
 
 
 def _capped(rollout: Floats, trainer: Floats) -> Floats:

@@ -7,11 +7,12 @@ Not covered: hidden truncation under raw logprobs, and temperature from sampled 
 Source: the pair test of Tinker's cookbook (validate_temperature_logprobs); TRL 7269 for the shape of a missing mask.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
@@ -44,7 +45,11 @@ class Estimate:
 
 
 def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
-    """T_trainer / T_rollout from top logprobs of both sides; None without enough shared ones."""
+    """T_trainer / T_rollout from top logprobs of both sides; None without enough shared ones.
+
+    Noise in the regressor draws a slope towards 0, so the slopes of either side on the other have the factor between
+    them. Where they differ from each other by more than from 1, it is no temperature that sets the sides apart.
+    """
     if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")):
         return None
     rollout, trainer, row = _shared_differences(evidence)
@@ -53,7 +58,16 @@ def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
     # Bounded, so that the far tail, where engines differ most, does not decide.
     near = trainer < 8.0
     rollout, trainer, cluster = rollout[near], trainer[near], evidence.cluster_T[row[near]]
-    return _ratio(cluster_sums((rollout * trainer, trainer**2), cluster, evidence.clusters), null=1.0)
+    sums_PJ = cluster_sums((rollout**2, rollout * trainer, trainer**2), cluster, evidence.clusters)
+    ends = _ratio(sums_PJ[:, 1:], null=1.0), _ratio(sums_PJ[:, :2], null=1.0)
+    first, second = (math.log(max(end.value, 1e-300)) for end in ends)
+    apart = first * second > 0 and abs(first - second) < min(abs(first), abs(second))
+    return Estimate(
+        value=math.exp((first + second) / 2),
+        low=min(end.low for end in ends),
+        high=max(end.high for end in ends),
+        p_value=max(end.p_value for end in ends) if apart else 1.0,
+    )
 
 
 def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Integers]:
@@ -95,8 +109,21 @@ def one_sidedness(evidence: TokenEvidence) -> float:
     return float(squared_T[evidence.log_ratio_T < 0].sum()) / total if total > 0 else 0.5
 
 
-def seen_shift(evidence: TokenEvidence) -> Estimate | None:
-    """Mean log ratio over 1 - p of tokens seen before, less that of others; positive where seen ones are penalised."""
+@dataclass(frozen=True)
+class SeenShift:
+    """shift: mean log ratio over 1 - p of tokens seen before, less that of others; positive where they are penalised.
+
+    share: of the squares of seen tokens, what a shift makes up that is both their own and against the others. A penalty
+    lifts seen tokens and lowers the others. Where seen tokens, likelier than others, only answer otherwise to something
+    else, they stay where they are or the shift is small against their scatter.
+    """
+
+    shift: Estimate
+    share: float
+
+
+def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
+    """How tokens that the sequence holds already differ from others; None where too few do or do not."""
     if evidence.missing(("seen_before",)):
         return None
     seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool)
@@ -104,9 +131,12 @@ def seen_shift(evidence: TokenEvidence) -> Estimate | None:
     if (usable_T & seen_T).sum() < FEWEST_POSITIONS or (usable_T & ~seen_T).sum() < FEWEST_POSITIONS:
         return None
     error_T = np.clip(evidence.log_ratio_T / np.maximum(evidence.room_T, 0.02), -3.0, 3.0)
+    own = error_T[usable_T & seen_T]
     # Seen tokens are likelier than others, and a temperature moves likely tokens another way than unlikely ones.
     error_T = error_T - _usual(error_T, evidence.rollout_logprobs_T, usable_T & ~seen_T)
-    return _mean(evidence, error_T, usable_T & seen_T, usable_T & ~seen_T)
+    found = _mean(evidence, error_T, usable_T & seen_T, usable_T & ~seen_T)
+    both, squares = max(min(float(own.mean()), found.value), 0.0) ** 2, float(np.square(own).mean())
+    return SeenShift(found, both / squares if squares > 0 else 0.0)
 
 
 def _usual(values_T: Floats, rollout_logprobs_T: Floats, reference_T: NDArray[np.bool_]) -> Floats:
@@ -134,5 +164,7 @@ def _ratio(sums_PJ: Floats, null: float) -> Estimate:
     values_B = of(replicate_sums(cluster_weights(len(sums_PJ), REPLICATES), sums_PJ))
     low, high = np.quantile(values_B, [0.025, 0.975])
     error = float(values_B.std(ddof=1))
+    # Student's distribution: the spread of few clusters is itself a guess, and one cluster has none.
+    free = int((sums_PJ[:, 1] != 0).sum()) - 1
     z = (value - null) / error if error > 0 else 0.0
-    return Estimate(value, float(low), float(high), float(2.0 * ndtr(-abs(z))))
+    return Estimate(value, float(low), float(high), float(2.0 * stdtr(free, -abs(z))) if free > 0 else 1.0)

@@ -6,18 +6,20 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 
 # In units of the floor: less than this would not have been noticed without the other causes.
 LEAST_OF_FLOOR = 0.5
+# Of a cause that follows the position: so does the noise of any two engines, up to 15 % of its k2 (SmolLM2, bfloat16).
+LEAST_SHARE_BY_POSITION = 0.2
 
 
-def part_signature(evidence: TokenEvidence, name: str, because: str) -> Outcome:
+def part_signature(evidence: TokenEvidence, name: str, because: str, least_share: float = LEAST_SHARE) -> Outcome:
     """The signature of the part `name`; `because` says which covariate it follows."""
     excess = evidence.excess
     if excess is None or name not in excess.parts:
         return NotTested("its covariate does not vary in these data")
-    return signature_of(evidence, excess.parts[name], because)
+    return signature_of(evidence, excess.parts[name], because, least_share)
 
 
-def signature_of(evidence: TokenEvidence, part: Part, because: str) -> Signature:
-    """A part as a signature: large when its share is, and surely above SURELY."""
+def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share: float = LEAST_SHARE) -> Signature:
+    """A part as a signature: large when its share is at least `least_share`, and surely above SURELY."""
     excess = evidence.excess
     assert excess is not None
     share, low, high = excess.share(part)
@@ -28,7 +30,7 @@ def signature_of(evidence: TokenEvidence, part: Part, because: str) -> Signature
         low=part.low,
         high=part.high,
         effect_of="k2, nats^2",
-        large=share >= LEAST_SHARE and low >= SURELY and noticed,
+        large=share >= least_share and low >= SURELY and noticed,
         because=f"{because}: {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
         share=share,
         share_low=low,

@@ -201,8 +201,8 @@ def _columns(batch: TokenBatch, extra: Mapping[str, NDArray[Any]]) -> dict[str, 
 
 def _seen_before(batch: TokenBatch) -> NDArray[np.bool_]:
     """Whether the sequence sampled the token already; what the prompt held is not known here."""
-    keys_T = batch.sequence_T * (int(batch.token_id_T.max(initial=0)) + 2) + batch.token_id_T + 1
-    _, first_T = np.unique(keys_T, return_index=True)
+    ids, id_T = np.unique(batch.token_id_T, return_inverse=True)
+    _, first_T = np.unique(batch.sequence_T * len(ids) + id_T, return_index=True)
     seen_T = np.ones(batch.tokens, dtype=np.bool_)
     seen_T[first_T] = False
     return seen_T

@@ -8,13 +8,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.token_table.batch_number import batch_number
 from rlaudit.token_table.token_batch import NO_TOKEN, Column
 
 
 def is_list(table: pa.Table, name: str) -> bool:
     """Whether a column holds lists: one row per sequence."""
     kind = table.schema.field(name).type
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    return is_list_type(kind)
+
+
+def is_list_type(kind: pa.DataType) -> bool:
+    """Lists of any length or of one."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Numbers, truth values, or nothing at all; as they are or behind a dictionary."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean, pa.types.is_null)
+    return any(is_a(kind) for is_a in kinds)
 
 
 def single_array(table: pa.Table, name: str) -> pa.Array:
@@ -23,13 +37,10 @@ def single_array(table: pa.Table, name: str) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def numbers(table: pa.Table, name: str) -> Column:
-    """A column of numbers without gaps."""
-    return plain(single_array(table, name))
-
-
 def plain(column: pa.Array) -> Column:
     """Numbers without a gap as an array."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     if pa.types.is_boolean(column.type):
         return plain(pc.cast(column, pa.uint8())).view(np.bool_)
     if pa.types.is_decimal(column.type) or pa.types.is_float16(column.type):
@@ -48,6 +59,12 @@ def floats(table: pa.Table, name: str) -> Floats:
     return plain(column).astype(np.float64, copy=False)
 
 
+def positions(table: pa.Table) -> Integers:
+    """The positions; -1, which none is, where there is none."""
+    column = pc.cast(single_array(table, "position"), pa.int64(), safe=False)
+    return plain(pc.fill_null(column, -1))
+
+
 def token_ids(table: pa.Table) -> Integers:
     """The token ids; NO_TOKEN where there is none."""
     column = single_array(table, "token_id")
@@ -59,9 +76,17 @@ def token_column(table: pa.Table, name: str) -> Column:
     column = single_array(table, name)
     if name == "loss_mask":
         return plain(pc.fill_null(column, False) if column.null_count else column).astype(np.bool_, copy=False)
-    if name == "batch_id" and not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        return codes(table, name)
+    if name == "batch_id" and not is_number_type(column.type):
+        return _text_numbers(column)
     return floats(table, name)
+
+
+def _text_numbers(column: pa.Array) -> Column:
+    """Numbers of texts that are the same in every part of a file, which the codes of a dictionary are not."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    numbers = [batch_number(str(name)) for name in column.dictionary.to_pylist()]
+    return np.array([*numbers, np.nan])[plain(pc.fill_null(column.indices, -1))]
 
 
 def codes(table: pa.Table, name: str) -> Column:

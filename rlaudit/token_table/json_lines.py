@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
@@ -15,18 +16,18 @@ LOOKED_AT = 5
 
 def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
     """Line number (from 1) and value of every line that is JSON."""
-    with opened(path) as file:
-        number, line = 0, b""
-        try:
+    number = 0
+    try:
+        with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
                 try:
                     yield number, json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     faults.add(Fault(path, _said(line, error), number), sequences=1)
-        except (EOFError, OSError) as error:
-            faults.add(Fault(path, f"cannot be read further: {error}", number + 1))
+    except (EOFError, OSError) as error:
+        faults.add(Fault(path, f"cannot be read further: {error}", number + 1))
 
 
 def first_values(path: Path) -> list[Any]:
@@ -60,7 +61,14 @@ def is_json_lines(path: Path) -> bool:
 
 
 def opened(path: Path) -> BinaryIO:
-    """The file's bytes, unpacked where it is gzip."""
+    """The file's bytes after a byte order mark, unpacked where it is gzip."""
+    file = _unpacked(path)
+    if file.read(len(BOM_UTF8)) != BOM_UTF8:
+        file.seek(0)
+    return file
+
+
+def _unpacked(path: Path) -> BinaryIO:
     file = path.open("rb")
     if file.read(2) == b"\x1f\x8b":
         file.close()
@@ -69,7 +77,7 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def _said(line: bytes, error: ValueError) -> str:
+def _said(line: bytes, error: Exception) -> str:
     if not line.endswith(b"\n"):
         return f"the last line is cut off after {len(line)} bytes: was the file still being written?"
     if line.strip(b"\x00\n") == b"":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.token_table.batch_number import batch_number
 from rlaudit.token_table.fault import Fault, Faults
 from rlaudit.token_table.prompt_numbers import PromptNumbers
 from rlaudit.token_table.sound import LINE
@@ -28,9 +29,17 @@ PLURALS: Mapping[str, str] = {
 }
 
 
+# What numpy raises for text, lists within lists and numbers that are too large.
+NOT_NUMBERS = (TypeError, ValueError, OverflowError)
+LISTS = ("trainer_logprob", "token_id", "position", *TOPS)
+
+
 @dataclass(frozen=True, eq=False)
 class LoggedSequence:
-    """One completion of T tokens. Arrays that are None were not logged; token_columns are (T,)."""
+    """One completion of T tokens. Arrays that are None were not logged; token_columns are (T,).
+
+    Raises Unusable for a prompt that nothing can be called by, one of NOT_NUMBERS for a value that is no number.
+    """
 
     prompt: Any
     sample: Any
@@ -43,6 +52,11 @@ class LoggedSequence:
     prompt_token_ids: Integers | None = None
     prompt_text: str | list[Any] | None = None
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.prompt, list | dict):
+            raise Unusable(f"the prompt's id is a {type(self.prompt).__name__}, expected a text or a number")
+        floats(list(self.sequence_columns.values()))
 
     @property
     def tokens(self) -> int:
@@ -63,7 +77,7 @@ def sequence_of_record(
         return _checked(named, line)
     except Unusable as why:
         said = str(why)
-    except (TypeError, ValueError) as error:
+    except NOT_NUMBERS as error:
         said = f"holds what is not a number ({error})"
     name = f"prompt {named.get('prompt_id')}, sample {named.get('sample_id')}"
     faults.add(Fault(path, f"{said}; the sequence is left out", line, name), sequences=1)
@@ -74,34 +88,30 @@ def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
     missing = [key for key in ("prompt_id", "sample_id", "rollout_logprob") if named.get(key) is None]
     if missing:
         raise Unusable(f"no {' and no '.join(missing)}")
+    for key in ("rollout_logprob", *LISTS):
+        if not isinstance(named.get(key), list | None):
+            raise Unusable(f"{key} is a {type(named[key]).__name__}, expected a list")
     length = len(named["rollout_logprob"])
     if not length:
         raise Unusable("no token")
-    lists = {
-        key: named[key]
-        for key in ("trainer_logprob", "token_id", "position", *TOKEN_COLUMNS, *TOPS)
-        if isinstance(named.get(key), list)
-    }
+    lists = {key: named[key] for key in (*LISTS, *TOKEN_COLUMNS) if isinstance(named.get(key), list)}
     unequal = [f"{key} has {len(values)} entries" for key, values in lists.items() if len(values) != length]
     if unequal:
         raise Unusable(f"{', '.join(unequal)}, rollout_logprob has {length}")
     if "position" in lists and lists["position"] != list(range(length)):
         raise Unusable("positions are not 0, 1, 2, ...: tokens are missing or out of order")
-    scalars = {key: float(named[key]) for key in (*TOKEN_COLUMNS, "reward") if isinstance(named.get(key), int | float)}
-    prompt_ids = named.get("prompt_token_ids")
+    columns = {key: _column(key, named[key], length) for key in TOKEN_COLUMNS if named.get(key) is not None}
+    reward, prompt_ids = named.get("reward"), named.get("prompt_token_ids")
     return LoggedSequence(
         prompt=named["prompt_id"],
         sample=named["sample_id"],
         rollout_logprobs_T=floats(named["rollout_logprob"]),
         trainer_logprobs_T=floats(lists["trainer_logprob"]) if "trainer_logprob" in lists else None,
-        token_id_T=np.array(lists["token_id"], dtype=np.int64) if "token_id" in lists else None,
-        token_columns={
-            **{key: np.full(length, scalars[key]) for key in TOKEN_COLUMNS if key in scalars},
-            **{key: _column(key, lists[key]) for key in TOKEN_COLUMNS if key in lists},
-        },
-        sequence_columns={"reward": scalars["reward"]} if "reward" in scalars else {},
-        tops={key: [list(entry or []) for entry in lists[key]] for key in TOPS if key in lists},
-        prompt_token_ids=None if prompt_ids is None else np.array(prompt_ids, dtype=np.int64),
+        token_id_T=whole_numbers(lists["token_id"]) if "token_id" in lists else None,
+        token_columns=columns,
+        sequence_columns={"reward": float(reward)} if isinstance(reward, int | float) else {},
+        tops=_tops(lists),
+        prompt_token_ids=None if prompt_ids is None else whole_numbers(prompt_ids),
         prompt_text=prompt_text(named),
         line=line,
     )
@@ -114,14 +124,43 @@ def prompt_text(record: Mapping[str, Any]) -> str | list[Any] | None:
 
 
 def floats(values: Iterable[float | None]) -> Floats:
-    """Numbers, NaN where there is none. Raises TypeError or ValueError for text."""
-    return np.array(values, dtype=np.float64)
+    """Numbers, NaN where there is none. Raises one of NOT_NUMBERS for anything else."""
+    return _flat(np.array(values, dtype=np.float64))
 
 
-def _column(name: str, values: list[Any]) -> Column:
-    if name == "loss_mask":
-        return np.array([bool(value) for value in values], dtype=np.bool_)
-    return floats(values)
+def whole_numbers(values: Iterable[int]) -> Integers:
+    """Whole numbers. Raises one of NOT_NUMBERS for anything else."""
+    return _flat(np.array(values, dtype=np.int64))
+
+
+def _flat(array: Column) -> Column:
+    if array.ndim != 1:
+        raise ValueError(f"{array.ndim} dimensions, expected one")
+    return array
+
+
+def _column(name: str, value: Any, length: int) -> Column:
+    """A value per token, or one for all of them."""
+    values = value if isinstance(value, list) else [value] * length
+    if name == "batch_id":
+        values = [batch_number(one) if isinstance(one, str) else one for one in values]
+    column = floats(values)
+    return np.nan_to_num(column) != 0 if name == "loss_mask" else column
+
+
+def _tops(lists: Mapping[str, list[Any]]) -> dict[str, list[list[float]]]:
+    tops: dict[str, list[list[Any]]] = {}
+    for name in TOPS:
+        if name in lists:
+            missing = NO_TOKEN if name.endswith("ids") else -np.inf
+            tops[name] = [[missing if one is None else one for one in entry or ()] for entry in lists[name]]
+            flat = [one for entry in tops[name] for one in entry]
+            _ = whole_numbers(flat) if name.endswith("ids") else floats(flat)
+    for side in ("rollout", "trainer"):
+        ids, logprobs = tops.get(f"{side}_top_ids"), tops.get(f"{side}_top_logprobs")
+        if ids is not None and logprobs is not None and [*map(len, ids)] != [*map(len, logprobs)]:
+            raise Unusable(f"{side}_top_ids and {side}_top_logprobs list different numbers of tokens")
+    return tops
 
 
 def batches_of(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rlaudit.token_table.fault import Fault, Faults
-from rlaudit.token_table.logged_sequence import LoggedSequence, floats
+from rlaudit.token_table.logged_sequence import NOT_NUMBERS, LoggedSequence, floats, whole_numbers
 from rlaudit.token_table.prompt_name import prompt_name
 from rlaudit.token_table.token_batch import Column
 
@@ -34,11 +34,9 @@ def marked_sequence(
     lists: dict[str, Sequence[Any]] = {"mask": mask, "rollout logprobs": rollout, **(columns or {})}
     if trainer is not None:
         lists["trainer logprobs"] = trainer
-    length = len(token_ids)
-    unequal = [f"{len(given)} {name}" for name, given in lists.items() if len(given) != length]
-    if unequal:
-        said = f"{length} token ids, {', '.join(unequal)}; the sequence is left out"
-        faults.add(Fault(path, said, line, sample), sequences=1)
+    said = _unfit(token_ids, lists)
+    if said:
+        faults.add(Fault(path, f"{said}; the sequence is left out", line, sample), sequences=1)
         return None
     counted_T = np.array([bool(entry) for entry in mask], dtype=np.bool_)
     places = np.flatnonzero(counted_T)
@@ -46,7 +44,7 @@ def marked_sequence(
         return None
     own = slice(int(places[0]), int(places[-1]) + 1)
     try:
-        ids = np.array(token_ids, dtype=np.int64)
+        ids = whole_numbers(token_ids)
         token_columns: dict[str, Column] = {name: floats(given[own]) for name, given in (columns or {}).items()}
         if not counted_T[own].all():
             token_columns["loss_mask"] = counted_T[own]
@@ -61,7 +59,16 @@ def marked_sequence(
             prompt_token_ids=ids[: own.start],
             line=line,
         )
-    except (TypeError, ValueError) as error:
+    except NOT_NUMBERS as error:
         said = f"holds what is not a number ({error}); the sequence is left out"
         faults.add(Fault(path, said, line, sample), sequences=1)
         return None
+
+
+def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]]) -> str:
+    for name, given in {"token ids": token_ids, **lists}.items():
+        if not isinstance(given, list):
+            return f"{name}: {type(given).__name__} where a list was expected"
+    length = len(token_ids)
+    unequal = [f"{len(given)} {name}" for name, given in lists.items() if len(given) != length]
+    return f"{length} token ids, {', '.join(unequal)}" if unequal else ""

@@ -10,7 +10,8 @@ from rlaudit.errors import UsageError
 from rlaudit.token_table import exports as exports_package
 from rlaudit.token_table.export import WHOLE, Export, Part
 from rlaudit.token_table.fault import Faults
-from rlaudit.token_table.parquet import MEASURED
+from rlaudit.token_table.json_lines import first_record, is_json_lines, opened
+from rlaudit.token_table.parquet import MEASURED, REQUIRED, columns_of
 from rlaudit.token_table.prompt_numbers import PromptNumbers
 from rlaudit.token_table.token_batch import TokenBatch
 
@@ -18,6 +19,7 @@ ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".ndjson", ".parquet")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 MOST_FILES = 20_000
 TRIED = 4
+SHOWN = 8
 # Both streams of PipelineRL hold the same rollouts; only this one says which prompts belong together.
 PREFERRED = {"pipelinerl-training-data": "pipelinerl-actor"}
 
@@ -134,4 +136,22 @@ def _unknown(path: Path) -> UsageError:
             "and shows how for any other",
         )
     known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
-    return UsageError(f"{path} is no token table that rlaudit knows", f"there are: {known}")
+    return UsageError(f"{path} is no token table that rlaudit knows{_found(path)}", f"there are: {known}")
+
+
+def _found(path: Path) -> str:
+    """What a file is instead, as far as that can be told."""
+    if not path.is_file():
+        return ""
+    if not path.stat().st_size:
+        return ": it is empty"
+    names = columns_of(path) or list(first_record(path))
+    if names:
+        missing = [name for name in REQUIRED if name not in names]
+        shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+        return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well"
+    with opened(path) as file:
+        start = file.read(4)
+    if start == b"PAR1":
+        return ": it is Parquet without its end; was it still being written?"
+    return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""

@@ -18,8 +18,10 @@ from rlaudit.token_table.arrow_columns import (
     codes,
     floats,
     is_list,
-    numbers,
+    is_list_type,
+    is_number_type,
     padded_lists,
+    positions,
     taken,
     token_column,
     token_ids,
@@ -35,6 +37,8 @@ TOPS = ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_t
 KNOWN = (*REQUIRED, "trainer_logprob", "position", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
 # What the metrics need; everything else is read for a sample only.
 MEASURED = (*REQUIRED, "trainer_logprob", "position", "loss_mask", "trainer_entropy")
+LOGPROBS = ("rollout_logprob", "trainer_logprob")
+NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name != "batch_id"))
 ROWS = 1 << 18
 LONGEST_SEQUENCE = 64 * ROWS
 Equal = Mapping[str, Any]
@@ -62,8 +66,8 @@ def parquet_batches(
     where: column -> value; only rows that equal it. Raises NotFinished for a file that ends in the middle, UsageError
     for types that cannot be logprobs.
     """
-    wanted = [name for name in columns_of(path) or [] if name in {*REQUIRED, *columns} & set(KNOWN)]
-    _check_types(path, wanted)
+    known = _known(path)
+    wanted = [name for name in known if name in {*REQUIRED, *columns}]
     return prefetched(_batches(path, faults, prompts, wanted, where or {}))
 
 
@@ -94,7 +98,7 @@ def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal
     """Whole sequences with all columns from row groups spread over the file, about `tokens` of them."""
     groups = pq.read_metadata(path).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, groups - 1, min(groups, 8))}) if groups else []
-    names = [name for name in columns_of(path) or [] if name in KNOWN]
+    names = _known(path)
     for group in chosen:
         share = tokens // len(chosen)
         with pq.ParquetFile(path, read_dictionary=_texts(path, names), pre_buffer=False) as file:
@@ -121,7 +125,7 @@ class _Rows:
         self.table = table.combine_chunks()
         self.position_T = None
         if "position" in table.column_names:
-            self.position_T = numbers(self.table, "position")
+            self.position_T = positions(self.table)
         changed_T = np.zeros(max(0, table.num_rows - 1), dtype=np.bool_)
         for name in IDENTITY:
             codes_T = codes(self.table, name)
@@ -225,11 +229,25 @@ def _texts(path: Path, names: list[str]) -> list[str]:
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
-def _check_types(path: Path, names: list[str]) -> None:
+def _known(path: Path) -> list[str]:
+    """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
     schema = pq.read_schema(path)
+    names = [name for name in schema.names if name in KNOWN]
+    twice = [name for name in names if schema.names.count(name) > 1]
+    if twice:
+        raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")
+    whole = is_list_type(schema.field("rollout_logprob").type)
     for name in names:
         kind = schema.field(name).type
-        if name in {"rollout_logprob", "trainer_logprob"}:
-            inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
-            if not (pa.types.is_floating(inner) or pa.types.is_null(inner) or pa.types.is_integer(inner)):
-                raise UsageError(f"{path}: column {name} holds {kind}, expected logprobs in nats (float)")
+        inner = kind.value_type if is_list_type(kind) else kind
+        if name in LOGPROBS and not (is_number_type(inner) and is_list_type(kind) is whole):
+            expected = "lists of logprobs" if whole else "logprobs"
+            raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
+        # Of one row per sequence every value is looked at.
+        if name in IDENTITY and pa.types.is_nested(kind):
+            raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
+        if not whole and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
+            raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")
+        if not whole and name in NUMBERS and not is_number_type(kind):
+            raise UsageError(f"{path}: column {name} holds {kind}, expected numbers")
+    return names

@@ -1,6 +1,7 @@
 """Dumps with one JSON record per line, told by the keys that only their framework writes."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from rlaudit.token_table.token_batch import TokenBatch
 
 # What one record holds; None where it holds something that cannot be used, which is then among the faults.
 Sequences = Callable[[dict[str, Any], Path, int, Faults], Iterable[LoggedSequence | None]]
+
+
+# What a record raises whose fields are not what its framework writes.
+UNFIT = (TypeError, ValueError, OverflowError, KeyError, IndexError, AttributeError)
 
 
 def recogniser(own: Collection[str]) -> Callable[[Path], bool]:
@@ -33,6 +38,18 @@ def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
             if not isinstance(record, dict) or not set(record) >= set(own):
                 faults.add(Fault(path, f"not {what}; the line is left out", line), sequences=1)
                 continue
-            yield from (one for one in sequences(record, path, line, faults) if one is not None)
+            yield from usable(partial(sequences, record, path, line, faults), what, path, line, faults)
 
     return read
+
+
+def usable(
+    sequences: Callable[[], Iterable[LoggedSequence | None]], what: str, path: Path, line: int, faults: Faults
+) -> list[LoggedSequence]:
+    """The sequences of one record; none, and a fault, where a field is not what it should be."""
+    try:
+        return [one for one in sequences() if one is not None]
+    except UNFIT as error:
+        said = f"not as {what} is written ({type(error).__name__}: {error}); the line is left out"
+        faults.add(Fault(path, said, line), sequences=1)
+        return []

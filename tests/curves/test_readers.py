@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from written_by_others import TENSORBOARD, WANDB
 
-from rlaudit.curves.curve import Run, common_step, run_of
+from rlaudit.curves.curve import Run, run_of, step_keys
 from rlaudit.curves.open_run import known_readers, open_run
 from rlaudit.errors import NotFinished, UsageError
 
@@ -19,7 +19,7 @@ VALUES = [0.25, 0.5, 0.75]
 
 def run_at(text: str | Path, step: str | None = None) -> Run:
     log = open_run(str(text), None)
-    return run_of(log, common_step([log], step))
+    return run_of(log, step_keys([log], step)[0])
 
 
 def lines(*objects: object) -> str:
@@ -229,3 +229,54 @@ def test_what_is_no_log_is_said_to_be_none(tmp_path: Path) -> None:
         run_at(tmp_path)
     with pytest.raises(UsageError, match="no file or folder"):
         run_at(tmp_path / "absent")
+
+
+def test_wandbs_count_of_calls_is_not_taken_for_the_training_step_of_another_sink(tmp_path: Path) -> None:
+    state, history = tmp_path / "trainer_state.json", tmp_path / "h.jsonl"
+    state.write_text(json.dumps({"log_history": [{"step": s, "m": v} for s, v in zip(STEPS, VALUES, strict=True)]}))
+    history.write_text(each(lambda step, value: {"_step": 5 * step, "train/global_step": step, "train/m": value}))
+    logs = [open_run(str(path), None) for path in (state, history)]
+    assert step_keys(logs, None) == [None, "train/global_step"]
+    assert [run_of(log, key).step_name for log, key in zip(logs, step_keys(logs, None), strict=True)] == [
+        "step",
+        "train/global_step",
+    ]
+
+
+def test_wandb_runs_of_two_frameworks_each_have_their_own_training_step(tmp_path: Path) -> None:
+    paths = {"train/global_step": tmp_path / "a.jsonl", "training/global_step": tmp_path / "b.jsonl"}
+    for key, path in paths.items():
+        path.write_text(each(lambda step, value, key=key: {"_step": 5 * step, key: step, "m": value}))  # type: ignore[misc]
+    logs = [open_run(str(path), None) for path in paths.values()]
+    assert step_keys(logs, None) == list(paths)
+    silent = tmp_path / "c.jsonl"
+    silent.write_text(each(lambda step, value: {"_step": step, "m": value}))
+    assert step_keys([*logs, open_run(str(silent), None)], None) == [None, None, None]
+
+
+def test_a_trainer_state_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "trainer_state.json"
+    path.write_text(FILES["trainer-state"][1], encoding="utf-8-sig")
+    assert run_at(path).curves["m"].values.tolist() == VALUES
+
+
+def test_columns_of_one_name_are_told_and_not_used(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("step,m,x,m\n" + "".join(f"{s},{v},1,9\n" for s, v in zip(STEPS, VALUES, strict=True)))
+    run = run_at(path)
+    assert set(run.curves) == {"x"}
+    assert "line 1: several columns are called 'm'" in str(run.problems[0])
+
+
+def test_a_binary_file_with_a_carriage_return_in_its_first_line_is_no_csv(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl.gz"
+    path.write_bytes(b"\x1f\x8b\x08\rabc\rdef" + bytes(50))
+    with pytest.raises(NotFinished, match="packed with gzip"):
+        open_run(str(path), None)
+
+
+def test_a_log_without_a_usable_line_says_what_is_wrong_with_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("step,m\n1,0,25\n2,0,5\n")
+    with pytest.raises(NotFinished, match="line 2: 3 cells where the header has 2"):
+        open_run(str(path), None)

@@ -183,3 +183,30 @@ def test_tokens_outside_a_replaying_trainers_filters_are_counted_and_have_no_rat
     refused = Faults()
     assert compared(whole, faults=refused).counts.compared_tokens == 3160
     assert refused.count == 1
+
+
+@pytest.mark.parametrize("tokens", [1, 40])
+def test_one_sequence_convicts_nobody(tokens):
+    batch = logged(noise=0.0, length=tokens).take([0])
+    found = compared(replace(batch, trainer_logprobs_T=batch.trainer_logprobs_T - 0.1))
+    assert found.attribution.named == ()
+    assert found.layers[0].verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_table_in_which_every_sequence_is_shifted_is_named_and_has_no_figures():
+    batch = logged(noise=1e-4, length=60)
+    found = compared(replace(batch, trainer_logprobs_T=np.roll(batch.trainer_logprobs_T, 1)))
+    assert (found.layers[0].cause, found.layers[0].verdict) == ("off-by-one", Verdict.MISMATCH)
+    assert (found.measurements["k3"].value, found.measurements["k3"].reason) == (None, "there is no token")
+
+
+def test_raw_logprobs_of_tokens_sampled_hot_are_raw_logprobs_too():
+    sampling = Semantics(temperature=1.3)
+    found = compared(logged(temperature=1.3, reported_at=1.0, tops=True), sampling=sampling, trainer=sampling)
+    assert found.layers[0].cause == "raw-logprobs"
+
+
+def test_a_loss_mask_that_counts_nothing_is_said():
+    batch = logged(length=10)
+    with pytest.raises(NotFinished, match="the loss mask counts none of 800 tokens"):
+        compared(replace(batch, token_columns={"loss_mask": np.zeros(batch.tokens, dtype=np.bool_)}))

@@ -1,8 +1,10 @@
 """Shifted, shortened and re-tokenised sequences are found, named one by one, and never taken for engine noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from token_tables import table, with_trainer
+from token_tables import table, with_columns, with_trainer
 
 from rlaudit.mismatch.alignment import Misalignment, alignment_report
 from rlaudit.mismatch.lag_path import lag_paths, unrelated_cost
@@ -114,3 +116,39 @@ def test_a_path_says_from_which_token_on():
     path = lag_paths(batch.rollout_logprobs_T, batch.trainer_logprobs_T, batch.offsets[:2], unrelated)[0]
     assert [stretch.lag for stretch in path] == [0, 1]
     assert abs(path[1].first - 20) <= 2
+
+
+@pytest.mark.parametrize("written", [0.0, np.nan])
+def test_tokens_that_a_tool_wrote_say_nothing_of_a_shift(written):
+    batch = table(length=60)
+    tool_T = (batch.position_T >= 20) & (batch.position_T < 35)
+    unlikely_T = -np.random.default_rng(3).exponential(6.0, batch.tokens)
+    batch = with_trainer(batch, np.where(tool_T, unlikely_T, batch.trainer_logprobs_T))
+    rollout_T = np.where(tool_T, written, batch.rollout_logprobs_T)
+    batch = replace(with_columns(batch, loss_mask=~tool_T), rollout_logprobs_T=rollout_T)
+    assert not alignment_report(batch).refused
+    report = alignment_report(shifted(batch, [7], 1))
+    assert [(one.sequence, one.kind) for one in report.misaligned] == [(7, Misalignment.OFF_BY_ONE)]
+
+
+def unlike(batch, spans):
+    """Other tokens' logprobs on the trainer's side: in sequence s from token `first` to before `end`."""
+    rng = np.random.default_rng(8)
+    trainer_T = batch.trainer_logprobs_T.copy()
+    for sequence, (first, end) in spans.items():
+        rows = slice(batch.offsets[sequence] + first, batch.offsets[sequence] + end)
+        trainer_T[rows] = -rng.exponential(2.0, end - first)
+    return with_trainer(batch, trainer_T)
+
+
+def test_agreement_that_comes_back_unshifted_was_never_another_tokenisation():
+    batch = table(length=80)
+    lost = {5: (30, 80), 6: (30, 80)}
+    assert {one.sequence for one in alignment_report(unlike(batch, lost)).misaligned} == {5, 6}
+    assert not alignment_report(unlike(batch, {5: (30, 60), 6: (30, 60)})).refused
+
+
+def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_they_are_worst():
+    lost = {5: (50, 80), 6: (50, 80), 7: (60, 80)}
+    assert alignment_report(unlike(table(length=80, noise=0.05, peaked=0.0), lost)).refused
+    assert not alignment_report(unlike(table(length=80, noise=0.9, peaked=0.0), lost)).refused

@@ -223,3 +223,68 @@ def test_the_length_of_a_prompt_is_known_from_its_token_ids():
     ids_S[:] = [np.arange(10 + s) for s in range(batch.sequences)]
     evidence = token_evidence(replace(batch, prompt_token_ids_S=ids_S))
     np.testing.assert_array_equal(evidence.columns["absolute_position"], batch.position_T + 10 + batch.sequence_T)
+
+
+def with_tops(batch, rollout_TK, trainer_TK):
+    ids_TK = np.tile(np.arange(5), (batch.tokens, 1))
+    return replace(
+        batch,
+        rollout_top_ids_TK=ids_TK,
+        trainer_top_ids_TK=ids_TK,
+        rollout_top_logprobs_TK=rollout_TK,
+        trainer_top_logprobs_TK=trainer_TK,
+    )
+
+
+@pytest.mark.parametrize(("noise", "temperature", "names"), [(0.8, 1.0, set()), (0.35, 1.3, {"trainer-temperature"})])
+def test_noise_between_two_models_is_no_temperature_and_hides_none(noise, temperature, names):
+    batch = table(prompts=40)
+    common_TK, rng = top_logprobs(batch, 1.0), np.random.default_rng(6)
+    rollout_TK, trainer_TK = (common_TK + noise * rng.standard_normal(common_TK.shape) for _ in range(2))
+    found = judged(with_tops(batch, rollout_TK, trainer_TK / temperature), trainer=Semantics(temperature))
+    assert found.names == names
+
+
+def repeating(batch, share=0.5, seed=5):
+    """The same tokens with ids that a sequence holds already at `share` of its places."""
+    rng = np.random.default_rng(seed)
+    again_T = (rng.random(batch.tokens) < share) & (batch.position_T > 0)
+    fresh_T = 1000 + np.arange(batch.tokens)
+    first_T = fresh_T[batch.offsets[batch.sequence_T]]
+    return replace(batch, token_id_T=np.where(again_T, first_T, fresh_T)), again_T
+
+
+def test_a_penalty_lifts_seen_tokens_and_lowers_the_others():
+    batch, again_T = repeating(table(prompts=40, peaked=0.0))
+    room_T = -np.expm1(batch.rollout_logprobs_T)
+    # What seen tokens lose the others gain: the mean ratio stays 1.
+    shift_T = np.where(again_T, 0.15, -0.175) * room_T
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + shift_T, 0.0)), floor_k2=None)
+    assert found.names == {"penalty"}
+
+
+def test_seen_tokens_that_stay_where_they_are_while_others_move_are_no_penalty():
+    batch, again_T = repeating(table(prompts=40, peaked=0.0))
+    room_T = -np.expm1(batch.rollout_logprobs_T)
+    noise_T = np.random.default_rng(2).standard_normal(batch.tokens)
+    other_T = np.where(again_T, 0.0, -0.1 + 0.3 * noise_T) * room_T
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + other_T, 0.0)), floor_k2=None)
+    assert "penalty" not in found.names
+
+
+def test_outliers_of_a_cause_that_was_found_do_not_make_a_second_one_of_a_few_others():
+    batch = table(prompts=60)
+    batch = with_columns(batch, **lags(batch))
+    rng = np.random.default_rng(1)
+    lagging_T = batch.token_columns["rollout_version"] < 9
+    heavy_T = 0.05 * lagging_T * np.abs(rng.standard_t(2, batch.tokens))
+    heavy_T[rng.choice(np.flatnonzero(~lagging_T), 25, replace=False)] = 0.15
+    found = judged(noisier(batch, heavy_T))
+    assert found.names == {"stale-weights"}
+
+
+def test_a_cache_may_hold_what_an_update_before_the_log_left_stale():
+    batch = table(prompts=40)
+    batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
+    noisy = noisier(batch, np.where(batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0, 0.2, 0.0))
+    assert judged(with_columns(noisy, rollout_version=np.full(batch.tokens, 7))).names == {"stale-prefix-kv"}

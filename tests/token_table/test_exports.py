@@ -148,3 +148,19 @@ def test_every_format_says_what_it_is_and_where_it_is_found():
     for export in all_exports().values():
         assert export.title
         assert export.files
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("odd", [None, 5, {"a": 1}, [[]], 10**400])
+def test_a_field_that_is_not_what_the_framework_writes_never_ends_the_reading(tmp_path, name, odd):
+    record = FILES[name][1]
+    fields = record[0] if isinstance(record, list) else record
+    for field in fields:
+        changed = {**fields, field: odd}
+        path = write_lines(
+            tmp_path / f"{field}.jsonl", [record, [changed] if isinstance(record, list) else changed, record]
+        )
+        faults = Faults()
+        batch = whole(path, faults)
+        assert batch.sequences + faults.sequences_left_out >= 2
+        assert all(fault.line == 2 for fault in faults.shown)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.curves.run_log import Problems, Row, RunReader
-from rlaudit.curves.tables import step_column, table_rows
+from rlaudit.curves.tables import header_of, named_once, step_column, table_rows
 
 
 def recognises(path: Path, start: bytes) -> bool:
     """A header line with a step in it."""
-    header = next(csv.reader([start.decode("utf-8", "replace").lstrip("\ufeff").split("\n", 1)[0].rstrip("\r")]), [])
+    header = header_of(start)
     return len(header) > 1 and step_column(header) is not None
 
 
@@ -23,7 +23,7 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = csv.reader(file)
         header = next(lines)
-        yield from table_rows(header, _cells(lines, header, problems))
+        yield from table_rows(named_once(header, "line 1", problems), _cells(lines, header, problems))
 
 
 def _cells(lines: Any, header: list[str], problems: Problems) -> Iterator[tuple[str, dict[str, str]]]:

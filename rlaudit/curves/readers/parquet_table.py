@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.curves.run_log import Problems, Row, RunReader
-from rlaudit.curves.tables import table_rows
+from rlaudit.curves.tables import named_once, table_rows
 from rlaudit.errors import NotFinished
 
 MAGIC = b"PAR1"
@@ -24,7 +24,7 @@ def read(path: Path, problems: Problems) -> Iterator[Row]:
 
     try:
         with pyarrow.parquet.ParquetFile(path) as table:
-            columns = table.schema_arrow.names
+            columns = named_once(table.schema_arrow.names, "", problems)
             yield from table_rows(columns, _lines(table))
     except (pyarrow.ArrowException, OSError) as error:
         raise NotFinished(f"{path} is not a whole Parquet file: {error}") from error

@@ -4,6 +4,7 @@ In an output folder the one of the newest checkpoint is read: it holds the whole
 """
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,18 +15,19 @@ from rlaudit.errors import NotFinished
 
 def recognises(path: Path, start: bytes) -> bool:
     """A JSON object of that name, or with a log_history; ms-swift ends its JSON lines with such an object as well."""
-    if not start.lstrip().startswith(b"{"):
+    start = start.removeprefix(BOM_UTF8).lstrip()
+    if not start.startswith(b"{"):
         return False
     if path.name == "trainer_state.json":
         return True
-    first = first_object(start.lstrip().split(b"\n", 1)[0])
+    first = first_object(start.split(b"\n", 1)[0])
     return "log_history" in first if first else b'"log_history"' in start
 
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
     """The entries of the history. Raises NotFinished where the file is cut off: it is one JSON document."""
     try:
-        state = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise NotFinished(f"{path} is not whole JSON: {error}", "use the one of an earlier checkpoint") from error
     history = state.get("log_history") if isinstance(state, dict) else None

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rlaudit.curves.run_log import Problems, Row, RunReader
-from rlaudit.curves.tables import step_column
+from rlaudit.curves.tables import header_of, step_column
 
 SEPARATOR = " - "
 
 
 def recognises(path: Path, start: bytes) -> bool:
     """A table whose first column is a step and whose other columns are named after runs."""
-    header = next(csv.reader([start.decode("utf-8", "replace").lstrip("\ufeff").split("\n", 1)[0]]), [])
+    header = header_of(start)
     return len(header) > 1 and step_column(header[:1]) is not None and all(SEPARATOR in name for name in header[1:])
 
 

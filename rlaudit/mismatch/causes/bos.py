@@ -11,7 +11,7 @@ import numpy as np
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
 from rlaudit.mismatch.pairs import Floats
-from rlaudit.mismatch.part_signature import part_signature
+from rlaudit.mismatch.part_signature import LEAST_SHARE_BY_POSITION, part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "bos"
@@ -34,7 +34,9 @@ def _weights_changed(evidence: TokenEvidence) -> bool:
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Excess at the beginning of every completion."""
-    return part_signature(evidence, NAME, "largest at the first completion tokens of all sequences")
+    return part_signature(
+        evidence, NAME, "largest at the first completion tokens of all sequences", LEAST_SHARE_BY_POSITION
+    )
 
 
 CAUSE = Cause(

@@ -38,18 +38,22 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     # A routing flip follows no covariate: it is counted where none is at work.
     quiet_T = ~_loud(excess)
-    rounded_T = one_step_off(evidence)
-    count = int((quiet_T & excess.outlier_T & ~rounded_T).sum())
-    share, low, high = excess.share(excess.outliers)
+    far_T = quiet_T & excess.outlier_T & ~one_step_off(evidence)
+    count = int(far_T.sum())
+    squared_T = np.square(evidence.log_ratio_T)
+    # As many flips per token are to be expected where another cause drowns them.
+    flipped = float(squared_T[far_T].sum()) / max(float(quiet_T.mean()), 1e-300)
+    theirs = min(flipped / max(float(squared_T[excess.outlier_T].sum()), 1e-300), 1.0)
+    share, low, high = (theirs * one for one in excess.share(excess.outliers))
     p_value = float(bdtrc(count - 1, int(quiet_T.sum()), ORDINARY_SHARE)) if count else 1.0
     return Signature(
         p_value=max(p_value, math.ulp(0.0)) if count else 1.0,
-        effect=excess.outliers.k2,
-        low=excess.outliers.low,
-        high=excess.outliers.high,
+        effect=theirs * excess.outliers.k2,
+        low=theirs * excess.outliers.low,
+        high=theirs * excess.outliers.high,
         effect_of="k2, nats^2",
         large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST,
-        because=f"{excess.outlier_share:.2%} of the tokens lie beyond six standard deviations and carry "
+        because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations and carry "
         f"{share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
         share=share,
         share_low=low,

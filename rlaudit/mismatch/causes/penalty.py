@@ -1,12 +1,13 @@
 """A repetition, presence or frequency penalty on one side only.
 
 Covered: with scores, penalties among the candidates; from logs alone, log ratios of tokens that the sequence holds
-already against those of others. Not covered: biases on fixed ids, bad words.
+already against those of others, where they are shifted rather than scattered.
+Not covered: biases on fixed ids, bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """
 
 from rlaudit.layers import Layer
-from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.mismatch.logged_semantics import seen_shift, too_high
 from rlaudit.mismatch.logged_signature import logged_signature
 from rlaudit.mismatch.semantic_signature import PENALTY, semantic_signature
@@ -21,12 +22,15 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return semantic_signature(evidence, PENALTY)
     if too_high(evidence):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
-    found = seen_shift(evidence)
-    if found is None:
+    seen = seen_shift(evidence)
+    if seen is None:
         return NotTested("column token_id is missing, or too few tokens were sampled twice")
-    because = f"log ratio of tokens seen before, less that of others, over 1 - p: {found.value:+.3g} nats"
-    named = found.value > 0 and found.convicts(LEAST_SHIFT)
-    return logged_signature(found, "shift of seen tokens, nats", named, because)
+    because = (
+        f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
+        f"{seen.share:.0%} of their squares"
+    )
+    named = seen.shift.value > 0 and seen.shift.convicts(LEAST_SHIFT) and seen.share >= LEAST_SHARE
+    return logged_signature(seen.shift, "shift of seen tokens, nats", named, because)
 
 
 CAUSE = Cause(

@@ -12,7 +12,7 @@ import numpy as np
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
 from rlaudit.mismatch.pairs import Floats
-from rlaudit.mismatch.part_signature import part_signature
+from rlaudit.mismatch.part_signature import LEAST_SHARE_BY_POSITION, part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "quantised-kv"
@@ -36,7 +36,7 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """Excess that grows with the context."""
-    return part_signature(evidence, NAME, "grows with the length of the context")
+    return part_signature(evidence, NAME, "grows with the length of the context", LEAST_SHARE_BY_POSITION)
 
 
 CAUSE = Cause(

@@ -2,7 +2,8 @@
 
 Covered: sequences with cached tokens against those without. Told from stale weights by sparing uncached sequences.
 Not covered: data in which everything or nothing was cached, or whose weights never changed. Where versions were not
-recorded, noise that a cached prefix brings without any update (other kernels, other chunks) looks the same.
+recorded, or are one and the same, noise that a cached prefix brings without any update (other kernels, other chunks)
+looks the same.
 Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the caller (46125).
 """
 
@@ -15,14 +16,15 @@ from rlaudit.mismatch.part_signature import part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "stale-prefix-kv"
-FADES_OVER = (8.0, 32.0)
+FADES_OVER = (2.0, 8.0, 32.0)
 
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
-    """(T, 3): cached at all, and fading over a few and over some tens of tokens."""
+    """(T, 4): cached at all, and fading over two, over a few and over some tens of tokens."""
     version_T = evidence.columns.get("rollout_version")
-    if version_T is not None and np.ptp(version_T) == 0:
-        return NotTested(f"the weights never changed (version {version_T[0]}): nothing in the cache can be stale")
+    # One version throughout the log says nothing of the update before it, which the cache may have outlived.
+    if version_T is not None and not np.any(version_T):
+        return NotTested("the weights never changed (version 0): nothing in the cache can be stale")
     cached_T = np.asarray(evidence.columns["cached_tokens"]) > 0
     if cached_T.all() or not cached_T.any():
         return NotTested(f"{'every' if cached_T.all() else 'no'} sequence has cached tokens: nothing to compare with")

@@ -7,6 +7,7 @@ Source: NeMo-RL 7ea279a, grpo.py:3630-3652 and utils/logger.py:1071-1095.
 
 import re
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from rlaudit.token_table.json_lines import first_record, json_lines
 from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
 from rlaudit.token_table.marked_tokens import marked_sequence
 from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.record_reader import usable
 from rlaudit.token_table.token_batch import TokenBatch
 
 OWN = {"generation_logprobs", "prev_logprobs"}
+WHAT = "a NeMo-RL train_data record"
 LISTS = {*OWN, "token_ids", "token_loss_mask", "advantages"}
 
 
@@ -38,16 +41,21 @@ def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
     step = re.search(r"step(\d+)", path.name)
     for line, record in json_lines(path, faults):
         if not isinstance(record, dict) or not set(record) >= OWN:
-            faults.add(Fault(path, "not a NeMo-RL train_data record; the line is left out", line), sequences=1)
+            faults.add(Fault(path, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
-        plain = {name: _unwrapped(name, value) for name, value in record.items()}
-        if not isinstance(plain.get("token_loss_mask"), list) or not isinstance(plain.get("token_ids"), list):
-            said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
-            faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
-            continue
-        found = _sequence(plain, path, line, int(step[1]) if step else None, faults)
-        if found is not None:
-            yield found
+        number = int(step[1]) if step else None
+        yield from usable(partial(_of_record, record, path, line, number, faults), WHAT, path, line, faults)
+
+
+def _of_record(
+    record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults
+) -> Iterator[LoggedSequence | None]:
+    plain = {name: _unwrapped(name, value) for name, value in record.items()}
+    if not isinstance(plain.get("token_loss_mask"), list) or not isinstance(plain.get("token_ids"), list):
+        said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
+        faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
+        return
+    yield _sequence(plain, path, line, step, faults)
 
 
 def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults) -> LoggedSequence | None:

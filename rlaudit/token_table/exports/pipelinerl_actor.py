@@ -6,6 +6,7 @@ Source: PipelineRL 58d3934, pipelinerl/rollouts.py:13-47 and streams.py:238-243.
 """
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from rlaudit.token_table.json_lines import first_values, is_json_lines, json_lin
 from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
 from rlaudit.token_table.marked_tokens import marked_sequence
 from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.record_reader import usable
 from rlaudit.token_table.token_batch import TokenBatch
 
 MASKED = -100
+WHAT = "a list of PipelineRL training texts"
 OWN = {"input_ids", "labels", "logprobs", "n_predicted"}
 
 
@@ -41,12 +44,11 @@ def _is_texts(value: Any) -> bool:
 def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
     for line, value in json_lines(path, faults):
         if not _is_texts(value):
-            faults.add(Fault(path, "not PipelineRL training texts; the line is left out", line), sequences=1)
+            faults.add(Fault(path, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
-        for place, text in enumerate(value if isinstance(value, list) else [value]):
-            found = _sequence(text, path, line, place, faults)
-            if found is not None:
-                yield found
+        texts = enumerate(value if isinstance(value, list) else [value])
+        made = (_sequence(text, path, line, place, faults) for place, text in texts)
+        yield from usable(partial(iter, made), WHAT, path, line, faults)
 
 
 def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: Faults) -> LoggedSequence | None:

@@ -43,7 +43,8 @@ ADDED_LAST = "batch-dependence"
 ALPHA = 5e-3
 TIMES_FLOOR = 1.5
 PARITY_TIMES_FLOOR = 2.0
-# Where no floor was measured: the equivalence margin of an honest, dense model (metrics of ten frameworks agree on it).
+# Where no floor was measured: what honest, dense models stay below (metrics of ten frameworks agree on it), and above
+# which signatures were tried.
 DEFAULT_MARGIN = 1e-3
 
 

@@ -13,6 +13,7 @@ from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.excess import LEAST_ROOM, LEVEL, REPLICATES, Part
 from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.mismatch.standard_score import standard_score
 
 # Base models that give a token nothing would decide the slope alone.
 CAP_NATS = 5.0
@@ -47,5 +48,5 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(value_B, [tail, 1.0 - tail])
     error = float(slope_B.std(ddof=1))
-    p_value = float(2.0 * ndtr(-abs(slope) / error)) if error > 0 else 1.0
+    p_value = float(2.0 * ndtr(-abs(standard_score(slope, error, clusters))))
     return BaseSlope(slope, Part(value, float(low), float(high), p_value), log_ratio_T + slope * leaning_T)

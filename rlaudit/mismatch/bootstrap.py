@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from rlaudit.mismatch.heavy_tail import normal_reach, widening
 from rlaudit.mismatch.metric import IntervalMethod
 from rlaudit.mismatch.pairs import Floats
+from rlaudit.mismatch.standard_score import ROUNDING
 
 REPLICATES = 2000
 LEVEL = 0.95
@@ -177,7 +178,7 @@ def _why_unreliable(sequences: int, clusters: int) -> str | None:
 def _ends(
     resampled: _Resampled, weights_BP: Weights, method: IntervalMethod, is_share: bool
 ) -> tuple[float, float, str]:
-    if np.ptp(resampled.values_B) == 0:
+    if np.ptp(resampled.values_B) <= ROUNDING * abs(resampled.value):
         return _of_constant(resampled, is_share)
     if method is IntervalMethod.STUDENTISED:
         ends = _studentised(resampled, weights_BP)

@@ -1,16 +1,15 @@
 """The difference of one metric between two arms over the same prompts, and what may be concluded from it.
 
 Covered: paired intervals: a replicate draws the same prompts in both arms, so what prompts contribute to
-both cancels.
-Not covered: arms over different prompts; only the prompts present in both are used, and the result says
-how many.
+both cancels. Only the prompts present in both are used, and the result says how many. `side_by_side` puts
+arms over different prompts together as well, for whoever may not ask for the same ones (`non_inferiority.py`).
 
 An effect is convicted by size and not only by an interval that excludes 0: verdicts are taken against an
 equivalence margin, and the effect of a factor is stated as a share of the excess it had to explain.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -84,33 +83,20 @@ def contrast_tallies(
     level: float = LEVEL,
 ) -> Contrast:
     """`contrast` from the tallies of both arms."""
-    tokens_a, tokens_b = _padded(tally_a.tokens_P, tally_b.tokens_P)
-    shared = (tokens_a > 0) & (tokens_b > 0)
-    clusters = int(shared.sum())
-    sequences_a, sequences_b = _padded(tally_a.sequences_P, tally_b.sequences_P)
-    sequences = int(min(sequences_a[shared].sum(), sequences_b[shared].sum()))
-    missing = tally_a.unavailable.get(metric.name) or tally_b.unavailable.get(metric.name)
-    if missing is None and not clusters:
-        missing = "the arms share no prompt"
-    if missing is not None:
-        return _undefined(metric, clusters, sequences, level, missing)
-    columns_a = tally_a.sums[metric.columns][np.flatnonzero(shared)]
-    columns_b = tally_b.sums[metric.columns][np.flatnonzero(shared)]
-    split = columns_a.shape[1]
+    both = side_by_side(tally_a, tally_b, metric)
+    if both.missing is not None:
+        return _undefined(metric, both.clusters, both.sequences, level, both.missing)
 
     def difference_of(sums: Floats) -> Floats:
-        return metric.combine(sums[..., :split]) - metric.combine(sums[..., split:])
+        return both.first_of(sums) - both.second_of(sums)
 
-    sums_PJ = np.concatenate([columns_a, columns_b], axis=1)
-    first, second = (float(metric.combine(columns.sum(axis=0))) for columns in (columns_a, columns_b))
-    if not (math.isfinite(first) and math.isfinite(second)):
-        return _undefined(metric, clusters, sequences, level, "undefined for these tokens")
+    first, second = both.first, both.second
     found = interval(
-        sums_PJ,
-        cluster_weights(clusters, replicates, seed),
+        both.sums_PJ,
+        cluster_weights(len(both.sums_PJ), replicates, seed),
         difference_of,
         metric.interval,
-        sequences=sequences,
+        sequences=both.sequences,
         level=level,
     )
     return Contrast(
@@ -123,12 +109,84 @@ def contrast_tallies(
         share=share(first - second, excess),
         share_low=share(found.low, excess),
         share_high=share(found.high, excess),
-        clusters=clusters,
-        sequences=sequences,
+        clusters=both.clusters,
+        sequences=both.sequences,
         interval=found.method,
         level=level,
         reliable=found.reliable,
         reason=found.reason,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """The sums of one metric in two arms, ready to be resampled together.
+
+    sums_PJ: a row for each prompt, the first arm's columns and then the second's. paired: rows hold both arms of a
+    prompt; otherwise a row holds one arm's and zeros, so that resampling rows resamples each arm by itself. clusters,
+    sequences: of the smaller arm. missing: why there is nothing to compare; None where there is.
+    """
+
+    metric: Metric
+    sums_PJ: Floats
+    paired: bool
+    clusters: int
+    sequences: int
+    missing: str | None
+
+    def first_of(self, sums: Floats) -> Floats:
+        """The metric of the first arm, (..., J) -> (...)."""
+        return self.metric.combine(sums[..., : self.sums_PJ.shape[1] // 2])
+
+    def second_of(self, sums: Floats) -> Floats:
+        """The metric of the second arm, (..., J) -> (...)."""
+        return self.metric.combine(sums[..., self.sums_PJ.shape[1] // 2 :])
+
+    @property
+    def first(self) -> float:
+        """The metric of the first arm over the rows."""
+        return float(self.first_of(self.sums_PJ.sum(axis=0)))
+
+    @property
+    def second(self) -> float:
+        """The metric of the second arm over the rows."""
+        return float(self.second_of(self.sums_PJ.sum(axis=0)))
+
+
+def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int | None = None) -> SideBySide:
+    """Both arms over the prompts they share; or, where those are below `fewest_shared`, each over its own.
+
+    Prompts are numbered alike. Without `fewest_shared` the arms are paired however few prompts they share.
+    """
+    tokens_a, tokens_b = _padded(first.tokens_P, second.tokens_P)
+    sequences_a, sequences_b = _padded(first.sequences_P, second.sequences_P)
+    in_a, in_b = tokens_a > 0, tokens_b > 0
+    paired = fewest_shared is None or int((in_a & in_b).sum()) >= fewest_shared
+    if paired:
+        in_a = in_b = in_a & in_b
+    clusters = min(int(in_a.sum()), int(in_b.sum()))
+    sequences = int(min(sequences_a[in_a].sum(), sequences_b[in_b].sum()))
+    missing = first.unavailable.get(metric.name) or second.unavailable.get(metric.name)
+    if missing is None and not clusters:
+        missing = "the arms share no prompt" if paired else "one of the arms has no token"
+    if missing is not None:
+        return SideBySide(metric, np.zeros((0, 0)), paired, clusters, sequences, missing)
+    sums_a = first.sums[metric.columns][np.flatnonzero(in_a)]
+    sums_b = second.sums[metric.columns][np.flatnonzero(in_b)]
+    sums_PJ = np.concatenate([sums_a, sums_b], axis=1) if paired else _apart(sums_a, sums_b)
+    both = SideBySide(metric, sums_PJ, paired, clusters, sequences, None)
+    if not (math.isfinite(both.first) and math.isfinite(both.second)):
+        return replace(both, missing="undefined for these tokens")
+    return both
+
+
+def _apart(sums_a: Floats, sums_b: Floats) -> Floats:
+    """Rows of the first arm, then rows of the second, each with zeros for the other."""
+    return np.concatenate(
+        [
+            np.concatenate([sums_a, np.zeros_like(sums_a)], axis=1),
+            np.concatenate([np.zeros_like(sums_b), sums_b], axis=1),
+        ]
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rlaudit.mismatch.excess import CAP, LEAST_ROOM
 from rlaudit.mismatch.logged_semantics import seen_shift
 from rlaudit.mismatch.pairs import Floats
+from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 # Of the variance that the same token id, or neighbouring tokens, have in common.
@@ -105,7 +106,7 @@ def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvid
     variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
     estimate = float((weight_I * products_I).sum()) / total / max(variance, 1e-12)
     error = float(np.sqrt(2.0 * (np.square(weight_I) * pairs_I).sum())) / total
-    return estimate, estimate / error if error > 0 else 0.0
+    return estimate, standard_score(estimate, error, evidence.clusters)
 
 
 def _seen(error_T: Floats, evidence: TokenEvidence) -> float:

@@ -25,6 +25,7 @@ from scipy.special import ndtr
 from rlaudit.mismatch.bootstrap import Weights, cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.mismatch.standard_score import standard_score
 
 Flags = NDArray[np.bool_]
 CONSTANT = "constant"
@@ -105,7 +106,9 @@ def fit_excess(
     coefficients_BJ = _resampled(design_NJ, ratio_N, expected_N, cluster_N, weights_BP)
     per_unit_J = 0.5 * (design_TJ * np.square(room_T)[:, None]).mean(axis=0) if len(room_T) else np.zeros(len(names))
     places_of = {name: [j for j, other in enumerate(names) if other == name] for name in dict.fromkeys(names)}
-    parts = {name: _part(places, coefficients_J, coefficients_BJ, per_unit_J) for name, places in places_of.items()}
+    parts = {
+        name: _part(places, coefficients_J, coefficients_BJ, per_unit_J, clusters) for name, places in places_of.items()
+    }
     expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
     standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
     low, high = _interval(squared_T, cluster_T, weights_BP)
@@ -179,18 +182,20 @@ def _resampled(
     return np.stack([_solve(gram, moments) for gram, moments in zip(grams_BJJ, replicates_BK[:, :size], strict=True)])
 
 
-def _part(places: Sequence[int], coefficients_J: Floats, coefficients_BJ: Floats, per_unit_J: Floats) -> Part:
+def _part(
+    places: Sequence[int], coefficients_J: Floats, coefficients_BJ: Floats, per_unit_J: Floats, clusters: int
+) -> Part:
     value = float(coefficients_J[places] @ per_unit_J[places])
     values_B = coefficients_BJ[:, places] @ per_unit_J[places]
-    return _summary(value, values_B)
+    return _summary(value, values_B, clusters)
 
 
-def _summary(value: float, values_B: Floats) -> Part:
+def _summary(value: float, values_B: Floats, clusters: int) -> Part:
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(values_B, [tail, 1.0 - tail])
     error = float(values_B.std(ddof=1))
-    p_value = 0.5 if error == 0 or value <= 0 else float(ndtr(-value / error))
-    return Part(value, float(low), float(high), p_value if value > 0 else 1.0)
+    p_value = float(ndtr(-standard_score(value, error, clusters))) if value > 0 else 1.0
+    return Part(value, float(low), float(high), p_value)
 
 
 def _interval(squared_T: Floats, cluster_T: Integers, weights_BP: Weights) -> tuple[float, float]:
@@ -210,4 +215,4 @@ def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: 
     total = 0.5 * float(squared_T.sum()) / tokens
     values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1e-300)
     value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
-    return _summary(value, values_B)
+    return _summary(value, values_B, clusters)

@@ -23,6 +23,7 @@ from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.filter_edge import edge_share
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.mismatch.standard_score import standard_score
 
 TESTS = 8
 ALPHA = 1e-4 / TESTS  # Bonferroni
@@ -190,7 +191,7 @@ def _z(scored: ScoredTokens, values_T: Floats) -> tuple[float, float]:
     few = scored.clusters / max(1, scored.clusters - 1)
     by_prompt = math.sqrt(few * float(np.square(apart_P).sum())) / scored.tokens
     error = max(by_token, by_prompt if scored.clusters > 1 else 0.0)
-    return mean, mean / error if error > 0 else 0.0
+    return mean, standard_score(mean, error, scored.tokens)
 
 
 def _two_sided(

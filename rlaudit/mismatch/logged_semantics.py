@@ -18,6 +18,7 @@ from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.excess import REPLICATES
 from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 FEWEST_POSITIONS = 64
@@ -166,5 +167,5 @@ def _ratio(sums_PJ: Floats, null: float) -> Estimate:
     error = float(values_B.std(ddof=1))
     # Student's distribution: the spread of few clusters is itself a guess, and one cluster has none.
     free = int((sums_PJ[:, 1] != 0).sum()) - 1
-    z = (value - null) / error if error > 0 else 0.0
+    z = standard_score(value, error, free + 1, null)
     return Estimate(value, float(low), float(high), float(2.0 * stdtr(free, -abs(z))) if free > 0 else 1.0)

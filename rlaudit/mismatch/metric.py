@@ -28,23 +28,45 @@ NON_NEGATIVE = (0.0, math.inf)
 SHARE = (0.0, 1.0)
 
 
+class Clip(StrEnum):
+    """What an objective clips, by the metric that counts it: tokens (PPO, GRPO) or whole sequences (GSPO)."""
+
+    TOKENS = "ppo_clip_fraction"
+    SEQUENCES = "gspo_clip_fraction"
+
+
 @dataclass(frozen=True)
 class ObjectiveSettings:
     """The clip bounds of the user's objective: ratio in [1 - low, 1 + high].
 
     PPO's defaults are those of the paper; GSPO's are the 0.02 of PipelineRL's published runs (the GSPO
     paper has 3e-4 and 4e-4). A clip fraction is meaningless without them, so they are printed with it.
+    clips: the ranges that the user's objective has. Both are always measured, these alone decide a verdict.
     """
 
     ppo_epsilon_low: float = 0.2
     ppo_epsilon_high: float = 0.2
     gspo_epsilon_low: float = 0.02
     gspo_epsilon_high: float = 0.02
+    clips: tuple[Clip, ...] = tuple(Clip)
 
     def __post_init__(self) -> None:
-        for name, epsilon in asdict(self).items():
+        if not self.clips:
+            raise ValueError("an objective that clips neither tokens nor sequences has no range to judge by")
+        epsilons = ("ppo_epsilon_low", "ppo_epsilon_high", "gspo_epsilon_low", "gspo_epsilon_high")
+        for name in epsilons:
+            epsilon = getattr(self, name)
             if not epsilon > 0 or (name.endswith("low") and epsilon > 1):
                 raise ValueError(f"{name} must be above 0{', at most 1' * name.endswith('low')}: found {epsilon}")
+
+    def reach(self, clip: Clip) -> float:
+        """The smallest |log ratio| that is clipped, of a token or of a sequence's mean."""
+        low, high = (
+            (self.ppo_epsilon_low, self.ppo_epsilon_high)
+            if clip is Clip.TOKENS
+            else (self.gspo_epsilon_low, self.gspo_epsilon_high)
+        )
+        return min(math.log1p(high), -math.log1p(-low) if low < 1 else math.inf)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from rlaudit.mismatch.logged_semantics import Estimate
 from rlaudit.mismatch.scored_tokens import FEWEST_PROMPTS
+from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 
@@ -33,5 +34,5 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     error = float(np.sqrt(few * np.square(apart_P).sum())) / evidence.tokens
     # Under an honest report tokens are Bernoulli draws one by one: the larger of both standard errors.
     error = max(error, float(excess_T.std(ddof=1)) / float(np.sqrt(evidence.tokens)))
-    p_value = float(2.0 * ndtr(-abs(value) / error)) if error > 0 else 1.0
+    p_value = float(2.0 * ndtr(-abs(standard_score(value, error, evidence.clusters))))
     return Estimate(value, value - 1.96 * error, value + 1.96 * error, p_value)

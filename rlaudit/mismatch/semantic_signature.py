@@ -11,6 +11,7 @@ from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.cause import Signature
 from rlaudit.mismatch.semantics import ON_TOKENS, SemanticEvidence
+from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 RAW_LOGPROBS = "raw-logprobs"
@@ -80,17 +81,17 @@ def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:
     names = semantic_names(semantics, reported, evidence.sampling.temperature)
     if name in names.by_tokens:
         return _by_tokens(semantics)
-    return _by_report(semantics, name in names.by_report)
+    return _by_report(semantics, name in names.by_report, evidence.clusters)
 
 
-def _by_report(semantics: SemanticEvidence, named: bool) -> Signature:
+def _by_report(semantics: SemanticEvidence, named: bool, clusters: int) -> Signature:
     fit = semantics.report
     gain = fit.trainer_loss - fit.loss
     error = (fit.gain_high - fit.gain_low) / SPAN
     total = max(fit.trainer_loss, 1e-300)
     share, low, high = (one / total for one in (gain, fit.gain_low, fit.gain_high))
     return Signature(
-        p_value=float(ndtr(-gain / error)) if error > 0 else 1.0,
+        p_value=float(ndtr(-standard_score(gain, error, clusters))),
         effect=gain,
         low=fit.gain_low,
         high=fit.gain_high,

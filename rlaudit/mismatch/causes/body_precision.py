@@ -13,6 +13,7 @@ from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signa
 from rlaudit.mismatch.causes.head_precision import explained_share
 from rlaudit.mismatch.dense_noise import dense_noise
 from rlaudit.mismatch.excess import CONSTANT
+from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "body-precision"
@@ -39,7 +40,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     value, low, high = (kept * one - evidence.floor_k2 for one in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (one / excess.excess_k2 for one in (value, low, high))
     spread = (constant.high - constant.low) / 3.92
-    z = value / (kept * spread) if kept * spread > 0 else 0.0
+    z = standard_score(value, kept * spread, evidence.clusters)
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2
     # A head in bfloat16 rounds what goes into it as well, which no lattice shows and which adds up to as much again.
     beyond = beyond and (not rounding.rounded_sides or kept > OF_WHAT_IS_LEFT)

@@ -9,6 +9,7 @@ from rlaudit.rollout_config.node import Unknown
 from rlaudit.vllm_versions.catalogue import Catalogue, known_versions
 from rlaudit.vllm_versions.machine import Machine
 from rlaudit.vllm_versions.moved import Moved, moved, moved_values
+from rlaudit.vllm_versions.resolution.engine import has_v0
 from rlaudit.vllm_versions.review import unreviewed
 
 _HEADS = {
@@ -18,7 +19,6 @@ _HEADS = {
     "sampling": "Defaults of sampling parameters",
     "method": "Methods with other parameters",
 }
-_FIRST_WITHOUT_V0 = Version("0.11.0")
 _WIDEST = 60
 
 
@@ -29,7 +29,7 @@ def moved_lines(before: Version, after: Version, machine: Machine) -> list[str]:
     lines.append(f"vLLM {before} -> {after} on {machine.name}, an API server without any argument")
     for kind, head in _HEADS.items():
         lines += _section(head, [change for change in changes if change.kind == kind])
-        if kind == "resolved" and before < _FIRST_WITHOUT_V0 <= after:
+        if kind == "resolved" and has_v0(before) and not has_v0(after):
             old_engine = f"The same where {before} runs with VLLM_USE_V1=0 (V0)"
             lines += _section(old_engine, list(moved_values(before, after, machine, v0=True)))
     for kind in dict.fromkeys(change.kind for change in changes if change.kind.startswith("removed")):
@@ -66,7 +66,7 @@ def version_lines() -> list[str]:
     for version in known_versions():
         catalogue = Catalogue.at(version)
         open_rules = unreviewed(version)
-        engines = "V1" if version >= Version("0.11.0") else "V1 or V0"
+        engines = "V1 or V0" if has_v0(version) else "V1"
         review = f"; not reviewed: {', '.join(open_rules)}" if open_rules else ""
         lines.append(
             f"{version!s:<12} {engines:<9} {len(catalogue.engine):>3} arguments  "

@@ -20,6 +20,7 @@ WHY: Mapping[str, tuple[Layer, str]] = {
     "max_num_batched_tokens": (_PATH, "the size of a prefill chunk decides kernels and rounding"),
     "max_num_seqs": (_PATH, "the decode batch decides kernels and rounding"),
     "cudagraph_mode": (_PATH, "captured batches are padded, and kernels chosen for the padded size"),
+    "compilation_mode": (_PATH, "a compiled model fuses operations and rounds in other places"),
     "attention_backend": (_PATH, "other attention kernels round differently"),
     "fuse_allreduce_rms": (_PATH, "the sum over ranks is rounded once less"),
     "flashinfer_sampler": (_PATH, "samples top-k and top-p by rejection: other tokens from the same seed"),

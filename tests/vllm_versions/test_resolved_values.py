@@ -114,6 +114,35 @@ V0 = {"environment": {"VLLM_USE_V1": "0"}}
         ("distributed_executor_backend", "0.18.1", "h100", {"tensor_parallel_size": 2}, "mp"),
         ("distributed_executor_backend", "0.18.1", "h100", {"data_parallel_size": 2}, "mp"),
         ("block_size", "0.18.1", "h100", {}, 16),
+        ("block_size", "0.18.1", "h100", {"dtype": "float32"}, 16),
+        ("attention_backend", "0.8.5", "h100", {"dtype": "float32"}, "XFORMERS"),
+        ("attention_backend", "0.10.2", "h100", {"dtype": "float32"}, "FLEX_ATTENTION"),
+        ("attention_backend", "0.18.1", "h100", {"dtype": "float32"}, "TRITON_ATTN"),
+        ("attention_backend", "0.11.0", "b300", {}, "FLASH_ATTN"),
+        ("attention_backend", "0.18.1", "b300", {}, "FLASHINFER"),
+        ("attention_backend", "0.18.1", "h100", {"kv_cache_dtype": "fp8"}, "FLASH_ATTN"),
+        ("attention_backend", "0.18.1", "a100", {"kv_cache_dtype": "fp8"}, "FLASHINFER"),
+        ("compilation_mode", "0.8.5", "h100", {"dtype": "float32"}, "NONE"),
+        ("compilation_mode", "0.8.5", "h100", {"compilation_config": 0}, "VLLM_COMPILE"),
+        ("compilation_mode", "0.10.1", "h100", {"compilation_config": 0}, "NONE"),
+        ("compilation_mode", "0.18.1", "h100", {}, "VLLM_COMPILE"),
+        ("compilation_mode", "0.18.1", "h100", {"enforce_eager": True}, "NONE"),
+        ("compilation_mode", "0.18.1", "h100", {"optimization_level": 0}, "NONE"),
+        (
+            "compilation_mode",
+            "0.18.1",
+            "h100",
+            {"compilation_config": {"mode": "dynamo_trace_once"}},
+            "DYNAMO_TRACE_ONCE",
+        ),
+        ("compilation_mode", "0.18.1", "cpu", {}, "DYNAMO_TRACE_ONCE"),
+        ("cudagraph_mode", "0.8.5", "h100", {"compilation_config": {"use_cudagraph": False}}, "PIECEWISE"),
+        ("cudagraph_mode", "0.18.1", "h100", {"compilation_config": {"cudagraph_mode": "FULL"}}, "FULL"),
+        ("cudagraph_mode", "0.18.1", "a100", {"compilation_config": {"cudagraph_mode": "FULL"}}, "FULL_AND_PIECEWISE"),
+        ("cudagraph_mode", "0.18.1", "h100", {"compilation_config": {"mode": 0}}, "NONE"),
+        ("cudagraph_mode", "0.32.0", "h100", {"compilation_config": {"mode": 0}}, "FULL_DECODE_ONLY"),
+        ("cudagraph_mode", "0.18.1", "h100", {"attention_backend": "FLEX_ATTENTION"}, "PIECEWISE"),
+        ("cudagraph_mode", "0.20.0", "h100", {"attention_backend": "FLEX_ATTENTION"}, "FULL_AND_PIECEWISE"),
         ("block_size", "0.18.1", "cpu", {}, 128),
         ("kv_cache_dtype", "0.13.0", "h100", {}, "auto"),
         ("gpu_memory_utilization", "0.19.1", "h100", {}, 0.9),
@@ -124,6 +153,26 @@ def test_a_value_left_open_is_what_the_release_makes_of_it(
     name: str, version: str, machine: str, said: dict[str, Any], value: Any
 ) -> None:
     assert resolved(version, machine, **said).value(name) == value
+
+
+@pytest.mark.parametrize(
+    ("version", "backend", "caches"), [("0.18.1", "FLASHINFER", False), ("0.32.0", "FLASH_ATTN", True)]
+)
+def test_batch_invariance_and_flashinfer_do_not_go_together(version: str, backend: str, caches: bool) -> None:
+    resolution = resolved(version, "b200", environment={"VLLM_BATCH_INVARIANT": "1"})
+    assert (resolution.value("attention_backend"), resolution.value("enable_prefix_caching")) == (backend, caches)
+
+
+def test_blackwell_takes_flashinfer_for_certain_only_where_it_comes_with_the_release() -> None:
+    assert isinstance(resolved("0.10.2", "b200").value("attention_backend"), Unknown)
+    assert resolved("0.11.1", "b200").value("attention_backend") == "FLASHINFER"
+
+
+def test_batch_invariance_may_take_compilation_away_where_products_are_tuned() -> None:
+    invariant = {"VLLM_BATCH_INVARIANT": "1"}
+    assert isinstance(resolved("0.31.0", environment=invariant).value("compilation_mode"), Unknown)
+    assert resolved("0.30.0", environment=invariant).value("compilation_mode") == "VLLM_COMPILE"
+    assert resolved("0.31.0", environment=invariant).value("cudagraph_mode") == "FULL_AND_PIECEWISE"
 
 
 def test_scheduling_is_unknown_where_the_executor_may_be_ray_and_ray_did_not_support_it() -> None:

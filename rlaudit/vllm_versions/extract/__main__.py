@@ -2,6 +2,8 @@
 
 What it names as "to review" are resolution rules whose deciding code changed in this release: read it with
 `--show RULE`, correct rlaudit/vllm_versions/resolution/RULE.py where needed, then record that with `--reviewed RULE`.
+
+`--download VERSION` records the release's published wheels as well; `--builds` does so for every catalogued release.
 """
 
 import argparse
@@ -12,8 +14,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.errors import RlauditError, UsageError
-from rlaudit.vllm_versions.catalogue import DATA
+from rlaudit.vllm_versions.catalogue import DATA, known_versions
 from rlaudit.vllm_versions.extract.archive import download, open_tree, version_of
+from rlaudit.vllm_versions.extract.builds import record_builds
 from rlaudit.vllm_versions.extract.fingerprint import decision
 from rlaudit.vllm_versions.extract.release import release, write
 from rlaudit.vllm_versions.lifetimes import write_lifetimes
@@ -28,12 +31,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("source", nargs="*", type=Path, help="folder that holds vllm/, wheel or sdist")
     parser.add_argument("--version", help="the release, where the source does not tell it")
     parser.add_argument("--download", metavar="VERSION", action="append", default=[], help="fetch it from the index")
+    parser.add_argument("--builds", metavar="VERSION", nargs="*", help="record what the wheels on the index hold")
     parser.add_argument("--show", metavar="RULE", help="print the deciding code of one rule instead")
     parser.add_argument("--reviewed", metavar="RULE", action="append", default=[], help="record that it was read")
     parser.add_argument("--into", type=Path, default=DATA, help="folder of the catalogue")
     given = parser.parse_args(arguments)
-    if not given.source and not given.download:
-        parser.error("name a source, or --download VERSION")
+    if not given.source and not given.download and given.builds is None:
+        parser.error("name a source, or --download VERSION, or --builds")
     if given.version and len(given.source) + len(given.download) > 1:
         parser.error("--version goes with one source")
     try:
@@ -48,6 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
         for version in given.download:
             with tempfile.TemporaryDirectory() as folder:
                 add(download(version, Path(folder)), given.version or version, given.into)
+            record_builds([given.version or version], given.into)
+        if given.builds is not None:
+            record_builds(given.builds or [str(version) for version in known_versions()], given.into)
     except RlauditError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -5,6 +5,7 @@ from rlaudit.vllm_versions.resolution_rule import Function, ResolutionRule, Reso
 
 _CPU = "vllm/platforms/cpu.py"
 _CUDA = "vllm/platforms/cuda.py"
+_SIXTEEN = ("FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION")
 _WORD = ("block_size", "user_specified_block_size")
 
 
@@ -16,7 +17,7 @@ def apply(view: View) -> Resolved | None:
         if view.since("0.11.1"):
             return Resolved(128, "default on a CPU")
         return Resolved(Unknown("128 with Intel's extension for PyTorch, else 16"), "default on a CPU")
-    if view.since("0.18.0") and view.value("attention_backend") not in ("FLASH_ATTN", "FLASHINFER"):
+    if view.since("0.18.0") and view.value("attention_backend") not in _SIXTEEN:
         return Resolved(Unknown("the attention backend prefers a size of its own"), "by attention backend")
     return Resolved(16, "default on a GPU; models with latent attention (MLA) take 64 or 128")
 

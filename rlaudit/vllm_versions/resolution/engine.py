@@ -5,11 +5,16 @@ was told VLLM_USE_V1=1 refuses to start instead. V0 is gone in 0.11.0.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
+
+from packaging.version import Version
 
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.vllm_versions.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
 
+EngineKind = Literal["V0", "V1"]
+VARIABLE = "VLLM_USE_V1"
+FIRST_WITHOUT_V0 = Version("0.11.0")
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _V1_ATTENTION = {
     "FLASH_ATTN", "FLASH_ATTN_VLLM_V1", "FLASHINFER", "FLASHINFER_VLLM_V1", "FLASHMLA", "FLASHMLA_VLLM_V1",
@@ -37,16 +42,36 @@ _ONLY: tuple[tuple[str, tuple[Any, ...], str], ...] = (
 )
 
 
+def has_v0(version: Version) -> bool:
+    """Whether a release has the engine V0 beside V1, and so reads VLLM_USE_V1."""
+    return version < FIRST_WITHOUT_V0
+
+
+def variables_for(kind: EngineKind | None, version: Version) -> dict[str, str]:
+    """The environment variables that make a release start the engine V0 or V1; none where nobody asks for one, or where
+    there is no choice."""
+    return {VARIABLE: kind.removeprefix("V")} if kind is not None and has_v0(version) else {}
+
+
+def why_v1_refuses(view: View) -> str | None:
+    """Why a release that is told VLLM_USE_V1=1 refuses to start, in one clause; None where nothing says so."""
+    if not has_v0(view.version):
+        return None
+    return next((why for why in _fallbacks(view, told=True) if isinstance(why, str)), None)
+
+
 def apply(view: View) -> Resolved:
     """V0 or V1, and the first reason for V0."""
-    if view.since("0.11.0"):
-        return Resolved("V1", "V0 was removed in 0.11.0")
-    asked = view.variable("VLLM_USE_V1")
+    if not has_v0(view.version):
+        return Resolved("V1", f"V0 was removed in {FIRST_WITHOUT_V0}")
+    asked = view.variable(VARIABLE)
     if isinstance(asked, Unknown):
-        return Resolved(asked, "VLLM_USE_V1 decides")
+        return Resolved(asked, f"{VARIABLE} decides")
     if asked is not None:
         on = asked.strip() not in ("0", "")
-        return Resolved("V1" if on else "V0", f"VLLM_USE_V1={asked} is set", at=_ARGUMENTS)
+        refused = why_v1_refuses(view) if on else None
+        doubt = f", and V1 of {view.version} refuses to start: {refused}" if refused else ""
+        return Resolved("V1" if on else "V0", f"{VARIABLE}={asked} is set{doubt}", at=_ARGUMENTS)
     reasons = list(_fallbacks(view))
     certain = [why for why in reasons if isinstance(why, str)]
     if certain:
@@ -57,8 +82,11 @@ def apply(view: View) -> Resolved:
     return Resolved("V1", f"default of {view.version} and nothing in the config makes it fall back")
 
 
-def _fallbacks(view: View) -> Iterator[str | Unknown]:
-    """Why V0 runs, most certain first; Unknown for a condition that the config does not tell."""
+def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
+    """Why V0 runs, most certain first; Unknown for a condition that the config does not tell.
+
+    told: VLLM_USE_V1=1 is set, which also takes what V1 calls experimental.
+    """
     machine = view.machine
     if machine.platform == "cpu" and not view.since("0.9.1"):
         yield "the platform is a CPU"
@@ -70,7 +98,7 @@ def _fallbacks(view: View) -> Iterator[str | Unknown]:
             continue
         yield value if isinstance(value, Unknown) else f"{name}={value}"
     yield from _formats(view)
-    yield from _parallel_and_speculative(view)
+    yield from _parallel_and_speculative(view, told)
     backend = view.variable("VLLM_ATTENTION_BACKEND")
     if isinstance(backend, Unknown):
         yield backend
@@ -95,7 +123,7 @@ def _formats(view: View) -> Iterator[str | Unknown]:
             yield Unknown(f"whether V1 takes kv_cache_dtype={kv_cache} depends on the attention backend")
 
 
-def _parallel_and_speculative(view: View) -> Iterator[str | Unknown]:
+def _parallel_and_speculative(view: View, told: bool) -> Iterator[str | Unknown]:
     stages = view.given("pipeline_parallel_size")
     executor = view.given("distributed_executor_backend")
     taken = {"ray"}
@@ -113,7 +141,8 @@ def _parallel_and_speculative(view: View) -> Iterator[str | Unknown]:
         yield speculative
     elif speculative is not None and not view.since("0.10.0"):
         method = part(view, "speculative_config", "method")
-        known = ("ngram", "[ngram]", "medusa", "eagle", "eagle3", "deepseek_mtp") if view.since("0.9.0") else ()
+        known: tuple[str, ...] = ("ngram", "[ngram]", "eagle", "eagle3") if told or view.since("0.9.0") else ()
+        known += ("medusa", "deepseek_mtp") if view.since("0.9.0") else ()
         if isinstance(method, Unknown):
             yield method
         elif method not in known:

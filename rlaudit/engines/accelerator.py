@@ -1,38 +1,34 @@
-"""The accelerators of this machine, as far as an engine would see them.
+"""The accelerator of this machine: the GPUs that an engine would see, or the processor.
 
-Asks NVIDIA's management library, which needs neither CUDA nor torch. A machine without a driver is a CPU
-machine, not an error. `CUDA_VISIBLE_DEVICES` is honoured as CUDA does: indexes or UUIDs, in the order given,
-up to the first one that does not exist; the empty string hides all.
+A machine with a GPU is never taken for a CPU machine: where its GPUs cannot be used, or it cannot be told which are
+meant, the audit ends and says why. Only a machine without a GPU, and whoever asks for it, gets the processor.
 """
 
 import os
 import platform
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-MIB = 1024 * 1024
+from rlaudit.engines.gpu_hardware import amd_sign, kernel_module_version, nvidia_sign
+from rlaudit.engines.nvidia_driver import MIB, Device, Driver, read_driver
+from rlaudit.engines.visible_gpus import DO_WITHOUT, visible_gpus
+from rlaudit.errors import NotFinished
 
-
-@dataclass(frozen=True)
-class Device:
-    """One GPU. `index` is the driver's own, `memory_mib` its total memory, `capability` as in sm90."""
-
-    index: int
-    uuid: str
-    name: str
-    memory_mib: int
-    capability: str
+# Beginnings of the flags in /proc/cpuinfo that numeric kernels are chosen by; its line is named so on x86-64 and ARM.
+INSTRUCTION_SETS = {
+    "flags": ("sse4", "avx", "fma", "f16c", "amx"),
+    "Features": ("asimd", "sve", "sme", "bf16", "i8mm"),
+}
 
 
 @dataclass(frozen=True)
 class Accelerator:
     """What engines run on here: GPUs, or the processor.
 
-    `name` is the device's or processor's model, `driver` the NVIDIA driver's version or empty; `cores` and
-    `memory_mib` are the host's.
+    `name` is the device's or processor's model, `driver` the NVIDIA driver's version and `driver_cuda` the newest CUDA
+    it offers (as `12.8`), both empty on a CPU; `cores`, `memory_mib` and `instruction_sets` are the host's.
     """
 
     kind: Literal["cuda", "cpu"]
@@ -41,126 +37,85 @@ class Accelerator:
     driver: str
     cores: int
     memory_mib: int
+    driver_cuda: str = ""
+    instruction_sets: tuple[str, ...] = ()
 
 
-def detect(environ: Mapping[str, str] | None = None) -> Accelerator:
-    """The accelerator of this machine. Never raises: no driver, or all GPUs hidden, means CPU."""
-    environ = os.environ if environ is None else environ
-    devices, driver = _visible_gpus(environ.get("CUDA_VISIBLE_DEVICES"))
-    name = devices[0].name if devices else _processor_name()
-    return Accelerator("cuda" if devices else "cpu", name, devices, driver, _cores(), _memory_mib())
+def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
+    """The accelerator of this machine; the processor where `cpu` asks for it. `root` is the file system's.
 
-
-def used_memory_mib(accelerator: Accelerator) -> tuple[int, ...]:
-    """Memory in use per GPU, in MiB, by anybody; empty on a CPU machine."""
-    with _Nvml() as nvml:
-        if nvml is None:
-            return ()
-        handles = [nvml.nvmlDeviceGetHandleByUUID(device.uuid) for device in accelerator.devices]
-        return tuple(int(nvml.nvmlDeviceGetMemoryInfo(handle).used) // MIB for handle in handles)
-
-
-@dataclass(frozen=True)
-class MemoryWait:
-    """Whether the memory came back, and how much more than the baseline is still held, per GPU in MiB."""
-
-    free: bool
-    still_held_mib: tuple[int, ...]
-
-    def __bool__(self) -> bool:
-        return self.free
-
-
-def wait_until_memory_is_free(
-    accelerator: Accelerator,
-    baseline_mib: Sequence[int],
-    timeout_seconds: float,
-    tolerance_mib: int = 256,
-    poll_seconds: float = 0.5,
-) -> MemoryWait:
-    """Wait until every GPU uses no more than before the last engine started (`used_memory_mib` then).
-
-    The driver frees an ended process's memory a little later, and a next engine that starts earlier sizes its
-    KV cache by what it finds. On a CPU machine this returns at once.
+    Raises NotFinished where there is a GPU that cannot be used, is not supported, or is hidden.
     """
-    deadline = time.monotonic() + timeout_seconds
-    while True:
-        used = used_memory_mib(accelerator)
-        held = tuple(max(0, now - before) for now, before in zip(used, baseline_mib, strict=False))
-        if all(more <= tolerance_mib for more in held):
-            return MemoryWait(True, held)
-        if time.monotonic() >= deadline:
-            return MemoryWait(False, held)
-        time.sleep(poll_seconds)
+    driver = None if cpu else _driver(root)
+    if driver is None:
+        return Accelerator(
+            "cpu", _processor_name(), (), "", _cores(), _memory_mib(), instruction_sets=_instruction_sets()
+        )
+    devices = visible_gpus(driver.gpus, os.environ if environ is None else environ)
+    return Accelerator(
+        "cuda",
+        devices[0].name,
+        devices,
+        driver.version,
+        _cores(),
+        _memory_mib(),
+        driver_cuda=driver.cuda,
+        instruction_sets=_instruction_sets(),
+    )
 
 
-class _Nvml:
-    """The management library between init and shutdown; None where there is no driver."""
+def _driver(root: Path) -> Driver | None:
+    """What the NVIDIA driver says; None on a machine without a GPU."""
+    import pynvml
 
-    def __enter__(self) -> Any:
-        try:
-            import pynvml
-
-            pynvml.nvmlInit()
-        # pynvml raises its own family of errors, and OSError for a library that is there and does not load.
-        except Exception:
-            self._nvml = None
-        else:
-            self._nvml = pynvml
-        return self._nvml
-
-    def __exit__(self, *_: object) -> None:
-        if self._nvml is not None:
-            self._nvml.nvmlShutdown()
-
-
-def _visible_gpus(visible: str | None) -> tuple[tuple[Device, ...], str]:
+    sign = nvidia_sign(root)
     try:
-        with _Nvml() as nvml:
-            if nvml is None:
-                return (), ""
-            driver = _text(nvml.nvmlSystemGetDriverVersion())
-            gpus = [_device(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
-    # A driver that answers the first question and not the next (a GPU that fell off the bus) hides its GPUs.
-    except Exception:
-        return (), ""
-    return (tuple(gpus) if visible is None else _selected(gpus, visible)), driver
+        driver = read_driver(_memory_mib(), root)
+    except pynvml.NVMLError as error:
+        absent = error.value in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+        if not absent or sign is not None:
+            raise _unusable(error, sign, root) from error
+    else:
+        if driver.gpus:
+            return driver
+        if sign is not None:
+            raise NotFinished(
+                f"there is an NVIDIA GPU here ({sign}), and its driver shows this process none",
+                f"ask the scheduler or the container for a GPU; {DO_WITHOUT}",
+            )
+    amd = amd_sign(root)
+    if amd is not None:
+        raise NotFinished(f"this machine has an AMD GPU ({amd}), and rlaudit runs engines on CUDA only", DO_WITHOUT)
+    return None
 
 
-def _device(nvml: Any, index: int) -> Device:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total) // MIB
-    major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
-    name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
-    return Device(index, uuid, name, memory, f"sm{major}{minor}")
+def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
+    """Why the driver does not answer, and the way out."""
+    import pynvml
 
-
-def _selected(gpus: list[Device], visible: str) -> tuple[Device, ...]:
-    chosen: list[Device] = []
-    for word in (part.strip() for part in visible.split(",")):
-        if word.isdigit():
-            match = [gpu for gpu in gpus if gpu.index == int(word)]
-        else:
-            # CUDA takes any prefix of a UUID that is unique.
-            match = [gpu for gpu in gpus if word and gpu.uuid.startswith(word)]
-        if len(match) != 1:
-            break
-        chosen += match
-    return tuple(chosen)
-
-
-def _text(value: str | bytes) -> str:
-    """Older releases of the library's bindings return bytes."""
-    return value.decode() if isinstance(value, bytes) else value
+    if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+        loaded = kernel_module_version(root)
+        return NotFinished(
+            "the NVIDIA driver's library and its kernel module are of different versions"
+            + ("" if loaded is None else f"; loaded is {loaded}"),
+            "restart the machine, or the container, after an update of the driver; " + DO_WITHOUT,
+        )
+    if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
+        return NotFinished(
+            f"there is an NVIDIA GPU here ({sign}) and no libnvidia-ml.so.1 to ask it with",
+            "install the driver, give the container its libraries (NVIDIA_DRIVER_CAPABILITIES=compute,utility), or put "
+            f"/usr/lib/wsl/lib on LD_LIBRARY_PATH under WSL; {DO_WITHOUT}",
+        )
+    seen = "" if sign is None else f" ({sign})"
+    return NotFinished(
+        f"the NVIDIA driver does not answer{seen}: {error}", f"nvidia-smi has to list the GPU first; {DO_WITHOUT}"
+    )
 
 
 def _processor_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith(("model name", "Model")):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    for line in _cpuinfo():
+        if line.startswith(("model name", "Model")):
+            return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 
 
@@ -173,3 +128,19 @@ def _memory_mib() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MIB
     except (OSError, ValueError):
         return 0
+
+
+def _instruction_sets() -> tuple[str, ...]:
+    for line in _cpuinfo():
+        name, _, flags = line.partition(":")
+        beginnings = INSTRUCTION_SETS.get(name.strip())
+        if beginnings is not None:
+            return tuple(sorted(flag for flag in flags.split() if flag.startswith(beginnings)))
+    return ()
+
+
+def _cpuinfo() -> list[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []

@@ -8,21 +8,20 @@ from typing import Any
 
 from packaging.markers import default_environment
 
-from rlaudit.engines import known_good
-from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
-from rlaudit.engines.health import Interpreter, check, describe
+from rlaudit.engines import known_good, trainer_packages
+from rlaudit.engines.describe import Interpreter, describe
+from rlaudit.engines.disk import gigabytes
+from rlaudit.engines.driver import offered_cuda
+from rlaudit.engines.environment_spec import Command, Environment, EnvironmentSpec
+from rlaudit.engines.health import check
 from rlaudit.engines.preload import preload_for
+from rlaudit.engines.refusals import needs_of_lock, refusal
 from rlaudit.engines.release import choose_release
-from rlaudit.engines.resolve import Plan, Resolution, plans, resolve, torch_index_is_reachable, torch_pin
+from rlaudit.engines.resolve import Resolution, install, plans, resolve, torch_index_is_reachable, torch_pin
 from rlaudit.engines.uv import Uv, UvError
 from rlaudit.errors import NotFinished
 
 Report = Callable[[str], None]
-
-# What an installation takes on disk at most, in GB, tried with releases 0.8.5 to 0.32.0. With hard links into
-# uv's cache a second environment takes far less, which cannot be known beforehand.
-_GIGABYTES_WITH_GPU_TORCH = 9.0
-_GIGABYTES_WITH_CPU_TORCH = 3.5
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
         import platform
 
         minor = platform.python_version().rpartition(".")[0]
-        requirements = [f"transformers=={spec.version}", *known_good.TRAINER_REQUIREMENTS]
-        as_of = known_good.TRAINER_AS_OF
+        requirements = [*trainer_packages.requirements(spec.version, spec.torch)]
+        as_of = trainer_packages.as_of(spec.version)
     report(f"{spec.name}: resolving for Python {minor}" + (f" as of {as_of}" if as_of else ""))
     prefix = directory / "venv"
     uv.run("venv", "--quiet", "--no-project", "--python", minor, prefix)
@@ -66,30 +65,32 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     if spec.package == "vllm" and spec.build == "cpu":
         # Its own metadata says which torch it pins; installed files are the surest place to read it.
         uv.pip("install", python, "--no-deps", requirements[0])
-        pin = _torch_pin(describe(python), spec.distribution, minor)
+        pin = _torch_pin(describe((str(python),)), spec.distribution, minor)
     caps = known_good.caps(spec.version) if spec.package == "vllm" else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
     ways = plans(spec, pin, as_of, caps, reachable)
     resolution = resolve(uv, python, requirements, ways, directory)
     dated = "--exclude-newer" in resolution.plan.arguments
 
+    _check_torch(spec, resolution)
     _check_disk(spec, resolution, directory)
     report(f"{spec.name}: installing {len(resolution.lock)} packages")
-    lock = directory / "lock.txt"
-    lock.write_text("".join(f"{line}\n" for line in resolution.lock), encoding="utf-8")
-    backend = _torch_backend(resolution.plan)
-    uv.pip("install", python, "--no-deps", *backend, "--requirement", lock)
+    install(uv, python, resolution, directory)
 
     report(f"{spec.name}: checking that it imports")
     notes = [resolution.plan.note] if resolution.plan.note else []
     if as_of and not dated:
         notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}")
-    notes += check(spec, python, inside=directory)
-    environment = environment_at(spec, directory, python, tuple(notes), tuple(uv.pip("freeze", python).split("\n")))
+    command = (str(python),)
+    health = check(spec, command, inside=directory)
+    notes += health.repairs
+    frozen = tuple(uv.pip("freeze", python).split("\n"))
+    environment = environment_at(spec, directory, command, describe(command), tuple(notes), frozen)
     record = {
         "as_of": as_of if dated else None,
         "overrides": list(resolution.plan.overrides),
         "constraints": list(resolution.plan.constraints),
+        "unchecked": list(health.unchecked),
         "uv": uv.version(),
     }
     return Built(environment, record)
@@ -98,18 +99,21 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
 def environment_at(
     spec: EnvironmentSpec,
     directory: Path,
-    python: Path,
+    command: Command,
+    interpreter: Interpreter,
     notes: tuple[str, ...] = (),
     lock: tuple[str, ...] = (),
 ) -> Environment:
-    """The interpreter `python` with the variables a cell needs; a stand-in library goes into `directory`."""
-    interpreter = describe(python)
+    """The interpreter behind `command` with the variables a cell needs; a stand-in library goes into `directory`.
+
+    The lock is what the interpreter lists where none is given.
+    """
     variables: dict[str, str] = {}
     if spec.package == "vllm" and spec.build == "cpu":
         preload = preload_for(interpreter.site_packages, interpreter.prefix, directory / "preload")
         variables, notes = preload.variables, (*notes, *preload.notes)
-    locked = tuple(line.strip() for line in lock if line.strip())
-    return Environment(spec, directory, python, variables, locked, notes, interpreter.versions)
+    locked = tuple(line.strip() for line in lock or interpreter.lock if line.strip())
+    return Environment(spec, directory, command, variables, locked, notes, interpreter.versions)
 
 
 def _torch_pin(interpreter: Interpreter, distribution: str, minor: str) -> str | None:
@@ -119,13 +123,24 @@ def _torch_pin(interpreter: Interpreter, distribution: str, minor: str) -> str |
     return torch_pin((folder / "METADATA").read_text(encoding="utf-8"), environment)
 
 
-def _torch_backend(plan: Plan) -> tuple[str, ...]:
-    return plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
+def _check_torch(spec: EnvironmentSpec, resolution: Resolution) -> None:
+    """What is recorded of the releases has been asked already; this is what will really be installed."""
+    if spec.build == "cpu":
+        return
+    needed = needs_of_lock(resolution.lock)
+    if needed is None:
+        raise NotFinished(
+            f"{spec.name} would get a torch without CUDA here: none of its packages brings the CUDA runtime",
+            "Name an index that has torch as PyPI has it before any folder or mirror with CPU builds.",
+        )
+    refused = refusal(spec, needed, offered_cuda())
+    if refused is not None:
+        raise NotFinished(refused.message, refused.hint)
 
 
 def _check_disk(spec: EnvironmentSpec, resolution: Resolution, directory: Path) -> None:
-    small = any(line.startswith("torch==") and "+cpu" in line for line in resolution.lock)
-    needed = _GIGABYTES_WITH_CPU_TORCH if small else _GIGABYTES_WITH_GPU_TORCH
+    got = needs_of_lock(resolution.lock)
+    needed = gigabytes(spec.package, got.cuda if got else "")
     free = shutil.disk_usage(directory).free / 1e9
     if free < needed:
         raise NotFinished(

@@ -1,35 +1,49 @@
 """Starts an engine on a tiny random model and says what works in it.
 
-Four engine starts at most: as the release is by default, with prefix caching where that is off by default,
-with everything a parity recipe asks for, and with batch invariance where the release has it. What counts is
-what the loaded engine resolved, not what was asked for.
+Five engine starts at most: as the release is by default, as the other engine where it has V0 and V1, with prefix
+caching where that is off by default, with everything a parity recipe asks for, and with batch invariance where the
+release has it. What counts is what the loaded engine resolved, not what was asked for; an engine that is not the one
+that `inspect` and `ablate` expect here is a failure. Eager, because compiling takes longer than everything else.
 """
 
 import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+from platformdirs import user_cache_path
+
+from rlaudit.engines.accelerator import detect
 from rlaudit.engines.environment_spec import Environment
+from rlaudit.engines.expected_engine import expected_engine
+from rlaudit.engines.kernel_compiler import missing_for_triton
 from rlaudit.engines.launch import Outcome, launch
+from rlaudit.engines.machine import machine_of
+from rlaudit.engines.visible_gpus import gpu_variables
+from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm_versions.machine import Machine, machine_named
+from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0, variables_for
 
 _SCRIPTS = Path(__file__).with_name("scripts")
 _EXTENSION = Path(__file__).with_name("extension")
 _SECONDS = 600.0
-# Sixteen tokens fill one block of the KV cache: the second round can reuse them.
+# Longer than one block of the KV cache anywhere: the second round can reuse that block.
 _PROMPT = list(range(10, 58))
 _ENGINE_ARGS = {
     "skip_tokenizer_init": True,
-    "dtype": "float32",
     "max_model_len": 256,
     "max_num_seqs": 8,
-    "block_size": 16,
     "enforce_eager": True,
     "gpu_memory_utilization": 0.2,
 }
+
+
+GPU_BLOCK = 16  # the default of every release for models without latent attention
+_AMPERE = 80  # the first GPUs that vLLM runs in bfloat16
 
 
 @dataclass(frozen=True)
@@ -55,9 +69,22 @@ class Diagnosis:
         return needed <= {symptom.name for symptom in self.symptoms if symptom.works}
 
 
+def scratch() -> Path:
+    """Where the doctor works: a folder that a container can be given, as it stays the same."""
+    folder = user_cache_path("rlaudit") / "doctor"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def examine(environment: Environment, report: Callable[[str], None]) -> Diagnosis:
-    """Start the engine and look. A failure is a symptom with the engine's own words, never an exception."""
-    folder = Path(tempfile.mkdtemp(prefix="rlaudit-doctor-"))
+    """Start the engine and look. A failure is a symptom with the engine's own words, never an exception.
+
+    Raises NotFinished where there is a GPU that a CUDA build cannot be started on.
+    """
+    devices = () if environment.spec.build == "cpu" else detect().devices
+    shown = gpu_variables(devices, environment.spec)
+    environment = replace(environment, variables={**environment.variables, **shown})
+    folder = Path(tempfile.mkdtemp(dir=scratch()))
     try:
         return Diagnosis(environment, tuple(_examine(environment, folder, report)))
     finally:
@@ -74,12 +101,17 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
         return [Symptom("imports", False, failure.message if failure else "")]
     features: Mapping[str, Any] = looked.result["features"]
     symptoms = [Symptom("imports", True, _packages(environment))]
+    if environment.spec.build == "cuda":
+        missing = missing_for_triton(environment.command)
+        symptoms.append(Symptom("compiles kernels", not missing, "; ".join(missing) or "a C compiler and Python.h"))
 
     report(f"{name}: starting the engine as it is by default")
     default = _start(environment, folder / "default", {})
     symptoms += _start_and_generation(default)
     if default.failure:
         return symptoms
+    if has_v0(Version(environment.spec.version)):
+        symptoms.append(_other_engine(environment, default, folder, report))
     cached = default
     if not default.result["resolved"]["enable_prefix_caching"]:
         report(f"{name}: starting it with prefix caching")
@@ -119,11 +151,16 @@ def _start(
     engine_args: Mapping[str, Any],
     variables: Mapping[str, str] | None = None,
     fp32_head: bool = False,
+    engine: EngineKind | None = None,
 ) -> Outcome:
+    version, machine = environment.spec.version, machine_for(environment)
+    arguments = {**_ENGINE_ARGS, **arguments_on(machine, version), **engine_args}
+    declared = {**variables_for(engine, Version(version)), **(variables or {})}
     requests = [{"prompt": 0, "sample": 0, "round": turn, "seed": turn} for turn in range(2)]
     job = {
         "model": str(cell.parent / "model"),
-        "engine_args": {**_ENGINE_ARGS, **engine_args},
+        "engine": expected_engine(version, engine, arguments, declared, machine).as_job(),
+        "engine_args": arguments,
         "optional_engine_args": {},
         "sampling": {"temperature": 0.7, "top_p": 0.9, "max_tokens": 16, "ignore_eos": True},
         "top_logprobs": 2,
@@ -132,7 +169,39 @@ def _start(
         "concurrency": "batch",
         "fp32_head": fp32_head,
     }
-    return _run(environment, cell, "generate.py", job, variables or {})
+    return _run(environment, cell, "generate.py", job, declared)
+
+
+def machine_for(environment: Environment) -> Machine:
+    """The machine that this environment's engines run on: a CPU build uses no GPU."""
+    return machine_named("cpu") if environment.spec.build == "cpu" else machine_of(detect())
+
+
+def arguments_on(machine: Machine, version: str) -> dict[str, Any]:
+    """What recipes start a release with here: a dtype, and blocks that are shorter than their prompts."""
+    block = smallest_cpu_block(Version(version)) if machine.platform == "cpu" else GPU_BLOCK
+    return {"dtype": dtype_on(machine), "block_size": block}
+
+
+def dtype_on(machine: Machine) -> str:
+    """What recipes run in: half precision on a GPU, float32 on a CPU. The dtype also decides between V0 and V1."""
+    if machine.platform == "cpu":
+        return "float32"
+    return "bfloat16" if machine.capability >= _AMPERE else "float16"
+
+
+def _other_engine(environment: Environment, default: Outcome, folder: Path, report: Callable[[str], None]) -> Symptom:
+    """Whether the engine that a release does not choose by itself can be had here."""
+    version = environment.spec.version
+    other: EngineKind = "V0" if default.result["resolved"]["engine"] == "V1" else "V1"
+    name = f"engine {other}"
+    machine = machine_for(environment)
+    variables = variables_for(other, Version(version))
+    expected = expected_engine(version, other, {"dtype": dtype_on(machine)}, variables, machine)
+    if expected.refused is not None:
+        return Symptom(name, None, f"not on this machine: {expected.refused}")
+    report(f"{environment.spec.name}: starting it as {other}")
+    return _outcome(name, _start(environment, folder / "other", {}, engine=other), "starts")
 
 
 def _run(
@@ -148,7 +217,7 @@ def _run(
     declared = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables, **(variables or {})}
     if job.get("fp32_head"):
         declared["PYTHONPATH"] = str(_EXTENSION)
-    return launch(cell, environment.python, declared, _SECONDS)
+    return launch(cell, environment.command, declared, _SECONDS)
 
 
 def _packages(environment: Environment) -> str:

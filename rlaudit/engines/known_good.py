@@ -20,21 +20,6 @@ ALSO_NEEDED = ("setuptools",)
 # uv would leave undated files out as soon as a date is given.
 UNDATED = ("torch", *NOT_NEEDED_FOR_TEXT, "triton")
 
-TRAINER_TRANSFORMERS = "4.57.6"
-# `gguf` and `accelerate` are for the one conversion of the default model; `sentencepiece` and `protobuf` are
-# what tokenizers of Llama-like models may ask for.
-TRAINER_REQUIREMENTS = (
-    "torch==2.13.0",
-    "safetensors",
-    "numpy<2.4",
-    "gguf",
-    "accelerate",
-    "sentencepiece",
-    "protobuf",
-)
-# The day after the latest of the trainer's packages, so that the trainer is the same next year.
-TRAINER_AS_OF = "2026-10-25"
-
 # (first vLLM release it no longer applies to, constraints, why). Used only where the index serves no upload
 # dates, so that a resolution as of the release date is not possible.
 _CAPS = (

@@ -1,32 +1,26 @@
 """Starts one cell in its own interpreter and waits for it, whatever becomes of either.
 
-The cell runs under a guardian (guardian.py) that ends everything below it when the lease is dropped: on a timeout, on
-Ctrl-C, and when rlaudit itself is killed. Nothing is read from a pipe: what the cell prints goes to its log, what it
-has to say to its events file.
+The cell runs under a guardian (guarded.py). What it prints goes to its log, what it has to say to its events file.
 """
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.environment_spec import Command
+from rlaudit.engines.guarded import run_guarded
+from rlaudit.engines.inherited_variables import STRIPPED, handed_on, inherited
 from rlaudit.engines.log import read_log, root_cause, says_out_of_memory
 
-GUARDIAN = Path(__file__).with_name("guardian.py")
 WORKER = Path(__file__).with_name("worker.py")
-POLL_SECONDS = 0.05
-# What the parent's shell may carry and a controlled arm must not: the recipe declares these or they are absent.
-STRAY_PREFIXES = ("VLLM_", "PYTHON", "NCCL_", "TORCHINDUCTOR_", "TORCH_LOGS")
 STARTING = ("launch", "load")
-STRAY_NAMES = ("LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
+NO_MEMORY = "out-of-memory"
+# Set in every cell.
+QUIET = {"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
 
 Event = dict[str, Any]
 
@@ -49,59 +43,45 @@ class Outcome:
     usage: Mapping[str, Any]
 
 
-def cell_environment(declared: Mapping[str, str], programs: Path) -> dict[str, str]:
-    """The parent's environment without stray engine variables, plus the declared ones.
-
-    `programs` comes first on the path: engines compile kernels with the ninja of their own environment.
-    """
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(STRAY_PREFIXES) and name not in STRAY_NAMES
-    }
-    path = os.pathsep.join([str(programs), os.environ.get("PATH", os.defpath)])
-    quiet = {"PATH": path, "VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
-    return kept | quiet | dict(declared)
+def cell_environment(declared: Mapping[str, str]) -> dict[str, str]:
+    """What a cell inherits of the parent's environment, plus the declared variables."""
+    return inherited() | dict(declared)
 
 
 def launch(
     cell: Path,
-    python: Path,
+    command: Command,
     variables: Mapping[str, str],
     timeout_seconds: float,
     on_event: Callable[[Event], None] = lambda event: None,
     refusal: re.Pattern[str] | None = None,
 ) -> Outcome:
-    """Run the job in `cell` with `python`; always returns, except on KeyboardInterrupt, which is re-raised when the
-    cell's processes are gone."""
-    log = cell / "log.txt"
-    command = [str(python), "-s", str(WORKER), str(cell)]
+    """Run the job in `cell` with the interpreter behind `command`.
+
+    Always returns, except on KeyboardInterrupt, which is re-raised when the cell's processes are gone. The worker finds
+    its variables in environment.json: a container hands on none of ours, and a launcher adds some of its own. What
+    stands in front of an interpreter is no engine and does not get them.
+    """
+    declared = QUIET | dict(variables)
+    document = {
+        "directory": str(Path.cwd()),
+        "variables": declared,
+        "handed_on": handed_on(),
+        "stray": STRIPPED,
+    }
+    (cell / "environment.json").write_text(json.dumps(document, indent=1))
     events = _EventTail(cell / "events.jsonl", on_event)
-    timed_out = False
-    with log.open("ab") as log_file, _lease() as (lease, drop):
-        guardian = subprocess.Popen(
-            [sys.executable, "-I", str(GUARDIAN), str(lease), str(cell / "usage.json"), *command],
-            env=cell_environment(variables, python.parent),
-            stdin=subprocess.DEVNULL,
-            stdout=log_file,
-            stderr=subprocess.STDOUT,
-            pass_fds=(lease,),
-            start_new_session=True,
+    with (cell / "log.txt").open("ab") as log:
+        in_time = run_guarded(
+            [*command, "-s", str(WORKER), str(cell.absolute())],
+            cell_environment(declared if len(command) == 1 else {}),
+            cell / "usage.json",
+            timeout_seconds,
+            log,
+            meanwhile=events.read,
         )
-        os.close(lease)
-        deadline = time.monotonic() + timeout_seconds
-        try:
-            while guardian.poll() is None:
-                events.read()
-                if time.monotonic() > deadline and not timed_out:
-                    timed_out = True
-                    drop()
-                time.sleep(POLL_SECONDS)
-        finally:
-            drop()
-            _wait_undisturbed(guardian)
-        events.read()
-    return judge(cell, events.phase, timeout_seconds if timed_out else None, refusal)
+    events.read()
+    return judge(cell, events.phase, None if in_time else timeout_seconds, refusal)
 
 
 def judge(  # noqa: PLR0911 - one return for each way to end
@@ -132,7 +112,7 @@ def judge(  # noqa: PLR0911 - one return for each way to end
     if told and raised and cause and "See root cause above" not in raised and "EngineDead" not in raised:
         cause = raised
     if cause and says_out_of_memory(cause):
-        return Outcome("failed", result, Failure("out-of-memory", _one_line(cause)), usage)
+        return Outcome("failed", result, Failure(NO_MEMORY, _one_line(cause)), usage)
     if not result:
         return Outcome("failed", result, Failure("died", _death(usage, cause)), usage)
     failure = Failure(told.get("boundary", phase), _one_line(cause or "no message"))
@@ -168,32 +148,6 @@ def _read_json(path: Path) -> dict[str, Any]:
         return {}
     document: dict[str, Any] = json.loads(path.read_text())
     return document
-
-
-@contextmanager
-def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A pipe whose reading end goes to the guardian; dropping our end, or dying, ends the lease."""
-    reading, writing = os.pipe()
-    held = [writing]
-
-    def drop() -> None:
-        if held:
-            os.close(held.pop())
-
-    try:
-        yield reading, drop
-    finally:
-        drop()
-
-
-def _wait_undisturbed(guardian: "subprocess.Popen[bytes]") -> None:
-    """A second Ctrl-C must not leave the first one's processes behind."""
-    while True:
-        try:
-            guardian.wait()
-        except KeyboardInterrupt:
-            continue
-        return
 
 
 class _EventTail:

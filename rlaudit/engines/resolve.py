@@ -9,7 +9,7 @@ happens as of the release's day where the index tells upload dates, else under c
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -18,6 +18,7 @@ from rlaudit.engines import known_good
 from rlaudit.engines.environment_spec import EnvironmentSpec
 from rlaudit.engines.uv import Uv, UvError
 from rlaudit.errors import NotFinished
+from rlaudit.vllm_versions.builds import recorded_torch
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu/"
 _SECONDS_TO_PROBE = 4
@@ -58,7 +59,8 @@ def plans(
     dropped = f"left out: {', '.join(known_good.NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
     torch: list[Plan] = []
     if spec.build == "cuda":
-        torch.append(Plan())
+        # `torch==2.13.0` is met by `2.13.0+cpu` too, which counts as the newer where a folder or a mirror holds it.
+        torch.append(Plan(constraints=tuple(f"torch!={version}+cpu" for version in recorded_torch())))
     else:
         if torch_index_reachable:
             torch.append(Plan(arguments=("--torch-backend", "cpu")))
@@ -72,8 +74,8 @@ def plans(
             words: tuple[str, ...] = ("--exclude-newer", as_of)
             for name in (spec.distribution, *known_good.UNDATED):
                 words += ("--exclude-newer-package", f"{name}=false")
-            dated.append(Plan((*plan.arguments, *words), plan.overrides, (), plan.note))
-    return dated + [Plan(plan.arguments, plan.overrides, tuple(caps), plan.note) for plan in torch]
+            dated.append(replace(plan, arguments=(*plan.arguments, *words)))
+    return dated + [replace(plan, constraints=(*plan.constraints, *caps)) for plan in torch]
 
 
 def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
@@ -98,6 +100,18 @@ def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Pl
         lock = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
         return Resolution(lock, plan)
     raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
+
+
+def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
+    """Install what was resolved, and nothing else.
+
+    Under the plan's constraints again: a local version (`2.13.0+cpu`) meets an exact pin, here as in the resolution.
+    """
+    plan = resolution.plan
+    backend = plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
+    lock = _write(folder / "lock.txt", resolution.lock)
+    constraints = _write(folder / "constraints.txt", plan.constraints)
+    uv.pip("install", python, "--no-deps", *backend, "--constraint", constraints, "--requirement", lock)
 
 
 def torch_pin(metadata: str, environment: dict[str, str]) -> str | None:

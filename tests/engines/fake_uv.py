@@ -26,7 +26,7 @@ def main(words: list[str]) -> int:
     elif command == "venv":
         venv.create(words[-1], with_pip=False, symlinks=True)
     elif command in {"compile", "freeze"}:
-        print("torch==2.13.0\ntransformers==4.57.6")
+        print("nvidia-cuda-runtime==13.0.96\ntorch==2.13.0\ntransformers==4.57.6")
     elif command == "install":
         install(Path(words[words.index("--python") + 1]))
     return 0

@@ -2,10 +2,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_nvml import FakeGpu, FakeNvml
 from typer.testing import CliRunner
 
 from rlaudit.cli.engines import app
-from rlaudit.errors import UsageError
+from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
+from rlaudit.errors import NotFinished, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -34,3 +36,31 @@ def test_what_does_not_exist_is_a_usage_error(words: list[str], message: str) ->
     result = CliRunner().invoke(app, words)
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[EnvironmentSpec]:
+    """What is asked to be built, on a machine that hides its GPUs."""
+    asked: list[EnvironmentSpec] = []
+
+    def ensure(spec: EnvironmentSpec, report: object) -> Environment:
+        asked.append(spec)
+        return Environment(spec, Path("/e"), ("/e/bin/python",))
+
+    monkeypatch.setattr("rlaudit.engines.environment.ensure", ensure)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    FakeNvml(FakeGpu("GPU-a")).install(monkeypatch)
+    return asked
+
+
+def test_what_to_build_is_not_guessed_where_the_gpus_are_hidden(built: list[EnvironmentSpec]) -> None:
+    result = CliRunner().invoke(app, ["build", "0.18.1"])
+    assert isinstance(result.exception, NotFinished)
+    assert "--cpu" in str(result.exception.hint)
+    assert not built
+
+
+@pytest.mark.parametrize("build", ["cpu", "cuda"])
+def test_what_is_named_is_built_where_the_gpus_are_hidden(built: list[EnvironmentSpec], build: str) -> None:
+    assert CliRunner().invoke(app, ["build", "0.18.1", f"--{build}"]).exit_code == 0
+    assert [spec.build for spec in built] == [build]

@@ -12,6 +12,7 @@ import pytest
 
 from rlaudit.engines import environment
 from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.engines.given_environment import given_environment
 from rlaudit.errors import NotFinished, UsageError
 
 SPEC = EnvironmentSpec("trainer", "4.57.6", "cuda")
@@ -77,7 +78,7 @@ def test_a_built_environment_is_found_again_with_everything_that_was_recorded(uv
     built = environment.ensure(SPEC, lambda line: None, uv)
     assert environment.locate(SPEC) == built
     assert environment.list_environments() == [built]
-    assert built.lock == ("torch==2.13.0", "transformers==4.57.6")
+    assert built.lock == ("nvidia-cuda-runtime==13.0.96", "torch==2.13.0", "transformers==4.57.6")
 
 
 def test_the_state_file_records_how_the_environment_came_about(uv: Path) -> None:
@@ -175,13 +176,13 @@ def test_removing_what_is_not_there_is_a_usage_error(uv: Path, name: str) -> Non
 
 def test_a_given_interpreter_without_the_package_is_a_usage_error(uv: Path) -> None:
     with pytest.raises(UsageError, match="holds no vLLM"):
-        environment.spec_of_interpreter("vllm", Path(sys.executable))
+        given_environment("vllm", (sys.executable,))
 
 
 def test_a_full_disk_is_told_with_figures_before_anything_is_installed(
     uv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leave_free(monkeypatch, gigabytes=2)
-    with pytest.raises(NotFinished, match=r"takes up to 9\.0 GB and .* has 2\.0 GB free"):
+    with pytest.raises(NotFinished, match=r"takes up to 5\.1 GB and .* has 2\.0 GB free"):
         environment.ensure(SPEC, lambda line: None, uv)
     assert "install" not in calls(tmp_path)

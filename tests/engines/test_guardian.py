@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from laboratories import MARK, Signpost, processes_of, wait_for_processes, wait_for_the_end
 
-from rlaudit.engines.launch import GUARDIAN
+from rlaudit.engines.guarded import GUARDIAN
 
 # Patience of the tests; the guardian's own is ten seconds.
 IMPATIENT = """

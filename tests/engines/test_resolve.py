@@ -1,11 +1,13 @@
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.engines.environment_spec import Build, EnvironmentSpec
 from rlaudit.engines.pip_configuration import PackageSources
-from rlaudit.engines.resolve import Plan, plans, resolve, torch_pin
-from rlaudit.engines.uv import Uv
+from rlaudit.engines.resolve import Plan, install, plans, resolve, torch_pin
+from rlaudit.engines.uv import Uv, find_uv
 from rlaudit.errors import NotFinished
 
 CPU = EnvironmentSpec("vllm", "0.8.5", "cpu")
@@ -58,6 +60,33 @@ def test_the_release_date_comes_before_caps_and_does_not_bind_the_engine_itself(
     assert dated.constraints == ()
     assert "--exclude-newer" not in capped.arguments
     assert capped.constraints == ("transformers==4.51.3",)
+
+
+@pytest.fixture
+def folder_with_a_cpu_torch(tmp_path: Path) -> Path:
+    """Wheels of the same torch as PyPI has it and for the CPU, as a mirror of an offline machine may hold them."""
+    for version in ("2.13.0", "2.13.0+cpu"):
+        with zipfile.ZipFile(tmp_path / f"torch-{version}-py3-none-any.whl", "w") as wheel:
+            metadata = f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
+            wheel.writestr(f"torch-{version}.dist-info/METADATA", metadata)
+            wheel.writestr(f"torch-{version}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+            wheel.writestr(f"torch-{version}.dist-info/RECORD", "")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("build", "taken"), [("cuda", "torch==2.13.0"), ("cpu", "torch==2.13.0+cpu")])
+def test_a_folder_with_a_cpu_torch_serves_cpu_builds_only(
+    build: Build, taken: str, folder_with_a_cpu_torch: Path, tmp_path: Path
+) -> None:
+    uv = Uv(find_uv(), PackageSources(no_index=True, find_links=(str(folder_with_a_cpu_torch),)))
+    ways = plans(EnvironmentSpec("vllm", "0.32.0", build), None, None, ("numpy<3",), torch_index_reachable=False)
+    resolution = resolve(uv, Path(sys.executable), ["torch==2.13.0"], ways, tmp_path)
+    assert [line.partition(" ")[0] for line in resolution.lock] == [taken]
+    assert "numpy<3" in resolution.plan.constraints
+    prefix = tmp_path / "venv"
+    uv.run("venv", "--quiet", "--no-project", "--python", sys.executable, prefix)
+    install(uv, prefix / "bin/python", resolution, tmp_path)
+    assert uv.pip("freeze", prefix / "bin/python").split() == [taken]
 
 
 def test_a_cuda_build_overrides_nothing() -> None:

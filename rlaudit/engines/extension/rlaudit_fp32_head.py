@@ -10,10 +10,12 @@ head would cost memory and go stale at the first in-flight weight update.
 Python 3.9 syntax; imports only what a vLLM environment holds.
 """
 
+from rlaudit_loaded_engine import LoadedEngine
+
 VOCABULARY_SLICE = 16384
 
 
-class Fp32Head:
+class Fp32Head(LoadedEngine):
     """Methods that `collective_rpc` reaches in each worker."""
 
     def rlaudit_install_fp32_head(self):

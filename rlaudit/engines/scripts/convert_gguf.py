@@ -7,7 +7,8 @@ job
 result      parameters, dtype, tied_head
 
 The configuration is written for old and new readers at once: `torch_dtype` (transformers before 4.56) beside
-`dtype`, and `rope_theta` (transformers 4) beside `rope_parameters` (transformers 5).
+`dtype`, and `rope_theta` (transformers 4) beside `rope_parameters` (transformers 5). Runs under transformers 4.51
+to 5.x.
 """
 
 import json
@@ -17,21 +18,28 @@ import os
 def run(job, channel):
     """Dequantise the weights, cast them to bfloat16 and save them with their tokenizer."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    import transformers
 
     folder, name = os.path.split(job["gguf"])
     output = job["output"]
     channel.phase("load")
+    # transformers renamed the argument (4.56), and its configuration's field with it.
+    dtype_name = "dtype" if hasattr(transformers.PretrainedConfig(), "dtype") else "torch_dtype"
     # Cast after loading: dequantisation itself is done in float32.
-    model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=name, dtype=torch.float32)
-    tokenizer = plain_tokenizer(AutoTokenizer.from_pretrained(folder, gguf_file=name), model.config)
+    arguments = {"gguf_file": name, dtype_name: torch.float32}
+    if hasattr(transformers, "GgufConfig"):
+        # Otherwise transformers 5.17 and later keep the blocks of the file, which cannot be saved again.
+        arguments["quantization_config"] = transformers.GgufConfig(dequantize=True)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, **arguments)
+    tokenizer = plain_tokenizer(transformers.AutoTokenizer.from_pretrained(folder, gguf_file=name), model.config)
     model = model.to(torch.bfloat16)
 
     channel.phase("save")
-    model.config.dtype = torch.bfloat16
-    model.save_pretrained(output, safe_serialization=True)
+    setattr(model.config, dtype_name, torch.bfloat16)
+    model.save_pretrained(output)
     tokenizer.save_pretrained(output)
     write_for_old_and_new_readers(os.path.join(output, "config.json"), model.config)
+    name_a_class_of_both(os.path.join(output, "tokenizer_config.json"))
     head = model.get_output_embeddings()
     return {
         "parameters": sum(weight.numel() for weight in model.parameters()),
@@ -74,14 +82,31 @@ def plain_tokenizer(from_gguf, config):
 
 def write_for_old_and_new_readers(path, config):
     """Give the configuration the fields of both generations of transformers."""
-    with open(path, encoding="utf-8") as document:
-        written = json.load(document)
+    written = read(path)
     written["torch_dtype"] = written["dtype"] = "bfloat16"
     theta = getattr(config, "rope_theta", None) or (written.get("rope_parameters") or {}).get("rope_theta")
     written["rope_theta"] = theta
     written["rope_parameters"] = {"rope_type": "default", "rope_theta": theta}
     # transformers 4 calls scaling what transformers 5 calls parameters: none here.
     written["rope_scaling"] = None
+    write(path, written)
+
+
+def name_a_class_of_both(path):
+    """Name the tokenizer's class as transformers 4 does: 5 reads that too, 4 does not know what 5 writes."""
+    written = read(path)
+    written["tokenizer_class"] = "PreTrainedTokenizerFast"
+    write(path, written)
+
+
+def read(path):
+    """A JSON document."""
+    with open(path, encoding="utf-8") as document:
+        return json.load(document)
+
+
+def write(path, written):
+    """Put a JSON document in the place of the one that is there."""
     with open(path, "w", encoding="utf-8") as document:
-        json.dump(written, document, indent=2, sort_keys=True)
+        json.dump(written, document, indent=2, sort_keys=True, ensure_ascii=False)
         document.write("\n")

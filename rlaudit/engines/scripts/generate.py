@@ -3,6 +3,7 @@
 job
   model, revision, trust_remote_code
   engine_args           passed to `LLM(...)` as they are; one that does not exist is the engine's error to report
+  engine                {"kind": "V0" or "V1", "because", "way_out"}, the engine that this job is about; None: either
   optional_engine_args  passed where the release knows them
   requires              [{"factor", "engine_args": [...], "modules": [...]}]: what a factor needs of this release. A
                         release without the arguments, or without any of the modules, cannot take part in that factor.
@@ -13,15 +14,31 @@ job
   concurrency           "batch": a round is one call;  "alone": one request at a time
 
 samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
-result                  resolved, generated_tokens, generate_seconds, fp32_head
+result                  resolved, loaded (loaded_engine.py), batch_probe (batch_probe.py), generated_tokens,
+                        generate_seconds, looking_seconds, fp32_head
 
 Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by parsing a version.
 """
 
+import contextlib
 import dataclasses
+import importlib.util
+import os
 import time
+import traceback
 
 EXTENSION = "rlaudit_fp32_head.Fp32Head"
+# vLLM 0.8.5 to 0.10.2 decide on V0 or V1 in this method of EngineArgs, and raise from it where V1 was insisted on.
+CHOOSES_ENGINE = "_is_v1_supported_oracle"
+
+
+def neighbour(name):
+    """A file shipped beside this one, as a module; found by path because rlaudit is not installed here."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def run(job, channel):
@@ -35,31 +52,44 @@ def run(job, channel):
         name: value for name, value in job["optional_engine_args"].items() if name in known_arguments(EngineArgs)
     }
     engine_args.update(job["engine_args"])
+    loaded_engine = neighbour("loaded_engine")
+    loaded_engine.offer_extensions()
     head = plan_fp32_head(job, engine_args)
+    unseen = None if head == "extension" else loaded_engine.attach(engine_args, known_arguments(EngineArgs))
     if job.get("trust_remote_code"):
         engine_args["trust_remote_code"] = True
     if job.get("revision"):
         engine_args["revision"] = job["revision"]
 
     channel.phase("load")
-    llm = LLM(model=job["model"], **engine_args)
+    with refusal_of_engine(job, channel):
+        llm = LLM(model=job["model"], **engine_args)
     if head == "extension":
         refusals = [reason for reason in llm.collective_rpc("rlaudit_install_fp32_head") if reason]
         if refusals:
             raise channel.Unsupported("fp32 head: " + refusals[0])
     resolved = resolve(llm)
-    channel.emit("loaded", resolved=resolved)
+    looked = time.time()
+    unseen = unseen or loaded_engine.watch(llm.collective_rpc)
+    channel.emit("loaded", resolved=resolved, loaded=loaded_engine.loaded(llm.collective_rpc, unseen))
+    check_engine(job, resolved["engine"], channel)
 
     channel.phase("generate")
     started = time.time()
     rows = generate(job, llm, SamplingParams, channel)
-    seconds = time.time() - started
+    generated = time.time()
     channel.write_lines("samples.jsonl", rows)
+    loaded = loaded_engine.loaded(llm.collective_rpc, unseen)
+    batch_probe = neighbour("batch_probe").probe(job, llm, SamplingParams, row)
+    probed = time.time()
     calls = llm.collective_rpc("rlaudit_fp32_head_calls")[0] if head == "extension" else None
     return {
         "resolved": resolved,
+        "loaded": loaded,
+        "batch_probe": batch_probe,
         "generated_tokens": sum(len(row["token_ids"]) for row in rows),
-        "generate_seconds": seconds,
+        "generate_seconds": generated - started,
+        "looking_seconds": started - looked + probed - generated,
         "fp32_head": {"by": head, "calls": calls} if head else None,
     }
 
@@ -153,6 +183,35 @@ def row(request, output, top_logprobs):
     }
 
 
+class WrongEngine(Exception):
+    """The engine that would run is not the one that the job is about."""
+
+
+def check_engine(job, loaded, channel):
+    """Fail before anything is generated, where the other engine was loaded."""
+    meant = job.get("engine")
+    if meant is not None and meant["kind"] != loaded:
+        channel.phase("engine")
+        raise WrongEngine("vLLM loaded %s, but %s. %s" % (loaded, meant["because"], meant["way_out"]))
+
+
+@contextlib.contextmanager
+def refusal_of_engine(job, channel):
+    """Call it by its name when vLLM raises where it chooses the engine."""
+    try:
+        yield
+    except NotImplementedError as error:
+        meant = job.get("engine")
+        frames = traceback.extract_tb(error.__traceback__)
+        if meant is None or not any(frame.name == CHOOSES_ENGINE for frame in frames):
+            raise
+        channel.phase("engine")
+        raise WrongEngine(
+            "vLLM refuses the engine %s here (%s), but %s. %s"
+            % (meant["kind"], str(error).rstrip("."), meant["because"], meant["way_out"])
+        ) from error
+
+
 def resolve(llm):
     """What the loaded configuration objects say, not what was asked for or logged: 0.18.1 on CPU logs that asynchronous
     scheduling is enabled before its platform turns it off."""
@@ -184,6 +243,9 @@ def resolve(llm):
         "attention_backend": getattr(attention, "backend", None),
         "cudagraph_mode": getattr(compilation, "cudagraph_mode", None),
         "compilation_mode": getattr(compilation, "mode", getattr(compilation, "level", None)),
+        "compile_backend": getattr(compilation, "backend", None),
+        "use_inductor": getattr(compilation, "use_inductor", None),
+        "use_cudagraph": getattr(compilation, "use_cudagraph", None),
         "device": config.device_config.device_type,
         "default_sampling_params": model.get_diff_sampling_param(),
     }

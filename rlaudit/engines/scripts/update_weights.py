@@ -5,7 +5,7 @@ update_session.py plays the steps, request_in_flight.py and engine_processes.py 
 the engine resolved.
 
 job
-  model, revision, trust_remote_code, engine_args
+  model, revision, trust_remote_code, engine_args, engine (see generate.py)
   path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
   checkpoints    {version: folder}; version "0" is what the engine starts with
   prompt_token_ids, sampling (of SamplingParams)
@@ -55,11 +55,14 @@ async def play(job, channel):
     """Every case of the job on one engine."""
     channel.phase("load")
     started = time.monotonic()
-    engine = neighbour("steerable_engine").start(job, channel)
+    generate = neighbour("generate")
+    with generate.refusal_of_engine(job, channel):
+        engine = neighbour("steerable_engine").start(job, channel)
     try:
         await engine.prepare()
-        resolved = neighbour("generate").resolve(Described(engine.config, engine.kind))
+        resolved = generate.resolve(Described(engine.config, engine.kind))
         channel.emit("loaded", resolved=resolved)
+        generate.check_engine(job, resolved["engine"], channel)
         channel.phase("update")
         helpers = neighbour("request_in_flight"), neighbour("engine_processes")
         session = neighbour("update_session").Session(job, engine, channel, *helpers)

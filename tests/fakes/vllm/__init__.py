@@ -19,6 +19,7 @@ import known_model
 from vllm import _ailments
 from vllm._config import config_of
 from vllm._release import IS_V1
+from vllm._worker import worker_of
 from vllm.engine.arg_utils import EngineArgs
 
 if IS_V1:
@@ -44,6 +45,7 @@ class LLM:
 
     def __init__(self, model: str, **engine_args: Any):
         args = EngineArgs(model=model, **engine_args)
+        args.create_engine_config()
         if not Path(model).is_dir():
             raise OSError(f"{model} is not a local folder and is not a valid model identifier")
         _ailments.suffer_at_load()
@@ -51,15 +53,30 @@ class LLM:
         self._drift = 0.0 if args.enforce_eager else float(os.environ.get("FAKE_VLLM_DRIFT", "0"))
         self._seen: list[tuple[int, ...]] = []
         self.llm_engine = LLMEngine(config_of(args))
+        self._worker = worker_of(args, self.llm_engine.vllm_config)
         print("INFO 11-21 03:38:11 [llm.py:1] this line belongs to the log of the cell")
 
     def generate(self, prompts, sampling_params, use_tqdm):
         """One output per prompt, in order."""
         _ailments.suffer_at_generation()
+        runner = self._worker.model_runner
+        if IS_V1:
+            runner.cudagraph_dispatcher.dispatch()
+            runner.sampler.sample()
+        else:
+            runner.sampler.forward()
         return [
             self._complete(prompt["prompt_token_ids"], wanted)
             for prompt, wanted in zip(prompts, sampling_params, strict=True)
         ]
+
+    def collective_rpc(self, method):
+        """The answer of the one worker."""
+        return [getattr(self._worker, method)()]
+
+    def reset_prefix_cache(self):
+        """Forget every prompt."""
+        self._seen.clear()
 
     def _complete(self, prompt, wanted):
         source = random.Random(wanted.seed)
@@ -68,7 +85,8 @@ class LLM:
             logits = self._logits(last, position)
             processed = known_model.log_softmax([logit / wanted.temperature for logit in logits])
             last = self._drawn(processed, source.random())
-            as_sampled = not IS_V1 or self._args.logprobs_mode == "processed_logprobs"
+            mode = getattr(self._args, "logprobs_mode", "raw_logprobs")
+            as_sampled = not IS_V1 or mode == "processed_logprobs"
             reported = processed if as_sampled else known_model.log_softmax(logits)
             ids.append(last)
             steps.append(self._step(reported, last, wanted.logprobs))

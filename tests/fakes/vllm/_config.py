@@ -15,6 +15,13 @@ class Dtype:
         return "torch." + self._name
 
 
+def compilation():
+    """V1 has a CUDA-graph mode and a mode of compilation, V0 a level."""
+    if IS_V1:
+        return SimpleNamespace(cudagraph_mode=SimpleNamespace(name="NONE"), mode=SimpleNamespace(name="NONE", value=0))
+    return SimpleNamespace(level=0)
+
+
 def config_of(args):
     """`vllm_config` as far as the audit reads it."""
     return SimpleNamespace(
@@ -25,7 +32,8 @@ def config_of(args):
             enforce_eager=args.enforce_eager,
             quantization=None,
             get_diff_sampling_param=dict,
-            **({"logprobs_mode": args.logprobs_mode, "disable_cascade_attn": True} if IS_V1 else {}),
+            **({"disable_cascade_attn": True} if IS_V1 else {}),
+            **({"logprobs_mode": args.logprobs_mode} if hasattr(args, "logprobs_mode") else {}),
         ),
         cache_config=SimpleNamespace(
             enable_prefix_caching=args.enable_prefix_caching, block_size=args.block_size, cache_dtype="auto"
@@ -37,5 +45,6 @@ def config_of(args):
             **({"async_scheduling": args.async_scheduling} if IS_V1 else {}),
         ),
         parallel_config=SimpleNamespace(tensor_parallel_size=1),
+        compilation_config=compilation(),
         device_config=SimpleNamespace(device_type="cpu"),
     )

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from vllm._release import IS_V1
+from vllm._release import HAS_LOGPROBS_MODE, IS_V1, V1_IS_REFUSED
 
 
 @dataclasses.dataclass
@@ -23,14 +23,27 @@ class _V0:
     worker_extension_cls: str = ""
     hf_overrides: dict[str, Any] | None = None
 
+    def create_engine_config(self):
+        """Nothing here; the real one makes the configuration, and chooses the engine in the same way."""
+        self._is_v1_supported_oracle()
+
+    def _is_v1_supported_oracle(self):
+        if V1_IS_REFUSED:
+            raise NotImplementedError("VLLM_USE_V1=1 is not supported with device type=cpu.")
+
 
 @dataclasses.dataclass
 class _V1(_V0):
     enable_prefix_caching: bool = True
     enable_chunked_prefill: bool = True
-    logprobs_mode: str = "raw_logprobs"
     async_scheduling: bool = False
     disable_cascade_attn: bool = True
 
 
-EngineArgs = dataclasses.make_dataclass("EngineArgs", [], bases=(_V1 if IS_V1 else _V0,))
+@dataclasses.dataclass
+class _V1WithModes(_V1):
+    logprobs_mode: str = "raw_logprobs"
+
+
+_FIELDS = (_V1WithModes if HAS_LOGPROBS_MODE else _V1) if IS_V1 else _V0
+EngineArgs = dataclasses.make_dataclass("EngineArgs", [], bases=(_FIELDS,))

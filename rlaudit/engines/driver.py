@@ -1,0 +1,48 @@
+"""Which builds for CUDA an NVIDIA driver runs.
+
+A driver runs every build for its own major version of CUDA, older or newer in the minor one (minor version
+compatibility), and every build for an older major version. A newer major version needs a newer driver.
+Source: NVIDIA, "CUDA Compatibility", and the table of driver versions in the release notes of the CUDA toolkit.
+"""
+
+import ctypes
+
+from packaging.version import Version
+
+LIBRARY = "libcuda.so.1"
+
+# The oldest Linux driver for each major version of CUDA, minor version compatibility included.
+LOWEST_DRIVER = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
+
+
+def driver_is_there() -> bool:
+    """Whether this machine has the driver's library, without which no build for CUDA loads."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        return False
+    return True
+
+
+def offered_cuda() -> str:
+    """The newest CUDA that this machine's driver offers, as `12.8`; empty where there is no driver.
+
+    What a program that starts here will see: of a cuda-compat package on LD_LIBRARY_PATH, if there is one.
+    """
+    version = ctypes.c_int(0)
+    try:
+        failed = ctypes.CDLL(LIBRARY).cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return ""
+    # cuda.h: 1000 * major + 10 * minor.
+    return "" if failed or not version.value else f"{version.value // 1000}.{version.value % 1000 // 10}"
+
+
+def driver_runs(driver_cuda: str, cuda: str) -> bool:
+    """Whether a driver that offers CUDA `driver_cuda` (as `12.8`) runs a build for CUDA `cuda` (as `13.0`)."""
+    return Version(driver_cuda).major >= Version(cuda).major
+
+
+def lowest_driver(cuda: str) -> str:
+    """The oldest driver that runs a build for CUDA `cuda`. Raises KeyError for a major version that is not known."""
+    return LOWEST_DRIVER[str(Version(cuda).major)]

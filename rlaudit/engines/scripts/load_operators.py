@@ -1,0 +1,114 @@
+"""Loads vLLM's compiled operators as the release itself would, in the release's own interpreter.
+
+    python - BUILD MODULE...    BUILD is cuda or cpu; without a MODULE, whatever `vllm/_C*.so` there is
+
+Prints one JSON line last: {"loaded": [module], "unchecked": {module: [library it needs and that loads]}}. A build for
+CUDA needs the driver's library to load; on a machine without a driver (the login node of a cluster) what can be looked
+at without it is: the file is there and every other library that it names loads. Ends with the loader's own words when
+anything else is missing.
+"""
+
+import ctypes
+import importlib
+import importlib.util
+import json
+import mmap
+import struct
+import sys
+from pathlib import Path
+
+DRIVER = "libcuda.so.1"
+DYNAMIC_SECTION, NEEDED_ENTRY = 6, 1
+
+
+def main(build, modules):
+    """Load the operators; see above."""
+    import torch  # noqa: F401 - brings the libraries that vLLM's are linked against
+
+    modules = modules or present_modules()
+    told = {"loaded": load_for_this_processor(modules), "unchecked": {}} if build == "cpu" else load_for_cuda(modules)
+    print("\n" + json.dumps(told))
+
+
+def present_modules():
+    """The compiled modules that an unrecorded release brings."""
+    folder = Path(importlib.util.find_spec("vllm").submodule_search_locations[0])
+    return ["vllm." + file.name.partition(".")[0] for file in sorted(folder.glob("_C*.so"))]
+
+
+def load_for_this_processor(modules):
+    """Which of the modules the CPU platform took.
+
+    It brings one for each instruction set (0.17.0 and later), only its own code knows which of them this machine
+    takes, and a wrong one dies of an illegal instruction. It warns and goes on when its module does not load.
+    """
+    from vllm.platforms import current_platform
+
+    # Asked of the class: an instance of 0.8.5 answers None for any name it lacks.
+    if hasattr(type(current_platform), "import_kernels"):
+        current_platform.import_kernels()
+    else:
+        for module in modules:
+            importlib.import_module(module)
+    mapped = Path("/proc/self/maps").read_text()
+    loaded = [module for module in modules if "/" + module.replace(".", "/") + "." in mapped]
+    if not loaded:
+        raise ImportError("vLLM's CPU platform loaded none of " + (", ".join(modules) or "its modules: there are none"))
+    return loaded
+
+
+def load_for_cuda(modules):
+    """Every module that the CUDA platform imports while it is imported itself."""
+    import vllm  # noqa: F401 - a broken Python part is told apart from a broken compiled one
+
+    told = {"loaded": [], "unchecked": {}}
+    if not modules:
+        raise ImportError("vLLM brings no compiled module vllm/_C*.so")
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            needed = needed_libraries(module)
+            missing = [library for library in needed if not loads(library)]
+            if not missing:
+                raise
+            if missing != [DRIVER]:
+                raise ImportError(module + " needs what does not load: " + ", ".join(missing)) from error
+            told["unchecked"][module] = [library for library in needed if library != DRIVER]
+        else:
+            told["loaded"].append(module)
+    return told
+
+
+def loads(library):
+    """Whether the dynamic loader finds a library, or has it already."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def needed_libraries(module):
+    """The libraries that a module's file names (DT_NEEDED of its ELF dynamic section); none for what is no file."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or not spec.has_location:
+        return []
+    with open(spec.origin, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content[:6] != b"\x7fELF\x02\x01":
+            return []
+        (table,) = struct.unpack_from("<Q", content, 0x28)
+        width, number = struct.unpack_from("<HH", content, 0x3A)
+        sections = [struct.unpack_from("<4xI16xQQI", content, table + width * row) for row in range(number)]
+        names = []
+        for kind, offset, size, link in sections:
+            for entry in range(offset, offset + size, 16) if kind == DYNAMIC_SECTION else ():
+                tag, value = struct.unpack_from("<QQ", content, entry)
+                if tag == NEEDED_ENTRY:
+                    start = sections[link][1] + value
+                    names.append(content[start : content.find(b"\0", start)].decode())
+        return names
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,137 @@
+"""The scripts that ask an engine what it loaded, and whether its logprobs depend on the batch."""
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rlaudit.engines import launch
+
+SCRIPTS = Path(launch.__file__).with_name("scripts")
+
+
+def script(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def answer(backend: str | None, batches: int) -> str:
+    ran = {"batches": batches, "flashinfer_batches": 0, "cascade": None, "graphs": None}
+    because = {} if backend else {"attention_backend": "no attention layer"}
+    return json.dumps({"features": {"attention_backend": backend}, "because": because, "failed": {}, "ran": ran})
+
+
+def test_workers_that_agree_give_one_value_and_others_each_of_theirs() -> None:
+    asked = script("loaded_engine")
+    same = asked.loaded(lambda method: [answer("FLASH_ATTN", 5)] * 2, None)
+    assert same["features"] == {"attention_backend": "FLASH_ATTN"}
+    apart = asked.loaded(lambda method: [answer("FLASH_ATTN", 0), answer("TRITON_ATTN", 7)], None)
+    assert apart["features"] == {"attention_backend": "FLASH_ATTN / TRITON_ATTN"}
+    assert apart["ran"]["batches"] == 7
+
+
+def test_a_feature_that_no_worker_has_stays_unknown_with_its_reason() -> None:
+    told = script("loaded_engine").loaded(lambda method: [answer(None, 0)], None)
+    assert told["features"] == {"attention_backend": None}
+    assert told["because"] == {"attention_backend": "no attention layer"}
+
+
+def test_an_engine_that_does_not_answer_is_recorded_and_nothing_is_raised() -> None:
+    def refuses(method: str) -> list[str]:
+        raise AttributeError(f"the worker has no {method}")
+
+    asked = script("loaded_engine")
+    unseen = asked.watch(refuses)
+    assert unseen == "AttributeError: the worker has no rlaudit_watch"
+    told = asked.loaded(refuses, unseen)
+    assert (told["features"], told["ran"], told["failed"]) == ({}, None, {"worker": unseen})
+
+
+def test_a_recipes_own_worker_extension_is_left_in_place_and_said() -> None:
+    asked, own = script("loaded_engine"), {"worker_extension_cls": "mine.Extension"}
+    assert "mine.Extension" in asked.attach(own, {"worker_extension_cls"})
+    assert own == {"worker_extension_cls": "mine.Extension"}
+    assert "no worker_extension_cls" in asked.attach({}, {"model"})
+    free: dict[str, str] = {}
+    assert asked.attach(free, {"worker_extension_cls"}) is None
+    assert free == {"worker_extension_cls": "rlaudit_loaded_engine.LoadedEngine"}
+
+
+def test_extensions_are_offered_to_processes_that_start_with_an_empty_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", "/of/the/recipe")
+    script("loaded_engine").offer_extensions()
+    script("loaded_engine").offer_extensions()
+    folder = str(Path(launch.__file__).with_name("extension"))
+    assert os.environ["PYTHONPATH"].split(os.pathsep) == ["/of/the/recipe", folder]
+    assert sys.path.count(folder) == 1
+
+
+class Engine:
+    """Returns logprobs that depend on the size of the batch from token `differs_at` on."""
+
+    def __init__(self, differs_at: int | None) -> None:
+        self.differs_at, self.asked, self.resets = differs_at, [], 0  # type: ignore[var-annotated]
+
+    def reset_prefix_cache(self) -> None:
+        self.resets += 1
+
+    def generate(self, prompts: list[Any], parameters: list[Any], use_tqdm: bool) -> list[list[float]]:
+        self.asked.append((prompts, parameters))
+        shift = [0.0 if self.differs_at is None or at < self.differs_at else len(prompts) / 1024 for at in range(4)]
+        return [[-1.0 - part for part in shift] for _ in prompts]
+
+
+def row(request: Any, output: list[float], top: int) -> dict[str, Any]:
+    return {
+        "token_ids": list(range(len(output))),
+        "logprobs": output,
+        "top_ids": [[0]] * len(output),
+        "top_logprobs": [[value] for value in output],
+    }
+
+
+JOB = {
+    "prompt_token_ids": [list(range(1000)), [5, 6]],
+    "sampling": {"temperature": 0.7, "max_tokens": 512, "min_tokens": 100},
+    "top_logprobs": 1,
+}
+
+
+def probed(engine: Any) -> Any:
+    return script("batch_probe").probe(JOB, engine, SimpleNamespace, row)
+
+
+def test_logprobs_that_agree_alone_and_in_a_batch_are_identical() -> None:
+    engine = Engine(None)
+    assert probed(engine) == {"identical": True, "requests": 16, "tokens": 4, "differs_at": None, "by": 0.0}
+    (alone, own), (among, others) = engine.asked
+    assert (len(alone), len(among), engine.resets) == (1, 16, 2)
+    assert alone[0] == among[0] and len(alone[0]["prompt_token_ids"]) == 16
+    assert own[0] == others[0] and own[0].max_tokens == 4 and own[0].ignore_eos and not hasattr(own[0], "min_tokens")
+
+
+def test_the_first_token_that_depends_on_the_batch_is_named() -> None:
+    assert probed(Engine(3)) == {
+        "identical": False,
+        "requests": 16,
+        "tokens": 4,
+        "differs_at": 3,
+        "by": pytest.approx(15 / 1024),
+    }
+
+
+def test_an_engine_that_dies_under_the_question_leaves_its_measurements_alone() -> None:
+    engine = Engine(None)
+    engine.generate = None  # type: ignore[method-assign,assignment]
+    assert probed(engine)["error"].startswith("TypeError: ")

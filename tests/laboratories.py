@@ -33,6 +33,15 @@ FAKES = Path(__file__).with_name("fakes")
 V0, V1, V1_WITH_FLOAT32_HEAD = "0.8.5", "0.18.1", "0.32.0"
 PATIENCE_SECONDS = 30.0
 MARK = "RLAUDIT_TEST_RUN"
+# rlaudit as a process of its own, with the scoring script of this one.
+WITH_STAND_IN = """
+import sys
+from pathlib import Path
+from rlaudit.cli.app import main
+from rlaudit.experiment import scoring
+scoring.SCORE = Path(sys.argv.pop(1))
+main()
+"""
 
 
 def build_engine_cache(cache: Path) -> None:
@@ -40,7 +49,7 @@ def build_engine_cache(cache: Path) -> None:
     specs = [EnvironmentSpec("vllm", version, "cpu") for version in (V0, V1, V1_WITH_FLOAT32_HEAD)]
     for spec in (*specs, trainer_spec("cpu")):
         home = cache / "rlaudit" / "engines" / spec.name
-        python = _interpreter_with_fakes(home / "build", spec)
+        python = interpreter_with_fakes(home / "build", spec)
         state = {
             "format": 1,
             "spec": {"package": spec.package, "version": spec.version, "build": spec.build},
@@ -54,7 +63,8 @@ def build_engine_cache(cache: Path) -> None:
         (home / "environment.json").write_text(json.dumps(state))
 
 
-def _interpreter_with_fakes(folder: Path, spec: EnvironmentSpec) -> Path:
+def interpreter_with_fakes(folder: Path, spec: EnvironmentSpec) -> Path:
+    """An interpreter whose metadata say that it holds what `spec` asks for, and which imports the stand-ins."""
     venv.create(folder, symlinks=True, with_pip=False)
     packages = next((folder / "lib").glob("python3*")) / "site-packages"
     (packages / "fakes.pth").write_text(f"{FAKES}\n{Path(np.__file__).parents[1]}\n")
@@ -146,7 +156,7 @@ class Laboratory:
     def start(self, recipe: Path, *more: str) -> "Iterator[subprocess.Popen[str]]":
         """The same command line as a process of its own; it is killed where the test fails before it ended."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "rlaudit", *self.arguments(recipe, *more)],
+            [sys.executable, "-c", WITH_STAND_IN, str(scoring.SCORE), *self.arguments(recipe, *more)],
             env={**os.environ, "PYTHONPATH": str(FAKES.parent.parent)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -10,9 +10,11 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.environment_spec import Command
 from rlaudit.engines.launch import WORKER, Event, Outcome, judge, launch
 
 KEY_LENGTH = 16
@@ -30,7 +32,7 @@ class Cell:
     """
 
     job: Mapping[str, Any]
-    python: Path
+    command: Command
     variables: Mapping[str, str]
     timeout_seconds: float
     identity: Mapping[str, Any]
@@ -38,8 +40,14 @@ class Cell:
     refusal: re.Pattern[str] | None = None
 
     @property
+    def uses_accelerator(self) -> bool:
+        """Whether the result depends on the accelerator, which is then to be free."""
+        return "accelerator" in self.identity
+
+    @cached_property
     def key(self) -> str:
-        """A hash of the job, the sources that run it, and its surroundings."""
+        """A hash of the job, the sources that run it, and its surroundings, taken once: sources that are changed while
+        the cell runs must not make another folder of it."""
         script = Path(self.job["script"])
         everything = {
             "job": {**self.job, "script": script.name},
@@ -65,7 +73,7 @@ def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Out
     directory.mkdir(parents=True)
     (directory / "job.json").write_text(json.dumps(cell.job))
     (directory / "identity.json").write_text(json.dumps(cell.identity, indent=1))
-    return launch(directory, cell.python, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
+    return launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
 
 
 def _digest(path: Path) -> str:

@@ -6,24 +6,40 @@ the start-up of the engine dominates whatever the rate.
 
 from pathlib import Path
 
+from packaging.version import Version
+
 from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.disk import gigabytes
 from rlaudit.engines.environment import locate
-from rlaudit.engines.environment_spec import Build, EnvironmentSpec, trainer_spec
+from rlaudit.engines.environment_spec import Build, EnvironmentSpec
+from rlaudit.engines.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.machine import machine_of
+from rlaudit.engines.model_files import ModelFiles, read_model_files
+from rlaudit.engines.refusals import needs, refusals
+from rlaudit.experiment.fit import misfit, plan_needs
 from rlaudit.experiment.plan import Arm, BlockPlan, Plan
 from rlaudit.experiment.prompts import PromptSet
+from rlaudit.experiment.rollout import engine_of
+from rlaudit.experiment.surroundings import environments_wanted
+from rlaudit.vllm_versions.catalogue import known_versions
 
 START_SECONDS = {"cpu": 32.0, "cuda": 60.0}
 TOKENS_PER_SECOND = {"cpu": 120.0, "cuda": 3000.0}
 SCORED_TOKENS_PER_SECOND = {"cpu": 60.0, "cuda": 5000.0}
-ENVIRONMENT_GIB = {"cpu": 7.0, "cuda": 9.0}
+# Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.
+GIGABYTES_FOR_CPU = 8.4
 BUILD_MINUTES = 1.5
 
 
-def estimate(plan: Plan, accelerator: Accelerator, prompts: PromptSet, folder: Path) -> str:
-    """Arms, engine starts, minutes, disk, and which cells are already there, as text."""
+def estimate(
+    plan: Plan, accelerator: Accelerator, prompts: PromptSet, folder: Path, given: GivenInterpreters = NONE_GIVEN
+) -> str:
+    """Arms, engine starts, minutes, disk, which cells are already there, and what the driver refuses, as text."""
     build: Build = accelerator.kind
-    specs = [EnvironmentSpec("vllm", version, build) for version in plan.versions] + [trainer_spec(build)]
-    missing = [spec.name for spec in specs if locate(spec) is None]
+    machine = machine_of(accelerator)
+    files = read_model_files(plan.recipe.model, plan.recipe.revision)
+    specs = environments_wanted(plan, accelerator, files, given)
+    missing = [spec for spec in specs if not spec.command and locate(spec) is None]
     done = len(list((folder / "cells").glob("*/result.json")))
     starts = {_rollout_identity(arm) for block in plan.blocks for arm in block.arms}
     seconds = 0.0
@@ -36,16 +52,38 @@ def estimate(plan: Plan, accelerator: Accelerator, prompts: PromptSet, folder: P
         lines.append(
             f"block {block.name}: {len(block.arms)} arms, {len(own)} engine starts, at most {tokens} tokens an arm"
         )
-        lines += [f"  vLLM {arm.treatment.version:<8} {arm.name}" for arm in block.arms]
+        for arm in block.arms:
+            engine = engine_of(arm.treatment, machine, arm.model or plan.recipe.model)
+            lines.append(f"  vLLM {arm.treatment.version:<8} {engine!s:<14} {arm.name}")
     minutes = seconds / 60 + BUILD_MINUTES * len(missing)
     lines.append(f"engine starts: {len(starts)}")
     lines.append(f"minutes: about {minutes:.0f} on this {build} ({accelerator.name})")
-    gib = ENVIRONMENT_GIB[build] * len(missing)
-    lines.append(
-        f"environments to build: {', '.join(missing) or 'none'}" + (f" (about {gib:.0f} GiB)" if missing else "")
-    )
+    disk = f" (up to {sum(map(_gigabytes, missing)):.0f} GB)" if missing else ""
+    lines.append(f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}")
     lines.append(f"cells already in {folder}: {done}")
+    known = known_versions()
+    lines += [
+        f"vLLM {version} is not among the releases that rlaudit knows, {known[0]} to {known[-1]}: whether there is one "
+        "is asked of the index when it is built"
+        for version in plan.versions
+        if Version(version) not in known
+    ]
+    lines += refused(plan, accelerator, files, given)
     return "\n".join(lines)
+
+
+def refused(
+    plan: Plan, accelerator: Accelerator, files: ModelFiles, given: GivenInterpreters = NONE_GIVEN
+) -> list[str]:
+    """What a run of the plan will be refused for before it starts, as lines of text."""
+    found = [*refusals(environments_wanted(plan, accelerator, files, given), accelerator)]
+    too_large = misfit(files, plan_needs(plan, accelerator, files))
+    return [f"refused: {one.message}\n  {one.hint}" for one in (*found, too_large) if one is not None]
+
+
+def _gigabytes(spec: EnvironmentSpec) -> float:
+    needed = needs(spec)
+    return GIGABYTES_FOR_CPU if spec.build == "cpu" else gigabytes(spec.package, needed.cuda if needed else None)
 
 
 def _tokens(block: BlockPlan, prompts: PromptSet) -> int:
@@ -60,10 +98,13 @@ def _rollout_identity(arm: Arm) -> str:
         (
             arm.block,
             treatment.version,
+            treatment.engine,
             sorted(treatment.engine_args.items(), key=str),
             sorted(treatment.variables.items()),
             sorted(treatment.sampling.items()),
             treatment.fp32_head,
+            treatment.compiles,
+            treatment.captures_graphs,
             treatment.concurrency,
             arm.replicate,
             arm.model,

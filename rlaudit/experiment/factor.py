@@ -8,7 +8,7 @@ is its documentation.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.errors import UsageError
@@ -20,7 +20,9 @@ from rlaudit.layers import Layer
 class ArmTrace:
     """What a finished arm left for its factors to look at.
 
-    `resolved`: the engine's loaded configuration. `cached_tokens`: prompt tokens served from the prefix cache, all
+    `resolved`: the engine's loaded configuration. `loaded`: what its workers say they loaded and ran
+    (engines/scripts/loaded_engine.py). `batch_probe`: the same request alone and in a batch
+    (engines/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all
     requests together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision
     seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `report_fit`: name of
     the semantics that explains the reported logprobs, None where several do.
@@ -34,6 +36,8 @@ class ArmTrace:
     trainer_head: str | None
     head_because: str
     report_fit: str | None
+    loaded: Mapping[str, Any] = field(default_factory=dict)
+    batch_probe: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from rlaudit.experiment.recipe import Sampling
 from rlaudit.finding import Finding
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.rollout_config.rollout_config import Origin
+from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
 # The level of a factor for a value that its setting resolves to. What is not here is no on/off factor of one argument.
@@ -107,6 +108,8 @@ def _move(audit: Audit, factor: Factor) -> _Move:
         before, after = audit.before.value(factor.setting), audit.after.value(factor.setting)
         level = "off" if after is True else "on"
         return _Move(level, isinstance(before, bool | None) and bool(before) == (level == "on") and before != after)
+    if factor.name == "cudagraphs":
+        return _Move("on" if audit.after.value(factor.setting) == "NONE" else "off", False)
     if factor.name == "batch-invariance":
         set_to = audit.after.variable(factor.setting)
         return _Move("on" if set_to is None or set_to.value in {None, "0", False} else "off", False)
@@ -133,6 +136,9 @@ def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
         if setting.known and setting.value is not None and name.startswith("VLLM_")
     }
     point: dict[str, Any] = {"version": str(side.version), "engine_args": engine_args}
+    if has_v0(side.version) and VARIABLE in variables:
+        del variables[VARIABLE]
+        point["engine"] = side.value("engine")
     if side.config.says("rollout_head_dtype") == "float32":
         point["levels"] = {"fp32-head": "rollout"}
     if variables:

@@ -7,23 +7,55 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.engines.accelerator import Accelerator
+from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
 
 # What the small prompts and completions of an ablation need; a config's context of 32k would only fill the KV cache.
 CONTEXT_ON_CPU = 1024
-# Workers, network and life cycle of a training run: nothing of it changes a logprob of one engine on one machine.
-NOT_FOR_ONE_ENGINE = frozenset({
-    "model", "tokenizer", "served_model_name", "distributed_executor_backend", "worker_extension_cls", "worker_cls",
-    "enable_sleep_mode", "weight_transfer_config", "disable_log_stats", "disable_log_requests", "enable_log_requests",
-    "data_parallel_size", "data_parallel_size_local", "data_parallel_address", "data_parallel_rpc_port",
-    "data_parallel_backend", "data_parallel_rank", "data_parallel_start_rank", "enable_expert_parallel", "nnodes",
-    "node_rank", "master_addr", "master_port", "load_format", "revision", "hf_token", "download_dir",
-    "trust_remote_code", "limit_mm_per_prompt", "disable_frontend_multiprocessing", "api_server_count",
-    "kv_transfer_config", "return_tokens_as_token_ids",
-})  # fmt: skip
+# What a single engine on this machine does without, and what is not seen for it: some of it has changed logprobs.
+_OF_THE_RECIPE = "the recipe has a key of its own for it"
+_OF_A_SERVER = "of the server around the engine; it changes no logprob"
+_OF_REPLICAS = (
+    "one replica runs. Replicas of a dense model compute the same thing; a mixture of experts is spread over them, "
+    "and its other sums are not seen"
+)
+NOT_FOR_ONE_ENGINE: Mapping[str, str] = {
+    **dict.fromkeys(("model", "tokenizer"), ""),
+    **dict.fromkeys(("revision", "trust_remote_code"), _OF_THE_RECIPE),
+    **dict.fromkeys(("hf_token", "download_dir"), "how the checkpoint is fetched; it changes no logprob"),
+    **dict.fromkeys(
+        (
+            "served_model_name", "disable_log_stats", "disable_log_requests", "enable_log_requests", "api_server_count",
+            "disable_frontend_multiprocessing", "return_tokens_as_token_ids",
+        ),
+        _OF_A_SERVER,
+    ),
+    "limit_mm_per_prompt": "prompts here are text",
+    **dict.fromkeys(
+        (
+            "data_parallel_size", "data_parallel_size_local", "data_parallel_address", "data_parallel_rpc_port",
+            "data_parallel_backend", "data_parallel_rank", "data_parallel_start_rank",
+        ),
+        _OF_REPLICAS,
+    ),
+    "enable_expert_parallel": "experts stay on one GPU here; the kernels and sums of expert parallelism are not seen",
+    **dict.fromkeys(
+        ("distributed_executor_backend", "nnodes", "node_rank", "master_addr", "master_port"),
+        "vLLM starts its workers by itself here; what only several nodes or Ray do (NaN from a race between pipeline "
+        "stages: NeMo-RL issue 2180) is not seen",
+    ),
+    "enable_sleep_mode": "the engine never sleeps here; what waking does to weights (stale: trl issue 5312 and vLLM "
+    "issue 29341, corrupt at level 2: NeMo-RL issue 2631) is not seen",
+    "worker_extension_cls": "the framework's code is not here; what it changes in the model (a float32 head, say) is "
+    "not seen, except through the factor fp32-head",
+    "worker_cls": "the framework's code is not here; what it changes in the model is not seen",
+    "weight_transfer_config": "weights are loaded once here; `rlaudit ablate weight-update` is about updates",
+    "load_format": "the checkpoint is read as it is; a format that quantises, or weights that only the trainer sends, "
+    "are not seen",
+    "kv_transfer_config": "keys and values stay in one engine here; what moving them changes is not seen",
+}  # fmt: skip
 # What V0 does on a CPU with intel_extension_for_pytorch only, which has no release for most of them.
 V0_NEEDS_IPEX = ("enable_chunked_prefill", "enable_prefix_caching")
 FIRST_V1_ON_CPU = Version("0.9.2")
-LAST_WITH_SMALL_BLOCKS = Version("0.18.1")
 OF_A_GPU = ("gpu_memory_utilization", "cpu_offload_gb", "swap_space", "kv_cache_dtype", "attention_backend")
 PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size")
 
@@ -48,8 +80,8 @@ def fit_engine_args(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The arguments as they can run here under one vLLM release, and what was changed."""
     said = [
-        f"{name}={written[name]}: belongs to a training run's processes, not to one engine; left out"
-        for name in sorted(NOT_FOR_ONE_ENGINE & written.keys() - {"model", "tokenizer"})
+        f"{name}={written[name]}: left out; {NOT_FOR_ONE_ENGINE[name]}"
+        for name in sorted(NOT_FOR_ONE_ENGINE.keys() & written.keys() - {"model", "tokenizer"})
     ]
     kept = {name: value for name, value in written.items() if name not in NOT_FOR_ONE_ENGINE}
     for name in PARALLEL:
@@ -65,13 +97,14 @@ def fit_engine_args(
 
 def _on_cpu(kept: dict[str, Any], version: Version) -> tuple[dict[str, Any], list[str]]:
     """A CPU engine: eager, small blocks so that short prompts can be cached, and a round within one step."""
-    # V0 takes blocks of 16 only there, 0.32.0 multiples of 32 only, 0.18.1 both.
-    block_size = 16 if version <= LAST_WITH_SMALL_BLOCKS else 32
     forced = {
         "max_model_len": (CONTEXT_ON_CPU, "prompts and completions here are short"),
         "max_num_batched_tokens": (8192, "0.18.1 on CPU cannot cut a seeded prompt into chunks"),
         "enforce_eager": (True, "compiling at every start takes longer than sampling here"),
-        "block_size": (block_size, "larger than the prompts' shared prefix otherwise, and nothing would be cached"),
+        "block_size": (
+            smallest_cpu_block(version),
+            "larger than the prompts' shared prefix otherwise, and nothing would be cached",
+        ),
     }
     said = [f"{name}={kept.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in kept]
     if version < FIRST_V1_ON_CPU:

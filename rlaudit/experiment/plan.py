@@ -20,6 +20,8 @@ from rlaudit.experiment import factors as factor_files
 from rlaudit.experiment.factor import Factor
 from rlaudit.experiment.recipe import Block, ExtraArm, Point, Recipe, Sampling
 from rlaudit.experiment.treatment import TrainerSettings, Treatment
+from rlaudit.vllm_versions.catalogue import known_versions
+from rlaudit.vllm_versions.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for
 
 
 class Role(StrEnum):
@@ -182,6 +184,8 @@ def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random
             )
     # Leave-one-out arms come last: a factor that did not engage from the candidate need not be left out of parity.
     first_part = ends + middle
+    for arm in first_part + last:
+        _check_engine(arm)
     shuffle.shuffle(first_part)
     shuffle.shuffle(last)
     return BlockPlan(block, tuple(first_part + last))
@@ -191,6 +195,8 @@ def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:
     return replace(
         candidate,
         version=check_version(extra.version) if extra.version else candidate.version,
+        # The candidate's engine is one of the candidate's release.
+        engine=extra.engine or (None if extra.version else candidate.engine),
         engine_args={**candidate.engine_args, **extra.engine_args},
         variables={**candidate.variables, **extra.environment_variables},
     )
@@ -203,6 +209,7 @@ def _reference_name(block: Block) -> str | None:
 def _at_point(block: Block, point: Point) -> Treatment:
     return Treatment(
         version=check_version(point.version),
+        engine=point.engine,
         engine_args={**block.engine_args, **point.engine_args},
         variables={**block.environment_variables, **point.environment_variables},
         sampling=sampling_in_force(block.sampling) | {"max_tokens": block.max_tokens},
@@ -215,6 +222,27 @@ def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
     off = Sampling.model_validate({"temperature": sampling.temperature})
     values = sampling.model_dump()
     return {name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)}
+
+
+def _check_engine(arm: Arm) -> None:
+    treatment = arm.treatment
+    check_engine(treatment.engine, treatment.version, treatment.variables, f"block {arm.block}: {arm.name}")
+
+
+def check_engine(kind: EngineKind | None, version: str, variables: Mapping[str, str], where: str) -> None:
+    """Raise UsageError, naming `where`, when a release cannot be the engine that is asked for, or is told another."""
+    if kind == "V0" and not has_v0(Version(version)):
+        last = max(known for known in known_versions() if has_v0(known))
+        raise UsageError(
+            f"{where}: vLLM {version} has no engine V0, which was removed in {FIRST_WITHOUT_V0}",
+            f"write `engine: V0` for {last} and older releases only, and `engine: V1` or nothing here",
+        )
+    told, meant = variables.get(VARIABLE), variables_for(kind, Version(version)).get(VARIABLE)
+    if told is not None and meant is not None and told != meant:
+        raise UsageError(
+            f"{where}: `engine: {kind}` and the environment variable {VARIABLE}={told} contradict each other",
+            f"take {VARIABLE} out of environment_variables: `engine` sets it where the release reads it",
+        )
 
 
 def check_version(version: str) -> str:

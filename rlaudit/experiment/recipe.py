@@ -4,7 +4,7 @@ errors.
 A recipe names a model, prompts and how to sample, and one or more blocks. A block is one controlled comparison: a
 reference, a candidate as it is, factors tried one at a time from the candidate, a parity arm that has the fixes
 together, and each fix left out of it again. `cpu:`, in the recipe or in a block, is laid over what stands beside it on
-machines without a GPU.
+machines without a GPU; null in it takes a key out.
 """
 
 import difflib
@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
+from rlaudit.vllm_versions.resolution.engine import EngineKind
 from rlaudit.yaml_file import read_yaml_file
 
 
@@ -40,6 +41,10 @@ Version = Annotated[str, BeforeValidator(_text_of_version)]
 Level = Annotated[str, BeforeValidator(_text_of_switch)]
 Levels = Annotated[list[Level], BeforeValidator(_list_of_levels)]
 DtypeName = Literal["float32", "bfloat16", "float16"]
+Engine = Annotated[
+    EngineKind | None,
+    Field(description="V0 or V1: an arm that loads the other one fails. Unset: what the release starts by itself."),
+]
 
 
 class _Strict(BaseModel):
@@ -77,7 +82,8 @@ class Trainer(_Strict):
 
 
 class Objective(_Strict):
-    """The clip range of the training objective: [low, high], as used in 1-low .. 1+high."""
+    """The clip range of the training objective: [low, high], as used in 1-low .. 1+high. Where only one is written,
+    only that one decides a verdict."""
 
     ppo_epsilon: tuple[float, float] = Field((0.2, 0.2), description="Token clip range of PPO and GRPO.")
     gspo_epsilon: tuple[float, float] = Field((3e-4, 4e-4), description="Sequence clip range of GSPO.")
@@ -87,6 +93,7 @@ class Point(_Strict):
     """An engine to compare: a release, factor levels set on it, and engine arguments of its own."""
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
+    engine: Engine = None
     levels: dict[str, Level] = Field(default_factory=dict, description="Factor levels; what is not set is as it is.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments of this point only.")
     environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of this point only.")
@@ -98,6 +105,7 @@ class ExtraArm(_Strict):
     name: str = Field(description="What the arm is called in the report.")
     levels: dict[str, Level] = Field(default_factory=dict, description="Factor levels on top of the candidate.")
     version: Version | None = Field(None, description="Another release than the candidate's.")
+    engine: Engine = None
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the candidate's.")
     environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of the engine process.")
     model: str | None = Field(None, description="Another model than the recipe's.")
@@ -157,8 +165,11 @@ class Recipe(_Common):
     prompts: str = Field("arithmetic", description="A prompt set by name, a .txt (one a line) or a .jsonl file.")
     seed: int = Field(0, ge=0, description="Seed of sampling, arm order and bootstrap.")
     objective: Objective = Field(default_factory=Objective, description="Clip ranges of the training objective.")
-    equivalence_margin: float = Field(
-        1e-3, gt=0, description="k3 in nats below which rollout and trainer count as the same."
+    equivalence_margin: float | None = Field(
+        None,
+        gt=0,
+        description="k3 in nats below which rollout and trainer count as the same. Left out: no farther than the "
+        "reference; without a reference, what the clip ranges of objective feel.",
     )
     timeout_minutes: float = Field(20.0, gt=0, description="Longest life of one engine process.")
     blocks: list[Block] = Field(min_length=1, description="The comparisons.")
@@ -246,6 +257,9 @@ def _merge(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     merged = dict(under)
     for key, value in over.items():
         below = merged.get(key)
+        if value is None:
+            merged.pop(key, None)
+            continue
         merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
 

@@ -10,14 +10,20 @@ import numpy as np
 
 from rlaudit.engines import launch
 from rlaudit.engines.environment_spec import Environment
+from rlaudit.engines.expected_engine import ExpectedEngine, expected_engine
+from rlaudit.engines.ieee_float32 import ieee_float32, kernel_cache
 from rlaudit.engines.launch import Failure
 from rlaudit.experiment.cell import Cell
+from rlaudit.experiment.execution import execution_args
 from rlaudit.experiment.plan import Arm, known_factors
 from rlaudit.experiment.recipe import Block, Recipe
+from rlaudit.experiment.treatment import Treatment
 from rlaudit.mismatch.integrity import integrity_faults
 from rlaudit.mismatch.pairs import LogprobPairs
+from rlaudit.vllm_versions.machine import Machine
 
 GENERATE = Path(launch.__file__).parent / "scripts" / "generate.py"
+BESIDE = tuple(GENERATE.with_name(name) for name in ("loaded_engine.py", "batch_probe.py"))
 EXTENSION = Path(launch.__file__).parent / "extension"
 # V1 on CPU takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
 CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "2"}
@@ -47,23 +53,58 @@ class RolloutContext:
     model_identity: Mapping[str, Any]
     accelerator_identity: Mapping[str, Any]
     device: str
+    machine: Machine
     prompt_token_ids: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What an arm's engine process is started with on one device.
+
+    engine_args: arguments of `LLM(...)`. optional_engine_args: more of them, passed where the release knows them and
+    engine_args does not say otherwise. variables: environment variables that decide anything.
+    """
+
+    engine_args: Mapping[str, Any]
+    optional_engine_args: Mapping[str, Any]
+    variables: Mapping[str, str]
+
+
+def engine_settings(treatment: Treatment, device: str) -> EngineSettings:
+    """Engine arguments and environment variables of a treatment on `device`: cuda or cpu."""
+    on_cuda = device == "cuda"
+    of_device = treatment.cuda_variables if on_cuda else CPU_VARIABLES
+    ieee = ieee_float32(device, treatment.engine_args.get("dtype"), treatment.fp32_head)
+    return EngineSettings(
+        engine_args=execution_args(
+            treatment.version, treatment.engine_args, treatment.compiles, treatment.captures_graphs, device
+        ),
+        optional_engine_args=dict(treatment.cuda_engine_args) if on_cuda else {},
+        variables={**of_device, **ieee, **treatment.declared},
+    )
+
+
+def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) -> ExpectedEngine:
+    """The engine, V0 or V1, that a treatment is about on this machine."""
+    settings = engine_settings(treatment, machine.platform)
+    return expected_engine(
+        treatment.version, treatment.engine, settings.engine_args, settings.variables, machine, model
+    )
 
 
 def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
     """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
     treatment = arm.treatment
-    on_cuda = context.device == "cuda"
+    settings = engine_settings(treatment, context.device)
     prompts = list(context.prompt_token_ids[: block.prompts_used])
-    declared = {**(treatment.cuda_variables if on_cuda else CPU_VARIABLES), **treatment.variables}
-    paths = {**environment.variables, **({"PYTHONPATH": str(EXTENSION)} if treatment.fp32_head else {})}
     job = {
         "script": str(GENERATE),
         "model": arm.model or context.model,
         "revision": context.recipe.revision if arm.model is None else None,
         "trust_remote_code": context.recipe.trust_remote_code,
-        "engine_args": dict(treatment.engine_args),
-        "optional_engine_args": dict(treatment.cuda_engine_args) if on_cuda else {},
+        "engine": engine_of(treatment, context.machine, arm.model or context.model).as_job(),
+        "engine_args": settings.engine_args,
+        "optional_engine_args": settings.optional_engine_args,
         "requires": [
             {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
             for need in treatment.requires
@@ -78,16 +119,16 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     }
     return Cell(
         job=job,
-        python=environment.python,
-        variables={**paths, **declared},
+        command=environment.command,
+        variables={**environment.variables, **kernel_cache(settings.variables), **settings.variables},
         timeout_seconds=60.0 * (arm.timeout_minutes or context.recipe.timeout_minutes),
         identity={
-            "variables": declared,
+            "variables": settings.variables,
             "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
             "model": dict(context.model_identity) if arm.model is None else {"path": arm.model},
             "accelerator": dict(context.accelerator_identity),
         },
-        sources=tuple(sorted(EXTENSION.glob("*.py"))),
+        sources=(*sorted(EXTENSION.glob("*.py")), *BESIDE),
         refusal=known_factors()[arm.factor].refusal if arm.factor else None,
     )
 

@@ -35,6 +35,7 @@ from rlaudit.experiment.scoring import (
 )
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.experiment.treatment import Treatment
+from rlaudit.experiment.trial import try_trainer
 from rlaudit.progress import Progress
 
 ArmId = tuple[str, str]
@@ -99,7 +100,7 @@ def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Prog
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
     Raises NotFinished when another process is using the run directory, when the model's tokenizer cannot be read, or
-    when the trainer cannot score.
+    when the trainer cannot score, which is tried before the first arm.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
@@ -121,6 +122,7 @@ def _execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Pro
     set_up_seconds = surroundings.set_up_seconds
     runner = Runner(folder, surroundings, progress)
     context = surroundings.rollout_context(plan.recipe, runner.outcome)
+    try_trainer(runner, context, _requests(plan), surroundings.trainer)
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
     total = sum(len(block.arms) for block in plan.blocks)
@@ -196,8 +198,13 @@ def _needless(block: BlockPlan, arm: Arm, arms: Mapping[ArmId, FinishedArm]) -> 
 
 def _in_force(finished_arm: FinishedArm) -> tuple[Any, Treatment]:
     """What the engine loaded, and what a treatment holds besides engine arguments."""
-    besides = replace(finished_arm.arm.treatment, engine_args={}, requires=())
+    besides = replace(finished_arm.arm.treatment, engine_args={}, compiles=None, captures_graphs=None, requires=())
     return finished_arm.result["resolved"], besides
+
+
+def _requests(plan: Plan) -> list[ScoringRequest]:
+    """How the trainer will score, as far as it is known before any arm ran."""
+    return [scoring_request(arm) for block in plan.blocks for arm in block.arms if arm.model is None]
 
 
 def _batches(plan: Plan, arms: Mapping[ArmId, FinishedArm], context: RolloutContext) -> dict[str, ScoringBatch]:

@@ -57,8 +57,9 @@ class Runner:
                     self._progress.update(f"{title}: {done}/{total}")
 
         with self._progress.step(title, log=self.directory(cell) / "log.txt"):
-            self._surroundings.wait_for_accelerator(self._progress)
-            outcome = run_cell(self._cells, cell, on_event)
+            if cell.uses_accelerator:
+                self._surroundings.wait_for_accelerator(self._progress)
+            outcome = self._surroundings.explained(run_cell(self._cells, cell, on_event))
         self.cells_run += 1
         self.cell_seconds += outcome.usage.get("seconds", 0.0)
         said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.engines.environment_spec import Environment
+from rlaudit.engines.ieee_float32 import FLOAT32, ieee_float32
 from rlaudit.experiment.cell import Cell
+from rlaudit.experiment.fit import TRAINER_HEADROOM_BYTES
 from rlaudit.experiment.rollout import RolloutContext, SampledSequence
 from rlaudit.experiment.treatment import TrainerSettings
 from rlaudit.mismatch.candidates import Semantics, SupportGrids, candidate_semantics
@@ -58,6 +60,11 @@ class ScoringRequest:
         return candidate_semantics(self.theta_sample, self.theta_train.temperature, self.theta_train)
 
     @property
+    def loads(self) -> tuple[str, str, str]:
+        """What decides whether the trainer can load and run the model: dtypes of body and head, and the attention."""
+        return self.trainer.dtype, self.trainer.resolved_head_dtype, self.trainer.attention
+
+    @property
     def key(self) -> str:
         """Equal for requests that are scored together; a head that is not named has the dtype of the body."""
         trainer = replace(self.trainer, head_dtype=self.trainer.resolved_head_dtype)
@@ -97,14 +104,17 @@ def scoring_cell(context: RolloutContext, batch: ScoringBatch, environment: Envi
     """The job that scores a batch."""
     request = batch.request
     train = request.theta_train
+    head_dtype = request.trainer.resolved_head_dtype
+    declared = ieee_float32(context.device, request.trainer.dtype, float32_head=head_dtype in FLOAT32)
     job = {
         "script": str(SCORE),
         "model": context.model,
         "revision": context.recipe.revision,
         "trust_remote_code": context.recipe.trust_remote_code,
-        "device": "cuda:0" if context.device == "cuda" else "cpu",
+        "device": context.device,
+        "headroom_bytes": TRAINER_HEADROOM_BYTES,
         "dtype": request.trainer.dtype,
-        "head_dtype": request.trainer.resolved_head_dtype,
+        "head_dtype": head_dtype,
         "attention": request.trainer.attention,
         "temperature": train.temperature,
         "top_k": train.top_k,
@@ -122,16 +132,26 @@ def scoring_cell(context: RolloutContext, batch: ScoringBatch, environment: Envi
     }
     return Cell(
         job=job,
-        python=environment.python,
-        variables=dict(environment.variables),
+        command=environment.command,
+        variables={**environment.variables, **declared},
         timeout_seconds=60.0 * context.recipe.timeout_minutes,
         identity={
-            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
+            "variables": declared,
+            "environment": trainer_identity(environment),
             "model": dict(context.model_identity),
             "accelerator": dict(context.accelerator_identity),
         },
         sources=SHIPPED_WITH,
     )
+
+
+def trainer_identity(environment: Environment) -> dict[str, Any]:
+    """What tells this trainer from another: its packages, where an interpreter that was given has no lock as well."""
+    return {
+        "name": environment.spec.name,
+        "lock": list(environment.lock),
+        "versions": dict(environment.versions),
+    }
 
 
 def read_scores(directory: Path, batch: ScoringBatch, result: Mapping[str, Any]) -> Scores:

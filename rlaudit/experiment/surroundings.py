@@ -1,22 +1,34 @@
 """What a run needs around it: engine environments, the trainer's environment, the model, the accelerator."""
 
 import platform
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import rlaudit
 from rlaudit.engines import launch
-from rlaudit.engines.accelerator import Accelerator, used_memory_mib, wait_until_memory_is_free
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.accelerator_identity import accelerator_identity
 from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
-from rlaudit.engines.launch import Failure, Outcome
-from rlaudit.engines.model import ModelOnDisk, ensure_model
+from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.given_environment import given_environment
+from rlaudit.engines.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.gpu_memory import GpuMemory
+from rlaudit.engines.inherited_variables import recorded
+from rlaudit.engines.launch import NO_MEMORY, Failure, Outcome
+from rlaudit.engines.machine import machine_of
+from rlaudit.engines.model import ModelOnDisk, ensure_model, places_of_model
+from rlaudit.engines.model_files import ModelFiles, read_model_files
+from rlaudit.engines.refusals import refuse
+from rlaudit.engines.trainer_choice import choose_trainer
+from rlaudit.engines.visible_gpus import gpu_variables
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.cell import Cell
+from rlaudit.experiment.fit import plan_needs, refuse_what_cannot_fit
 from rlaudit.experiment.plan import Plan
 from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.recipe import Recipe
@@ -37,7 +49,7 @@ class Surroundings:
     trainer: Environment
     model: ModelOnDisk
     prompts: PromptSet
-    memory_in_use_mib: tuple[int, ...]
+    memory: GpuMemory
     set_up_seconds: float
 
     def rollout_context(self, recipe: Recipe, outcome: Callable[[Cell, str], Outcome]) -> RolloutContext:
@@ -51,8 +63,9 @@ class Surroundings:
             recipe=recipe,
             model=str(self.model.path),
             model_identity=self.model_identity(),
-            accelerator_identity=asdict(self.accelerator),
+            accelerator_identity=accelerator_identity(self.accelerator),
             device=self.accelerator.kind,
+            machine=machine_of(self.accelerator),
             prompt_token_ids=told.result["prompt_token_ids"],
         )
 
@@ -66,11 +79,22 @@ class Surroundings:
 
     def wait_for_accelerator(self, progress: Progress) -> None:
         """On a GPU, let the last engine's memory go first; says so when it does not."""
-        wait = wait_until_memory_is_free(self.accelerator, self.memory_in_use_mib, MEMORY_TIMEOUT_SECONDS)
-        if not wait:
-            progress.note(
-                f"  {max(wait.still_held_mib)} MiB more of the GPU are in use than before the run; starting anyway"
-            )
+        more_mib = self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
+        if more_mib:
+            progress.note(f"  {more_mib} MiB more of the GPU are in use than before; starting anyway")
+
+    def explained(self, outcome: Outcome) -> Outcome:
+        """The outcome; one that ran out of memory beside others on the GPU says who they are and what to do."""
+        failure = outcome.failure
+        if failure is None or failure.boundary != NO_MEMORY:
+            return outcome
+        # What the engine itself held has to go first.
+        self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
+        others = self.memory.held_by_others()
+        if others is None:
+            return outcome
+        advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
+        return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))
 
     def provenance(self) -> dict[str, Any]:
         """What is needed to repeat the run."""
@@ -79,6 +103,7 @@ class Surroundings:
             "rlaudit_commit": own_commit(),
             "platform": platform.platform(),
             "accelerator": asdict(self.accelerator),
+            "inherited_variables": recorded(),
             "model": {**self.model_identity(), "source": self.model.source},
             "prompts": {
                 "name": self.prompts.name,
@@ -87,7 +112,7 @@ class Surroundings:
             },
             "environments": {
                 name: {
-                    "python": str(environment.python),
+                    "python": shlex.join(environment.command),
                     "versions": dict(environment.versions),
                     "variables": dict(environment.variables),
                     "lock": list(environment.lock),
@@ -108,36 +133,82 @@ class Surroundings:
 
 def prepare(
     plan: Plan,
+    folder: Path,
     accelerator: Accelerator,
     prompts: PromptSet,
     progress: Progress,
-    python: Path | None = None,
-    trainer_python: Path | None = None,
+    given: GivenInterpreters = NONE_GIVEN,
 ) -> Surroundings:
     """Build or find every environment the plan needs, and the model.
 
-    `python` is an interpreter that already holds the plan's only vLLM release, `trainer_python` one with transformers.
-    Raises NotFinished when no engine at all, the trainer, or the model could be had.
+    `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
+    Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
+    be had, and, before anything is downloaded, when the driver cannot run one of them, no transformers knows the model,
+    it cannot fit, or an engine cannot be shown the GPUs that are meant.
     """
     started = time.monotonic()
-    build: Build = "cuda" if accelerator.kind == "cuda" else "cpu"
-    trainer_wanted = EnvironmentSpec("trainer", trainer_spec(build).version, build, trainer_python)
-    memory_in_use_mib = used_memory_mib(accelerator)
-    trainer = _ensure(trainer_wanted, progress)
+    files = read_model_files(plan.recipe.model, plan.recipe.revision)
+    wanted = environments_wanted(plan, accelerator, files, given)
+    refuse(wanted, accelerator)
+    refuse_what_cannot_fit(files, plan_needs(plan, accelerator, files))
+    *engines_wanted, trainer_wanted = wanted
+    if files.unknown and not given.trainer:
+        progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
+    shown = {spec: gpu_variables(accelerator.devices, spec) for spec in wanted}
+    memory = GpuMemory(accelerator.devices)
+    read = [place for name in _models(plan) for place in places_of_model(name)]
+
+    def had(spec: EnvironmentSpec) -> Environment:
+        if spec.command:
+            # A trainer may be of any release.
+            release = spec.version if spec.package == "vllm" else None
+            with progress.step(f"asking {shlex.join(spec.command)} what it holds"):
+                environment = given_environment(spec.package, spec.command, release, spec.build, folder, read)
+        else:
+            environment = _ensure(spec, progress)
+        return replace(environment, variables={**environment.variables, **shown[spec]})
+
+    # What the user named is asked before anything is built: a slip of the pen is told at once.
+    engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
+    trainer = had(trainer_wanted)
     with progress.step(f"model {plan.recipe.model}"):
-        model = ensure_model(plan.recipe.model, trainer_wanted, progress.update, plan.recipe.revision)
-    engines: dict[str, Environment | Failure] = {}
+        model = ensure_model(plan.recipe.model, trainer.spec, progress.update, plan.recipe.revision)
     problem: NotFinished | None = None
-    for version in plan.versions:
+    for spec in [spec for spec in engines_wanted if not spec.command]:
+        if given.by_release:
+            progress.note(f"  no --python names vLLM {spec.version}: an environment of rlaudit's own is taken")
         try:
-            engines[version] = _ensure(EnvironmentSpec("vllm", version, build, python), progress)
+            engines[spec.version] = had(spec)
         except NotFinished as error:
+            if given.by_release:
+                way_out = f"Name an interpreter that holds it, too: --python {spec.version}=COMMAND."
+                raise NotFinished(f"vLLM {spec.version}: {error.message}", way_out) from error
             problem = error
-            engines[version] = Failure("environment", error.message)
-            progress.note(f"  failed      vLLM {version}: {error.message}")
+            engines[spec.version] = Failure("environment", error.message)
+            progress.note(f"  failed      vLLM {spec.version}: {error.message}")
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
-    return Surroundings(accelerator, engines, trainer, model, prompts, memory_in_use_mib, time.monotonic() - started)
+    return Surroundings(accelerator, engines, trainer, model, prompts, memory, time.monotonic() - started)
+
+
+def environments_wanted(
+    plan: Plan, accelerator: Accelerator, files: ModelFiles, given: GivenInterpreters = NONE_GIVEN
+) -> list[EnvironmentSpec]:
+    """What a plan runs in: an environment for each of its releases, in their order, and the trainer's last.
+
+    Raises UsageError for an interpreter that was given for no release of the plan, and whatever choose_trainer raises.
+    """
+    commands = given.for_releases(plan.versions)
+    build: Build = accelerator.kind
+    engines = [EnvironmentSpec("vllm", version, build, commands.get(version, ())) for version in plan.versions]
+    trust = plan.recipe.trust_remote_code
+    return [*engines, choose_trainer(files, accelerator, given.trainer, trust_remote_code=trust)]
+
+
+def _models(plan: Plan) -> list[str]:
+    """The model of the recipe and those that some arms have instead."""
+    arms = [arm.model for block in plan.blocks for arm in block.arms if arm.model is not None]
+    return list(dict.fromkeys([plan.recipe.model, *arms]))
 
 
 def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:
@@ -159,7 +230,7 @@ def tokenize_cell(recipe: Recipe, model: ModelOnDisk, trainer: Environment, prom
             "trust_remote_code": recipe.trust_remote_code,
             "prompts": list(prompts.prompts),
         },
-        python=trainer.python,
+        command=trainer.command,
         variables=dict(trainer.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
         identity={"lock": list(trainer.lock), "weights": model.weight_hash},

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from packaging.version import Version
+
+from rlaudit.vllm_versions.resolution.engine import EngineKind, variables_for
+
 TemperatureHandling = Literal["divide", "ignore"]
 Concurrency = Literal["batch", "alone"]
 
@@ -43,11 +47,14 @@ class Requirement:
 class Treatment:
     """Everything of an arm that a factor may change. `engine_args` and `sampling` are in vLLM's own names.
 
+    `engine` is the engine that the arm is about, V0 or V1; None leaves it to the release. `compiles` and
+    `captures_graphs` (CUDA graphs) are None where nobody asks for one without the other.
     `cuda_engine_args` and `cuda_variables` are companions that only a CUDA engine asks for, the arguments only where
     the release knows them: a CPU engine given another platform's attention backend would not run what it was asked to.
     """
 
     version: str
+    engine: EngineKind | None = None
     engine_args: Mapping[str, Any] = field(default_factory=dict)
     cuda_engine_args: Mapping[str, Any] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -55,8 +62,15 @@ class Treatment:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     trainer: TrainerSettings = TrainerSettings()
     fp32_head: bool = False
+    compiles: bool | None = None
+    captures_graphs: bool | None = None
     concurrency: Concurrency = "batch"
     requires: tuple[Requirement, ...] = ()
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """The variables of the engine process on any device: those that choose V0 or V1, and the recipe's."""
+        return {**variables_for(self.engine, Version(self.version)), **self.variables}
 
     def with_engine_args(self, factor: str, **engine_args: Any) -> "Treatment":
         """The same treatment with more engine arguments, which the release must have for `factor` to take part."""

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
-from rlaudit.engines.accelerator import Accelerator, Device
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.nvidia_driver import Device
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.recipe import recipe_of
@@ -62,7 +63,9 @@ def test_an_argument_goes_only_to_the_release_that_has_it(config: Path) -> None:
 
 def test_the_engine_that_the_framework_pins_is_pinned(config: Path) -> None:
     (block,) = experiment(config).document["blocks"]
-    assert block["reference"]["environment_variables"] == {"VLLM_USE_V1": "0"}
+    assert block["reference"]["engine"] == "V0"
+    assert "environment_variables" not in block["reference"]
+    assert "engine" not in block["candidate"]
 
 
 def test_what_the_migration_moves_is_set_back_in_the_parity_arm(config: Path) -> None:
@@ -132,3 +135,12 @@ def test_a_file_without_a_rollout_config_is_refused_by_name(tmp_path: Path) -> N
     path.write_text("a: 1\n", encoding="utf-8")
     with pytest.raises(UsageError, match="neither a recipe nor a rollout config"):
         experiment_of(path, "0.8.5", "0.18.1", None, CPU)
+
+
+def test_what_is_left_out_says_what_is_not_seen_for_it(config: Path) -> None:
+    extra = "    enable-sleep-mode: true\n    data-parallel-size: 2\n    max_model_len: 4096\n"
+    config.write_text(CONFIG.replace("    max_model_len: 4096\n", extra), encoding="utf-8")
+    said = "\n".join(experiment(config).changed)
+    assert "enable_sleep_mode=True: left out; the engine never sleeps here" in said
+    assert "trl issue 5312" in said
+    assert "data_parallel_size=2: left out; one replica runs." in said

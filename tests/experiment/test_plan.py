@@ -100,6 +100,7 @@ def test_levels_of_reference_and_candidate_are_set_on_them_alone() -> None:
         ({"factors": {"dummy": ["maybe"]}}, "factor dummy has no level 'maybe'; it has on, off"),
         ({"reference": {"version": "0.8.4"}}, "vLLM 0.8.4 is too old"),
         ({"arms": [{"name": "x", "version": "0.1"}]}, "vLLM 0.1 is too old"),
+        ({"factors": {"engine-version": ["newest"]}}, "'newest' is not a version of vllm"),
     ],
 )
 def test_what_does_not_exist_is_refused_wherever_it_is_named(keys: dict[str, Any], says: str) -> None:

@@ -99,3 +99,10 @@ def test_the_path_of_a_shipped_recipe_in_a_checkout_finds_it_from_anywhere(
     assert find_recipe("recipes/quick.yaml") == find_recipe("quick")
     with pytest.raises(UsageError, match=r"no recipe at recipes/other\.yaml"):
         find_recipe("recipes/other.yaml")
+
+
+def test_null_in_the_cpu_profile_takes_a_key_out(tmp_path: Path) -> None:
+    block = BLOCK | {"factors": {"dummy": ["on"], "dtype": ["float32"]}, "cpu": {"factors": {"dtype": None}}}
+    on_cpu, on_cuda = (loaded(tmp_path, profile, blocks=[block]).blocks[0] for profile in ("cpu", "cuda"))  # type: ignore[arg-type]
+    assert set(on_cpu.factors) == {"dummy"}
+    assert set(on_cuda.factors) == {"dummy", "dtype"}

@@ -1,5 +1,8 @@
-"""Execution without torch.compile and without CUDA graphs. V0 on CPU is always eager.
+"""Execution without torch.compile and without CUDA graphs: two things at once. V0 on CPU is always eager.
 
+What it does belongs to `compile` where that factor alone does the same, and to `cudagraphs` where that one does; where
+neither does, to both together. V0 compiles nothing, so that there it moves the graphs alone, and a CPU has no graphs,
+so that there it moves compiling alone.
 Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
 """
 

@@ -6,6 +6,9 @@ the configuration. At temperature 1 without filters or penalties the two are the
 Source: vllm/v1/sample/sampler.py (0.10.2 and later), vLLM pull requests 21398 and 22387.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from rlaudit.experiment.factor import ArmTrace, Factor, Observation
 from rlaudit.experiment.treatment import Treatment
 from rlaudit.layers import Layer
@@ -18,18 +21,25 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 
 def observe(trace: ArmTrace) -> Observation:
     """What the returned numbers fit; the configuration only where the numbers cannot tell."""
-    mode = trace.resolved.get("logprobs_mode")
-    configured = f"loaded configuration: logprobs_mode={mode}" if mode else "V0 has one mode, processed"
+    mode, configured = _configured(trace.resolved)
     if trace.report_fit == "raw":
         return Observation("raw", f"{configured}; the returned logprobs fit T=1 before any processing")
     if trace.report_fit == "as requested":
         return Observation("processed", f"{configured}; the returned logprobs fit the sampling parameters")
     if trace.report_fit is not None:
         return Observation(None, f"{configured}; the returned logprobs fit neither mode but {trace.report_fit}")
-    return Observation(
-        "raw" if mode == "raw_logprobs" else "processed",
-        f"{configured}; raw and processed are the same thing at these sampling parameters",
-    )
+    return Observation(mode, f"{configured}; raw and processed are the same thing at these sampling parameters")
+
+
+def _configured(resolved: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The level that the loaded engine is set to, and how one knows. V0 does not read the argument, which 0.10 has."""
+    if resolved["engine"] == "V0":
+        return "processed", "V0 has one mode, processed"
+    mode = resolved.get("logprobs_mode")
+    if mode is None:
+        return "raw", "a V1 without logprobs_mode has one mode, raw"
+    level = {"raw_logprobs": "raw", "processed_logprobs": "processed"}.get(mode)
+    return level, f"loaded configuration: logprobs_mode={mode}"
 
 
 FACTOR = Factor(

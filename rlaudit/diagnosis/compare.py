@@ -5,7 +5,7 @@ of all comparable tokens; causes are looked for in a sample of whole sequences s
 Not covered: what nobody logged. Every comparison says what its columns cannot tell.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +15,14 @@ from rlaudit.diagnosis.compare_path import judge_path
 from rlaudit.diagnosis.compare_semantics import judge_semantics, not_told
 from rlaudit.diagnosis.compare_stream import Streamed, stream
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
+from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
+from rlaudit.diagnosis.usual_distance import USUAL
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
-from rlaudit.mismatch.attribute import attribute
+from rlaudit.mismatch.attribute import DEFAULT_MARGIN, attribute
 from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.evidence import measure_tally
+from rlaudit.mismatch.evidence import Measurement, measure_tally
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 from rlaudit.mismatch.semantics import identify
 from rlaudit.mismatch.token_evidence import token_evidence
@@ -42,6 +44,7 @@ def compare(
     sample: Iterable[TokenBatch] | None = None,
     scored: tuple[TokenBatch, ScoredTokens, float] | None = None,
     notes: tuple[str, ...] = (),
+    before: Comparison | None = None,
 ) -> Comparison:
     """Compare one table.
 
@@ -49,6 +52,8 @@ def compare(
     faults: where broken sequences are noted. sample: sequences with all columns, where `batches` has only some.
     scored: sequences with the trainer's scores under other meanings, which identify what the logprobs mean, and how far
     the trainer is from itself when only its micro-batches change (k3, nats).
+    before: the comparison of the engine that runs today, with prompts numbered alike: the inference path is held
+    against it.
     Raises NotFinished where no token can be compared.
     """
     settings = settings or CompareSettings()
@@ -70,21 +75,20 @@ def compare(
         floor_k2=settings.floor_k2,
         most_tokens=settings.evidence_tokens,
     )
-    # A measured floor says what parity is; without one it is the margin of the verdict.
-    margin = settings.margin if settings.floor_k2 is None else None
-    attribution = attribute(evidence, margin, settings.seed)
+    distance = _distance(streamed, measurements, settings, before)
+    attribution = attribute(evidence, _parity_k2(distance, settings), settings.seed)
     semantic = judge_semantics(evidence, attribution, semantics, measurements["mean_ratio_minus_one"])
-    inference = judge_path(measurements["k3"], attribution, semantic, settings.margin, semantics is not None)
+    inference = judge_path(distance, attribution, semantic, semantics is not None)
     split = _split(batch, alignment, (semantic.verdict, inference.verdict), settings)
-    objective = judge_objective(
-        measurements, split, (semantic, inference), settings.objective, streamed.counts.shortest_sequence
-    )
+    objective = judge_objective(measurements, split, (semantic, inference), distance)
     return Comparison(
         name=name,
         counts=streamed.counts,
         sampling=sampling,
         trainer=trainer,
         measurements=measurements,
+        tally=streamed.tally,
+        distance=distance,
         alignment=streamed.alignment,
         semantics=semantics,
         attribution=attribution,
@@ -93,6 +97,36 @@ def compare(
         layers=(semantic, inference, objective),
         notes=notes,
         not_seen=(*_left_out(streamed), *not_told(evidence, semantics)),
+    )
+
+
+def _parity_k2(distance: Distance, settings: CompareSettings) -> float | None:
+    """The k2 (nats^2) from which on causes are looked for; None where a measured floor says it.
+
+    What a clip range feels may be far below what signatures were tried on: a healthy pair in float32 has a shape, too,
+    and naming it would be wrong. Below DEFAULT_MARGIN it takes a margin or a reference to call something an excess.
+    """
+    if settings.floor_k2 is not None:
+        return None
+    if distance.yardstick is Yardstick.CONSEQUENCE:
+        return max(distance.tolerated, DEFAULT_MARGIN)
+    return distance.tolerated
+
+
+def _distance(
+    streamed: Streamed, measurements: Mapping[str, Measurement], settings: CompareSettings, before: Comparison | None
+) -> Distance:
+    # Logs do not say in which dtype they were made: what is usual of the coarsest is.
+    usual = USUAL[-1]
+    reference = None
+    if before is not None:
+        semantic = before.layers[0].verdict
+        reference = Reference(
+            before.name, before.measurements[METRIC], before.tally, semantic, semantic is not Verdict.MISMATCH, usual
+        )
+    candidate = Candidate(measurements, streamed.tally, streamed.counts.shortest_sequence, usual=usual)
+    return judge_distance(
+        candidate, settings.objective, settings.margin, reference, replicates=settings.replicates, seed=settings.seed
     )
 
 

@@ -25,13 +25,18 @@ class Compared:
     files: int
     trainer_path: str | None
     faults: Faults
+    is_before: bool = False
 
 
 def document_of(
     compared: Sequence[Compared], not_seen: Sequence[str], fails: bool, allow_partial: bool
 ) -> dict[str, Any]:
-    """JSON-able. fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out."""
-    layers = worst_layers([(_name(one), [_layer(judged) for judged in one.comparison.layers]) for one in compared])
+    """JSON-able. fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
+
+    What runs today is shown, and is not judged: only what it is compared for is.
+    """
+    judged = [one for one in compared if not one.is_before]
+    layers = worst_layers([(_name(one), [_layer(layer) for layer in one.comparison.layers]) for one in judged])
     unfinished = not allow_partial and any(one.faults.count for one in compared)
     return {
         "schema": SCHEMA,
@@ -50,7 +55,8 @@ def document_of(
 
 
 def _name(one: Compared) -> str:
-    return one.comparison.name or one.path
+    name = one.comparison.name or one.path
+    return f"before: {name}" if one.is_before else name
 
 
 def _layer(judgement: Judgement) -> dict[str, Any]:
@@ -92,6 +98,8 @@ def _comparison(one: Compared) -> dict[str, Any]:
         "objective": None if comparison.split is None else _finite(comparison.split.as_dict()),
         "evidence_tokens": comparison.evidence_tokens,
         "layers": {judgement.layer.value: judgement.verdict.value for judgement in comparison.layers},
+        "is_before": one.is_before,
+        "distance": comparison.distance.as_dict(),
         "faults": {
             "count": one.faults.count,
             "sequences_left_out": one.faults.sequences_left_out,

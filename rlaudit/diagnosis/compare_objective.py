@@ -1,34 +1,35 @@
 """Layer 3 of a comparison: what a clipping objective would do with the mismatch that is left."""
 
-from rlaudit.diagnosis.clipping import ClippingWords, Measurements, figures, judge_clipping
+from rlaudit.diagnosis.clipping import ClippingWords, figures, judge_clipping
+from rlaudit.diagnosis.consequence import Measurements
+from rlaudit.diagnosis.distance import Distance
+from rlaudit.diagnosis.distance_words import let_pass
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
-from rlaudit.mismatch.metric import ObjectiveSettings
 
 
 def judge_objective(
     measurements: Measurements,
     split: ObjectiveSplit | None,
     earlier: tuple[Judgement, Judgement],
-    settings: ObjectiveSettings,
-    shortest: int,
+    distance: Distance,
 ) -> Judgement:
     """The layer's verdict.
 
-    split: of the evidence, where there is any. shortest: tokens of the shortest sequence.
+    split: of the evidence, where there is any. distance: what the inference path was judged by.
     """
     above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
     words = ClippingWords(
         match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
         unrefuted="clip fractions above 1 % on another batch",
         more="more sequences",
-        cause="mismatch within the equivalence margin is still clipped",
+        cause=f"mismatch {let_pass(distance)} is still clipped",
         because=above if split is None else f"{above}: {split.recommendation.because}",
         next=_next(split),
         refuted="clip fractions that stay where they are with a correction on",
     )
     evidence = (figures(measurements), *_split_lines(split))
-    return judge_clipping(measurements, earlier, settings, shortest, evidence, words)
+    return judge_clipping(measurements, earlier, distance.settings, evidence, words)
 
 
 def _next(split: ObjectiveSplit | None) -> str:

@@ -4,24 +4,21 @@ Logs convict by signature only: a named cause is the one to ablate first, and wh
 "unexplained", never "precision".
 """
 
-from rlaudit.diagnosis.judgement import Judgement, figure
+from rlaudit.diagnosis import distance_words as words
+from rlaudit.diagnosis.distance import Distance
+from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.layers import Layer, Verdict
 from rlaudit.mismatch.attribute import Attribution
-from rlaudit.mismatch.contrast import judge
-from rlaudit.mismatch.evidence import Measurement
 
 SHOWN = 4
 MISSING = "column "
 
 
-def judge_path(
-    k3: Measurement, attribution: Attribution, semantic: Judgement, margin: float, corrected: bool
-) -> Judgement:
-    """k3: of all tokens. corrected: whether the attribution is of what the right meaning leaves over."""
+def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
+    """distance: of all tokens. corrected: whether the attribution is of what the right meaning leaves over."""
     named = [cause for cause in attribution.named if cause.layer is Layer.INFERENCE_PATH]
     evidence = (
-        f"k3 {figure(k3.value, k3.low, k3.high)} nats against a margin of {margin:g}; {k3.tokens} tokens in "
-        f"{k3.sequences} sequences",
+        *words.evidence(distance, "", "--margin"),
         *(f"{cause.name}: {cause.signature.because}; adjusted p {cause.adjusted_p:.1g}" for cause in named),
         *_untested(attribution),
     )
@@ -36,23 +33,22 @@ def judge_path(
             next="mend the semantic layer first",
         )
     shifted = [cause.name for cause in named if cause.name in {"token-dropped-after-resume", "retokenised"}]
-    verdict = Verdict.MISMATCH if shifted else judge(k3.low, k3.high, margin, reliable=k3.reliable)
+    verdict = Verdict.MISMATCH if shifted else distance.verdict
     if verdict is Verdict.MATCH:
         seen = f"; {attribution.because}" if named else ""
         return Judgement(
             Layer.INFERENCE_PATH,
             verdict,
             None,
-            f"k3 is below {margin:g} nats with its whole interval{seen}",
+            f"{words.because(distance)}{seen}",
             evidence,
-            f"k3 above {margin:g} nats with more tokens, longer completions or other prompts",
+            words.falsifier(distance),
         )
     provided = "" if semantic.verdict is Verdict.MATCH else "provided that the logprobs mean the same: "
     if verdict is Verdict.INCONCLUSIVE:
-        why = f" ({k3.reason})" if k3.reason else ""
-        because, step = f"{provided}the interval of k3 reaches over {margin:g} nats{why}", "more tokens"
+        because, step = f"{provided}{words.because(distance)}", words.settles(distance, "more tokens")
     else:
-        because = f"{provided}{attribution.because}"
+        because = f"{provided}{attribution.because if shifted else f'{words.because(distance)}; {_told(attribution)}'}"
         step = (
             named[0].next
             if named
@@ -64,9 +60,15 @@ def judge_path(
         " and ".join(cause.name for cause in named) or None,
         because,
         evidence,
-        named[0].falsifier if named else "a factor whose arm brings k3 below the margin",
+        named[0].falsifier if named else "a factor whose arm brings the distance within what is let pass",
         step,
     )
+
+
+def _told(attribution: Attribution) -> str:
+    """What signatures say; where the whole is too small for them, that."""
+    looked = attribution.named or attribution.unexplained is not None
+    return attribution.because if looked else f"causes are not looked for up to a k2 of {attribution.margin:.2g} nats^2"
 
 
 def _wanted(attribution: Attribution) -> str:

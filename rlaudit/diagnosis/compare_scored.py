@@ -12,11 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.accelerator_identity import accelerator_identity
 from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
-from rlaudit.engines.model import ModelOnDisk, ensure_model
+from rlaudit.engines.environment_spec import Build, Command, Environment
+from rlaudit.engines.given_environment import given_environment
+from rlaudit.engines.machine import machine_of
+from rlaudit.engines.model import ModelOnDisk, ensure_model, places_of_model
+from rlaudit.engines.model_files import read_model_files
+from rlaudit.engines.refusals import refuse
+from rlaudit.engines.trainer_choice import choose_trainer
+from rlaudit.engines.visible_gpus import gpu_variables
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.experiment.cell import finished, run_cell
+from rlaudit.experiment.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.rollout import RolloutContext, SampledSequence
@@ -33,14 +41,14 @@ RAW = Semantics()
 
 @dataclass(frozen=True)
 class Scorer:
-    """A model to score with. folder: where scores are kept. python: an interpreter with torch and transformers."""
+    """A model to score with. folder: where scores are kept. command: of an interpreter with torch and transformers."""
 
     model: str
     settings: TrainerSettings
     accelerator: Accelerator
     folder: Path
     revision: str | None = None
-    python: Path | None = None
+    command: Command = ()
     timeout_minutes: float = 60.0
 
 
@@ -129,11 +137,20 @@ class _Surroundings:
 
 def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
     build: Build = "cuda" if scorer.accelerator.kind == "cuda" else "cpu"
-    wanted = EnvironmentSpec("trainer", trainer_spec(build).version, build, scorer.python)
+    files = read_model_files(scorer.model, scorer.revision)
+    wanted = choose_trainer(files, scorer.accelerator, scorer.command)
+    refuse([wanted], scorer.accelerator)
+    refuse_what_cannot_fit(files, trainer_need(scorer.settings.dtype, scorer.accelerator, files))
     with progress.step("trainer's environment"):
-        environment = ensure(wanted, progress.update)
+        if scorer.command:
+            read = places_of_model(scorer.model)
+            environment = given_environment("trainer", scorer.command, None, build, scorer.folder, read)
+        else:
+            environment = ensure(wanted, progress.update)
+        shown = gpu_variables(scorer.accelerator.devices, environment.spec)
+        environment = replace(environment, variables={**environment.variables, **shown})
     with progress.step(f"model {scorer.model}"):
-        model = ensure_model(scorer.model, wanted, progress.update, scorer.revision)
+        model = ensure_model(scorer.model, environment.spec, progress.update, scorer.revision)
     recipe = Recipe.model_validate(
         {
             "model": scorer.model,
@@ -167,8 +184,9 @@ def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Pro
         recipe=at.recipe,
         model=str(at.model.path),
         model_identity={"path": str(at.model.path), "revision": at.model.revision, "weights": at.model.weight_hash},
-        accelerator_identity=asdict(scorer.accelerator),
+        accelerator_identity=accelerator_identity(scorer.accelerator),
         device=scorer.accelerator.kind,
+        machine=machine_of(scorer.accelerator),
         prompt_token_ids=(),
     )
     cell = scoring_cell(context, work, at.environment)

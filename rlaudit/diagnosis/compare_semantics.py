@@ -21,6 +21,7 @@ from rlaudit.mismatch.reported_calibration import first_choice_excess
 from rlaudit.mismatch.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS
 from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS
 from rlaudit.mismatch.semantics import SemanticEvidence
+from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 CANNOT_TELL = (
@@ -59,7 +60,7 @@ def sharpness(evidence: TokenEvidence) -> Sharpness | None:
     apart_P = np.bincount(evidence.cluster_T, score_T, minlength=evidence.clusters) - mean * tokens_P
     few = evidence.clusters / (evidence.clusters - 1)
     error = math.sqrt(few * float(np.square(apart_P).sum())) / evidence.tokens
-    return Sharpness(mean / variance if variance > 0 else 0.0, mean / error if error > 0 else 0.0)
+    return Sharpness(mean / variance if variance > 0 else 0.0, standard_score(mean, error, evidence.clusters))
 
 
 def judge_semantics(

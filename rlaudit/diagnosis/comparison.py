@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.mismatch.alignment import AlignmentReport
 from rlaudit.mismatch.attribute import Attribution
 from rlaudit.mismatch.bootstrap import REPLICATES
 from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.evidence import Measurement
+from rlaudit.mismatch.evidence import Measurement, Tally
 from rlaudit.mismatch.metric import ObjectiveSettings
 from rlaudit.mismatch.semantics import SemanticEvidence
 
-MARGIN = 1e-3
 EVIDENCE_TOKENS = 200_000
 
 
 @dataclass(frozen=True)
 class CompareSettings:
-    """objective: the user's clip ranges. margin: k3 in nats up to which rollout and trainer count as the same.
+    """objective: the user's clip ranges. margin: the user's own, k3 in nats up to which both sides count as the same.
 
     floor_k2: k2 of a comparison in which nothing is wrong (two runs of one engine), nats^2, where it was measured.
     evidence_tokens: how many tokens, spread over the table, causes are looked for in; figures are of all tokens.
@@ -30,7 +30,7 @@ class CompareSettings:
     """
 
     objective: ObjectiveSettings = field(default_factory=ObjectiveSettings)
-    margin: float = MARGIN
+    margin: float | None = None
     floor_k2: float | None = None
     evidence_tokens: int = EVIDENCE_TOKENS
     replicates: int = REPLICATES
@@ -75,7 +75,7 @@ class Comparison:
     """One table, compared. layers: semantic, inference path, objective, in that order.
 
     semantics: the identification, where the trainer's scores under other meanings are there; None from logs alone.
-    attribution, split: of the evidence, `evidence_tokens` tokens of the table.
+    attribution, split: of the evidence, `evidence_tokens` tokens of the table. tally: what `measurements` are made of.
     """
 
     name: str
@@ -83,6 +83,8 @@ class Comparison:
     sampling: Semantics
     trainer: Semantics
     measurements: Mapping[str, Measurement]
+    tally: Tally
+    distance: Distance
     alignment: AlignmentReport
     semantics: SemanticEvidence | None
     attribution: Attribution | None

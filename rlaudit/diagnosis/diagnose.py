@@ -7,15 +7,18 @@ its worst block, and the block is named.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
-from rlaudit.diagnosis.inference_path import judge_inference_path
+from rlaudit.diagnosis.inference_path import judge_inference_path, k2_to_explain_from, path_distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic import judge_semantics
+from rlaudit.engines.machine import machine_of
 from rlaudit.experiment.plan import BlockPlan
 from rlaudit.experiment.run import FinishedRun
+from rlaudit.experiment.seeded_requests import flashinfer_not_seen
 from rlaudit.layers import Verdict
 
 # Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
@@ -24,7 +27,10 @@ SEVERITY = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.
 
 @dataclass(frozen=True)
 class BlockDiagnosis:
-    """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings."""
+    """One block: its arms in figures, its effects, its noise floor, its layers, its parity settings.
+
+    distance: of the arm that the inference path is judged on; None where no arm has clean semantics.
+    """
 
     plan: BlockPlan
     measured: Mapping[str, MeasuredArm]
@@ -32,6 +38,7 @@ class BlockDiagnosis:
     effects: Sequence[FactorEffect]
     judgements: tuple[Judgement, Judgement, Judgement]
     parity: str | None
+    distance: Distance | None = None
 
 
 @dataclass(frozen=True)
@@ -56,11 +63,16 @@ def diagnose(run: FinishedRun) -> Diagnosis:
 def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     measured = measure_block(run, block)
     floor = noise_floor(run, block, measured)
-    effects = effects_of(run, block, measured, floor)
+    recipe = run.plan.recipe
+    settings = objective_settings(recipe)
+    judged = path_distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
+    distance = None if judged is None else judged[1]
+    effects = effects_of(run, block, measured, floor, k2_to_explain_from(judged, measured))
     semantic = judge_semantics(block, measured, effects)
-    path = judge_inference_path(block, measured, effects, floor, run.plan.recipe.equivalence_margin)
-    objective = judge_objective(measured.get("candidate"), (semantic, path), objective_settings(run.plan.recipe))
-    return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity_yaml(block, effects))
+    path = judge_inference_path(judged, effects, floor)
+    objective = judge_objective(measured.get("candidate"), (semantic, path), settings, distance)
+    parity = parity_yaml(block, effects)
+    return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity, distance)
 
 
 def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
@@ -94,6 +106,8 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         if arm.impossible_tokens
     ]
     lines.append("weight updates: every arm loads its weights once")
+    treatments = [arm.treatment for block in run.plan.blocks for arm in block.arms]
+    lines += flashinfer_not_seen(treatments, machine_of(run.surroundings.accelerator))
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]

@@ -8,6 +8,7 @@ from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.experiment.plan import Arm, Role
+from rlaudit.experiment.rollout import engine_settings
 from rlaudit.layers import Verdict
 
 SCHEMA = "rlaudit-report/1"
@@ -30,7 +31,7 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]
         "findings": [],
         "settings": [],
         "arms": [
-            _arm(run.arms[block.plan.name, arm.name], block)
+            _arm(run.arms[block.plan.name, arm.name], block, run.surroundings.accelerator.kind)
             for block in diagnosis.blocks
             for arm in sorted(block.plan.arms, key=_reading_order)
             if (block.plan.name, arm.name) in run.arms
@@ -57,10 +58,11 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]
                     for metric, value in block.floor.value.items()
                 },
                 "parity": block.parity,
+                "distance": None if block.distance is None else block.distance.as_dict(),
             }
             for block in diagnosis.blocks
         ],
-        "not_seen": list(diagnosis.not_seen),
+        "not_seen": [*diagnosis.not_seen, *_not_seen_in_workers(diagnosis)],
         "run": _run(diagnosis),
         "token_figures": arm_figures(diagnosis),
     }
@@ -87,7 +89,7 @@ def _reading_order(arm: Arm) -> int:
     return tuple(Role).index(arm.role)
 
 
-def _arm(finished: Any, block: BlockDiagnosis) -> dict[str, Any]:
+def _arm(finished: Any, block: BlockDiagnosis, device: str) -> dict[str, Any]:
     arm: Arm = finished.arm
     measured = block.measured.get(arm.name)
     document: dict[str, Any] = {
@@ -96,8 +98,8 @@ def _arm(finished: Any, block: BlockDiagnosis) -> dict[str, Any]:
         "role": arm.role.value,
         "environment": f"vllm {arm.treatment.version}",
         "levels": {arm.factor: arm.level} if arm.factor and arm.role.value == "one at a time" else {},
-        "engine_args": dict(arm.treatment.engine_args),
-        "variables": dict(arm.treatment.variables),
+        "engine_args": dict(engine_settings(arm.treatment, device).engine_args),
+        "variables": arm.treatment.declared,
         "sampling": dict(arm.treatment.sampling),
         "trainer": {
             "dtype": arm.treatment.trainer.dtype,
@@ -114,11 +116,23 @@ def _arm(finished: Any, block: BlockDiagnosis) -> dict[str, Any]:
         "seconds": finished.usage.get("seconds"),
         "peak_memory_mib": finished.usage.get("peak_memory_mib"),
         "resolved": dict(finished.result.get("resolved", {})),
+        "loaded": dict(finished.result.get("loaded", {})),
+        "batch_probe": dict(finished.result.get("batch_probe", {})),
         "measurements": {},
     }
     if measured is not None:
         document |= _measured(measured)
     return document
+
+
+def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
+    """Where looking into an engine went wrong; the same everywhere is said once."""
+    lines = [
+        f"in the worker of vLLM {arm.arm.treatment.version}: {name}: {why}"
+        for arm in diagnosis.run.arms.values()
+        for name, why in arm.result.get("loaded", {}).get("failed", {}).items()
+    ]
+    return list(dict.fromkeys(lines))
 
 
 def _measured(measured: MeasuredArm) -> dict[str, Any]:

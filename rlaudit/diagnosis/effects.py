@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from rlaudit.diagnosis.measured import MeasuredArm, floor_of
+from rlaudit.diagnosis.consequence import unfelt_k2
+from rlaudit.diagnosis.measured import MeasuredArm, floor_of, objective_settings
 from rlaudit.experiment.plan import Arm, BlockPlan, Role, known_factors
 from rlaudit.experiment.run import FinishedRun, scoring_request
 from rlaudit.layers import Layer
@@ -26,9 +27,7 @@ LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * 
 # Share of the excess that a factor must take away before it may be named as a cause (metrics notes, 3.5).
 CONVICTING_SHARE = 0.3
 REMOVING_SHARE = 0.9
-
-
-# Effects below this share of the equivalence margin are not worth a reader's time, however sure.
+# Effects below this share of a margin are not worth a reader's time, however sure.
 NEGLIGIBLE_SHARE = 0.01
 # A mean ratio further than this from 1 is semantic almost surely (metrics notes, 2): the margin of that metric.
 RATIO_MARGIN = 1e-2
@@ -42,7 +41,7 @@ class Effect(StrEnum):
     SMALL = "moves it by less than 30 %"
     ADDS = "adds to the mismatch"
     FLOOR = "inside the noise floor"
-    NEGLIGIBLE = "below 1 % of the equivalence margin"
+    NEGLIGIBLE = "too small to matter"
     NOT_ENGAGED = "not engaged here"
     UNSUPPORTED = "unsupported here"
     FAILED = "arm failed"
@@ -103,11 +102,16 @@ def noise_floor(run: FinishedRun, block: BlockPlan, measured: Mapping[str, Measu
 
 
 def effects_of(
-    run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], floor: Floor
+    run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], floor: Floor, explain_from: float = 0.0
 ) -> list[FactorEffect]:
     """Every factor of the block at every level that was tried, on the semantic metric and, for factors of the inference
-    path, on the residual as well."""
+    path, on the residual as well.
+
+    explain_from: k2 (nats^2) that needs no explanation because the reference has it too.
+    """
     found = []
+    targets = {SEMANTIC_METRIC: 0.0, PATH_METRIC: max(floor.value[PATH_METRIC], explain_from)}
+    negligible = {SEMANTIC_METRIC: NEGLIGIBLE_SHARE * RATIO_MARGIN, PATH_METRIC: _negligible_k2(run, measured)}
     for arm in block.with_role(Role.FIRST):
         layer = known_factors()[arm.factor or ""].layer
         for metric in (SEMANTIC_METRIC,) if layer is Layer.SEMANTIC else (SEMANTIC_METRIC, PATH_METRIC):
@@ -121,8 +125,23 @@ def effects_of(
                 "",
                 floor.value[metric],
             )
-            found.append(_without_engagement(run, measured, arm, blank) or _with_size(run, block, measured, arm, blank))
+            found.append(
+                _without_engagement(run, measured, arm, blank)
+                or _with_size(block, measured, arm, blank, targets[metric], negligible[metric])
+            )
     return found
+
+
+def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> float:
+    """A small share of the user's own margin; without one, what no range of the objective can feel."""
+    recipe = run.plan.recipe
+    if recipe.equivalence_margin is not None:
+        return NEGLIGIBLE_SHARE * recipe.equivalence_margin
+    candidate = measured.get("candidate")
+    if candidate is None:
+        return 0.0
+    shortest = int(candidate.pairs.sequence_lengths_S.min())
+    return unfelt_k2(candidate.measurements, objective_settings(recipe), shortest)
 
 
 def _without_engagement(
@@ -148,17 +167,22 @@ def _without_engagement(
 
 
 def _with_size(
-    run: FinishedRun, block: BlockPlan, measured: Mapping[str, MeasuredArm], arm: Arm, blank: FactorEffect
+    block: BlockPlan,
+    measured: Mapping[str, MeasuredArm],
+    arm: Arm,
+    blank: FactorEffect,
+    target: float,
+    negligible: float,
 ) -> FactorEffect:
+    """target: what may be left of the metric."""
     first = _contrast(measured, arm.name, "candidate", blank.metric)
     left_out = next((other.name for other in block.with_role(Role.LAST) if other.factor == arm.factor), None)
     last = _contrast(measured, "parity", left_out, blank.metric)
     if first is None or first.difference is None or first.first is None or first.second is None:
         return replace(blank, first=first, last=last, because=first.reason or "" if first else "no figures")
-    target = 0.0 if blank.metric == SEMANTIC_METRIC else blank.floor
     excess = abs(first.second) - target
     share = (abs(first.second) - abs(first.first)) / excess if excess > 0 else None
-    verdict = _verdict(first, share, blank, run.plan.recipe.equivalence_margin)
+    verdict = _verdict(first, share, blank, negligible)
     because = f"{first.second:.3g} -> {first.first:.3g}"
     if share is not None and verdict in (Effect.REMOVES, Effect.REDUCES, Effect.SMALL):
         because += f", {share:.0%} of the excess"
@@ -173,12 +197,11 @@ def _with_size(
     )
 
 
-def _verdict(first: Contrast, share: float | None, blank: FactorEffect, margin: float) -> Effect:
+def _verdict(first: Contrast, share: float | None, blank: FactorEffect, negligible: float) -> Effect:
     difference, low, high = first.difference, first.low, first.high
     if difference is None or low is None or high is None or low <= 0.0 <= high or abs(difference) <= blank.floor:
         return Effect.FLOOR
-    scale = RATIO_MARGIN if blank.metric == SEMANTIC_METRIC else margin
-    if abs(difference) < NEGLIGIBLE_SHARE * scale:
+    if abs(difference) < negligible:
         return Effect.NEGLIGIBLE
     if share is None or share < 0:
         return Effect.ADDS

@@ -16,7 +16,7 @@ from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.evidence import Measurement, measure
 from rlaudit.mismatch.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
-from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.mismatch.metric import Clip, ObjectiveSettings
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 from rlaudit.mismatch.semantics import SemanticEvidence, identify
@@ -65,8 +65,10 @@ def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
 
 
 def objective_settings(recipe: Recipe) -> ObjectiveSettings:
-    """The recipe's clip ranges, as the metrics take them."""
-    return ObjectiveSettings(*recipe.objective.ppo_epsilon, *recipe.objective.gspo_epsilon)
+    """The recipe's clip ranges, as the metrics take them. Those that are written are the objective's; none: both."""
+    keys = {"ppo_epsilon": Clip.TOKENS, "gspo_epsilon": Clip.SEQUENCES}
+    written = tuple(clip for key, clip in keys.items() if key in recipe.objective.model_fields_set)
+    return ObjectiveSettings(*recipe.objective.ppo_epsilon, *recipe.objective.gspo_epsilon, written or tuple(Clip))
 
 
 def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSettings) -> MeasuredArm:
@@ -111,6 +113,8 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         trainer_head=_dtype_seen(trainer_head),
         head_because=f"rollout: {rollout_head.because}; trainer: {trainer_head.because}",
         report_fit=_fit_name(semantics, scores.batch.request.theta_sample),
+        loaded=finished.result.get("loaded", {}),
+        batch_probe=finished.result.get("batch_probe", {}),
     )
     return MeasuredArm(
         finished=finished,

@@ -5,15 +5,20 @@ An ablation has fresh weights on both sides, so its staleness is zero and what i
 
 from collections.abc import Sequence
 
-from rlaudit.diagnosis.clipping import CLIP_METRICS, NOTICEABLE_CLIPPING, ClippingWords, figures, judge_clipping
+from rlaudit.diagnosis.clipping import ClippingWords, figures, judge_clipping
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
+from rlaudit.diagnosis.distance import Distance
+from rlaudit.diagnosis.distance_words import let_pass
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.mismatch.metric import Clip, ObjectiveSettings
 
 
-def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement], settings: ObjectiveSettings) -> Judgement:
-    """The objective layer, on the arm whose first two layers were judged."""
+def judge_objective(
+    arm: MeasuredArm | None, earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
+) -> Judgement:
+    """The objective layer, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:
         return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, None, "no arm has figures")
     evidence = (
@@ -24,17 +29,17 @@ def judge_objective(arm: MeasuredArm | None, earlier: Sequence[Judgement], setti
         match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
         unrefuted="clip fractions above 1 % at lag 0 in training",
         more="more sequences: raise samples or prompts",
-        cause="backend mismatch within the equivalence margin is still clipped",
-        because=_fitting_correction(arm),
+        cause=f"backend mismatch {let_pass(distance)} is still clipped",
+        because=_fitting_correction(arm, settings),
         next="switch the correction on, and watch the share of tokens it touches",
         refuted="clip fractions that stay where they are with the correction on",
     )
-    shortest = int(arm.pairs.sequence_lengths_S.min())
-    return judge_clipping(arm.measurements, earlier, settings, shortest, evidence, words)
+    return judge_clipping(arm.measurements, earlier, settings, evidence, words)
 
 
-def _fitting_correction(arm: MeasuredArm) -> str:
-    tokens, sequences = (arm.measurements[name].value or 0.0 for name in CLIP_METRICS)
+def _fitting_correction(arm: MeasuredArm, settings: ObjectiveSettings) -> str:
+    clipped = {clip: arm.measurements[clip.value].value or 0.0 for clip in settings.clips}
+    tokens, sequences = clipped.get(Clip.TOKENS, 0.0), clipped.get(Clip.SEQUENCES, 0.0)
     if sequences > NOTICEABLE_CLIPPING >= tokens:
         return (
             "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise; "

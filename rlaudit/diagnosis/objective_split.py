@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.correction_costs import CorrectionCost, correction_costs
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.bootstrap import LEVEL, REPLICATES, cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.metric import ObjectiveSettings, importance_ratio
+from rlaudit.mismatch.metric import Clip, ObjectiveSettings, importance_ratio
 from rlaudit.mismatch.metrics.ppo_clip_fraction import is_clipped
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 from rlaudit.token_table.token_batch import TokenBatch
 
 UPDATE, BACKEND, BOTH = "policy update", "backend", "both"
-NOTICEABLE = 0.01
 SPARSE = 0.02
 
 
@@ -134,7 +134,7 @@ def objective_split(
         backend_share=2.0 * factors[BACKEND].k2 / total if total > 0 else None,
         staleness=staleness,
         corrections=costs,
-        recommendation=_recommend(factors[BACKEND], costs, staleness, earlier),
+        recommendation=_recommend(factors[BACKEND], costs, staleness, earlier, settings),
         not_told=tuple(not_told),
     )
 
@@ -225,19 +225,25 @@ def _staleness(pairs: LogprobPairs, lag_T: Floats, seed: int) -> Share | None:
 
 
 def _recommend(
-    backend: FactorFigures, costs: Sequence[CorrectionCost], staleness: Share | None, earlier: Sequence[Verdict]
+    backend: FactorFigures,
+    costs: Sequence[CorrectionCost],
+    staleness: Share | None,
+    earlier: Sequence[Verdict],
+    settings: ObjectiveSettings,
 ) -> Recommendation:
     if len(earlier) < 2 or any(verdict is not Verdict.MATCH for verdict in earlier):
         return Recommendation(None, "semantics and inference path do not both match: a correction would hide why")
     by_name = {cost.name: cost for cost in costs}
     ppo, gspo = backend.clipped["ppo"], backend.clipped["gspo"]
-    if max(ppo.value, gspo.value) <= NOTICEABLE:
+    tokens = ppo.value if Clip.TOKENS in settings.clips else 0.0
+    sequences = gspo.value if Clip.SEQUENCES in settings.clips else 0.0
+    if max(tokens, sequences) <= NOTICEABLE_CLIPPING:
         return Recommendation(
             None, f"the backend alone moves {ppo.value:.2%} of tokens and {gspo.value:.2%} of sequences out of range"
         )
     mostly_stale = staleness is not None and staleness.value > 0.5
     why = "mostly staleness, which fresher rollouts remove; " if mostly_stale else ""
-    if gspo.value > NOTICEABLE >= ppo.value:
+    if sequences > NOTICEABLE_CLIPPING >= tokens:
         chosen = by_name["sequence"]
         why += "whole sequences drift while tokens stay in range"
     elif by_name["mis"].touched <= SPARSE and by_name["icepop"].k2_left < 0.5 * backend.k2:

@@ -7,6 +7,7 @@ import yaml
 
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.experiment.plan import BlockPlan, Role, known_factors
+from rlaudit.experiment.rollout import engine_settings
 from rlaudit.experiment.treatment import Treatment
 
 
@@ -27,7 +28,8 @@ def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None
 
 def settings_of(treatment: Treatment) -> dict[str, Any]:
     """Engine arguments and variables of a treatment in vLLM's names; for the head, what each side has to do."""
-    settings: dict[str, Any] = {**treatment.engine_args, **treatment.variables}
+    # For the run on GPUs that a parity arm is made for, also where it was tried on a CPU.
+    settings = {**engine_settings(treatment, "cuda").engine_args, **treatment.declared}
     if treatment.fp32_head:
         settings["hf_overrides"] = {"head_dtype": "float32"}
     return settings

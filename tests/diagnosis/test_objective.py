@@ -3,14 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from rlaudit.diagnosis.clipping import CLIP_METRICS, SHOWN
+from rlaudit.diagnosis.clipping import SHOWN
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.mismatch.metric import Clip, ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
 CLEAN: Figures = (0.0, 0.0, 0.005)
@@ -20,15 +19,14 @@ SETTINGS = ObjectiveSettings()
 
 
 def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0, k2: Figures = (0.1, 0.1, 0.1)) -> Any:
-    figures: dict[str, Figures] = dict.fromkeys(SHOWN, (1.0, None, None)) | {"k2": k2}
+    figures: dict[str, Figures] = dict.fromkeys(SHOWN, (1.0, None, None)) | {"k2": k2, "sequence_k2": k2}
     figures |= {"ppo_clip_fraction": ppo, "gspo_clip_fraction": gspo, "tail_fraction_2": (tail, None, None)}
     names = ("value", "low", "high")
     measurements = {
-        name: SimpleNamespace(tokens=12, sequences=2, **dict(zip(names, found, strict=True)))
+        name: SimpleNamespace(tokens=12, sequences=2, reliable=True, **dict(zip(names, found, strict=True)))
         for name, found in figures.items()
     }
-    pairs = SimpleNamespace(sequence_lengths_S=np.array([4, 8]))
-    return SimpleNamespace(name="candidate", measurements=measurements, pairs=pairs)
+    return SimpleNamespace(name="candidate", measurements=measurements)
 
 
 def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) -> list[Judgement]:
@@ -37,35 +35,42 @@ def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) ->
 
 @pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])
 def test_no_correction_is_advised_over_an_open_layer(verdict: Verdict) -> None:
-    judged = judge_objective(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict), SETTINGS)
+    judged = judge_objective(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict), SETTINGS, None)
     assert judged.verdict is Verdict.NOT_TESTED
     assert "inference path layer comes first" in judged.because
     assert "no importance-sampling correction" in judged.next
-    both = judge_objective(arm(), earlier(verdict, verdict), SETTINGS)
+    both = judge_objective(arm(), earlier(verdict, verdict), SETTINGS, None)
     assert "the semantic and the inference path layer" in both.because
 
 
 def test_clipping_below_one_per_cent_with_its_whole_interval_matches() -> None:
-    assert judge_objective(arm(), earlier(), SETTINGS).verdict is Verdict.MATCH
+    assert judge_objective(arm(), earlier(), SETTINGS, None).verdict is Verdict.MATCH
 
 
-@pytest.mark.parametrize("name", CLIP_METRICS)
+@pytest.mark.parametrize("name", tuple(Clip))
 def test_an_interval_that_reaches_over_one_per_cent_is_inconclusive(name: str) -> None:
     figures: dict[str, Any] = {name.split("_", maxsplit=1)[0]: (0.0, 0.0, 0.1)}
-    judged = judge_objective(arm(**figures), earlier(), SETTINGS)
+    judged = judge_objective(arm(**figures), earlier(), SETTINGS, None)
     assert judged.verdict is Verdict.INCONCLUSIVE
     assert "more sequences" in judged.next
 
 
 def test_a_k2_too_small_to_clip_a_hundredth_matches_however_few_prompts_there_are() -> None:
     few = {"ppo": (0.0, 0.0, 0.1), "gspo": (0.0, 0.0, 0.1)}
-    assert judge_objective(arm(**few, k2=(0.0, 0.0, 1e-8)), earlier(), SETTINGS).verdict is Verdict.MATCH
-    # 2 k2 / epsilon^2 with an unevenness of 1.5 is 1.5 % of sequences at GSPO's 0.02.
-    assert judge_objective(arm(**few, k2=(0.0, 0.0, 2e-6)), earlier(), SETTINGS).verdict is Verdict.INCONCLUSIVE
+    assert judge_objective(arm(**few, k2=(0.0, 0.0, 1e-8)), earlier(), SETTINGS, None).verdict is Verdict.MATCH
+    # 2 x mean square / epsilon^2 is 1.3 % of sequences at GSPO's 0.02.
+    assert judge_objective(arm(**few, k2=(0.0, 0.0, 2.5e-6)), earlier(), SETTINGS, None).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_range_that_the_objective_does_not_have_is_not_held_against_it() -> None:
+    clipped = arm(gspo=(1.0, 0.9, 1.0))
+    assert judge_objective(clipped, earlier(), SETTINGS, None).verdict is Verdict.MISMATCH
+    only_tokens = ObjectiveSettings(clips=(Clip.TOKENS,))
+    assert judge_objective(clipped, earlier(), only_tokens, None).verdict is Verdict.MATCH
 
 
 def test_clip_fractions_without_an_interval_are_inconclusive_and_not_fine() -> None:
-    assert judge_objective(arm(ppo=(0.0, None, None)), earlier(), SETTINGS).verdict is Verdict.INCONCLUSIVE
+    assert judge_objective(arm(ppo=(0.0, None, None)), earlier(), SETTINGS, None).verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -77,10 +82,10 @@ def test_clip_fractions_without_an_interval_are_inconclusive_and_not_fine() -> N
     ],
 )
 def test_the_advice_fits_what_is_clipped(figures: dict[str, Any], advice: str) -> None:
-    judged = judge_objective(arm(**figures), earlier(), SETTINGS)
+    judged = judge_objective(arm(**figures), earlier(), SETTINGS, None)
     assert judged.verdict is Verdict.MISMATCH
     assert advice in judged.because
 
 
 def test_without_figures_nothing_is_said() -> None:
-    assert judge_objective(None, earlier(), SETTINGS).verdict is Verdict.NOT_TESTED
+    assert judge_objective(None, earlier(), SETTINGS, None).verdict is Verdict.NOT_TESTED

@@ -1,0 +1,71 @@
+"""What the objective would feel of a mismatch alone: the share that it pushes out of the user's clip range.
+
+Measured where events can be counted; where none was seen, bounded by mean squares as well, which tell far more than
+the count of prompts does. Clipping starts at a lag of 0, so every share of it is taken from learning.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlaudit.layers import Verdict
+from rlaudit.mismatch.contrast import judge
+from rlaudit.mismatch.evidence import Measurement
+from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+
+# Share of tokens (PPO) or sequences (GSPO) clipped above which the objective feels it. The trade: a smaller share takes
+# more than the 300 prompts to rule out that this one does, a larger one would be seen in any clip-rate curve.
+NOTICEABLE_CLIPPING = 0.01
+
+Measurements = Mapping[str, Measurement]
+
+
+# Half a mean square of what each range clips: of a token's log ratio, of a sequence's mean.
+MEAN_SQUARES = {Clip.TOKENS: "k2", Clip.SEQUENCES: "sequence_k2"}
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """verdict: MATCH where less than NOTICEABLE_CLIPPING is surely clipped by each range of the objective, MISMATCH
+    where one of them surely clips more. shares: what was measured; at_most: what the mean squares allow.
+    """
+
+    verdict: Verdict
+    shares: Mapping[Clip, Measurement]
+    at_most: Mapping[Clip, float]
+
+
+def consequence(measurements: Measurements, settings: ObjectiveSettings) -> Consequence:
+    """measurements: with the clip fractions at `settings` and their MEAN_SQUARES."""
+    shares = {clip: measurements[clip.value] for clip in settings.clips}
+    at_most = most_clipped(measurements, settings)
+    found = [_verdict(share, at_most[clip]) for clip, share in shares.items()]
+    if Verdict.MISMATCH in found:
+        verdict = Verdict.MISMATCH
+    else:
+        verdict = Verdict.INCONCLUSIVE if Verdict.INCONCLUSIVE in found else Verdict.MATCH
+    return Consequence(verdict, shares, at_most)
+
+
+def _verdict(share: Measurement, at_most: float) -> Verdict:
+    if share.low is None or share.high is None:
+        return Verdict.INCONCLUSIVE
+    return judge(share.low, min(share.high, at_most), NOTICEABLE_CLIPPING, reliable=share.reliable)
+
+
+def most_clipped(measurements: Measurements, settings: ObjectiveSettings) -> Mapping[Clip, float]:
+    """Upper bounds of the clip fractions, by Chebyshev: clipping a share p needs a mean square of p epsilon^2."""
+    highs = {clip: measurements[MEAN_SQUARES[clip]].high for clip in settings.clips}
+    return {clip: math.inf if high is None else 2.0 * high / settings.reach(clip) ** 2 for clip, high in highs.items()}
+
+
+def unfelt_k2(measurements: Measurements, settings: ObjectiveSettings, shortest: int) -> float:
+    """The k2 (nats^2) up to which no shape of differences clips NOTICEABLE_CLIPPING: `most_clipped`, turned around.
+
+    A sequence's mean d has at most the mean d^2 of its tokens; the shortest sequence (in tokens) bounds how much
+    lighter than others its tokens weigh.
+    """
+    k2 = measurements["k2"]
+    uneven = max(1.0, k2.tokens / max(k2.sequences, 1) / max(shortest, 1))
+    weights = {Clip.TOKENS: 1.0, Clip.SEQUENCES: uneven}
+    return min(0.5 * NOTICEABLE_CLIPPING * settings.reach(clip) ** 2 / weights[clip] for clip in settings.clips)

@@ -1,0 +1,162 @@
+"""Layer 2's verdict on figures: is the engine farther from the trainer than it may be? And what layer 3 is left with.
+
+    semantic        do the logprobs mean what the trainer assumes? Nothing below is a distance before that.
+    inference path  does the *backend* differ: is the engine farther from the trainer than the yardstick lets it be?
+    objective       what is left that the *objective* has to correct?
+
+The yardstick of the inference path, the first of these that there is:
+
+MARGIN       The user's own margin on k3, in nats. It wins over the others.
+REFERENCE    The engine that runs today, judged on the same prompts: the candidate's k3 is at most TIMES the
+             reference's, plus what no range of the objective can feel (`non_inferiority.py`). A bfloat16 engine is
+             about 1e-3 nats from a bfloat16 trainer on its own; that is no difference of the *migration*, so no worse
+             than today is a match. What it clips is printed, and is layer 3's to judge: that layer is where today's
+             mismatch, which a migration did not make, is convicted. Two conditions keep a reference honest. Its own
+             logprobs have to mean what the trainer assumes; and one that is surely farther off than is usual for its
+             dtype vouches only for a candidate that is not: otherwise the verdict is open, and says so.
+CONSEQUENCE  Without either, what the user's clip range feels: more than NOTICEABLE_CLIPPING of tokens or sequences
+             pushed out of it by the mismatch alone is a mismatch, surely less is a match (`consequence.py`). Layer 3
+             would count the same events; it is reached only where this matches, and then matches too. A mismatch here
+             means: there is more than the objective should have to bear, and nothing says that it was there before.
+
+So the two layers never convict the same events: with a reference or a margin layer 2 asks for a difference and layer 3
+for a consequence; without them layer 2 asks for the consequence, and layer 3 has nothing to add.
+
+`usual_distance.py` is shown beside the verdict in each case, and decides in none but the one above.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from rlaudit.diagnosis.consequence import Consequence, Measurements, consequence, unfelt_k2
+from rlaudit.diagnosis.usual_distance import UsualDistance
+from rlaudit.layers import Verdict
+from rlaudit.mismatch.contrast import judge
+from rlaudit.mismatch.evidence import Measurement, Tally, all_metrics
+from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.mismatch.non_inferiority import NonInferiority, non_inferiority
+
+METRIC = "k3"
+
+
+class Yardstick(StrEnum):
+    """What a distance was held against."""
+
+    MARGIN = "margin"
+    REFERENCE = "reference"
+    CONSEQUENCE = "consequence"
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The engine that runs today. semantic: what was said of its logprobs. usual: of its dtype, where that is known.
+
+    serves: whether that is good enough to hold a candidate against it: a match, or, of logs that can acquit nobody, no
+    mismatch.
+    """
+
+    name: str
+    k3: Measurement
+    tally: Tally
+    semantic: Verdict
+    serves: bool
+    usual: UsualDistance | None = None
+
+    @property
+    def odd(self) -> bool:
+        """Whether it is surely farther from the trainer than is usual for its dtype."""
+        return self.usual is not None and self.k3.low is not None and self.k3.low > self.usual.high
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """verdict: by `yardstick`. tolerated: k3 (nats) that it is known to let pass. consequence: whatever the yardstick.
+
+    against: where the yardstick is a reference. withheld: no farther than a reference that cannot vouch for it.
+    reference: also one that did not serve.
+    """
+
+    verdict: Verdict
+    yardstick: Yardstick
+    k3: Measurement
+    tolerated: float
+    consequence: Consequence
+    settings: ObjectiveSettings
+    usual: UsualDistance | None = None
+    reference: Reference | None = None
+    against: NonInferiority | None = None
+    withheld: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "verdict": self.verdict.value,
+            "yardstick": self.yardstick.value,
+            "tolerated": self.tolerated,
+            "consequence": self.consequence.verdict.value,
+            "clips": [clip.value for clip in self.settings.clips],
+            "usual": None if self.usual is None else [self.usual.low, self.usual.high],
+            "reference": None if self.reference is None else self.reference.name,
+            "reference_odd": None if self.reference is None else self.reference.odd,
+            "against": None if self.against is None else self.against.as_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """The engine in question. shortest: tokens of its shortest sequence. noise: k2 below which nothing can be told."""
+
+    measurements: Measurements
+    tally: Tally
+    shortest: int
+    noise: float = 0.0
+    usual: UsualDistance | None = None
+
+
+def judge_distance(
+    candidate: Candidate,
+    settings: ObjectiveSettings,
+    margin: float | None = None,
+    reference: Reference | None = None,
+    *,
+    replicates: int | None = None,
+    seed: int = 0,
+) -> Distance:
+    """How far the candidate is, by the first yardstick there is. margin: the user's own, nats of k3."""
+    k3 = candidate.measurements[METRIC]
+    felt = consequence(candidate.measurements, settings)
+    blank: Mapping[str, Any] = {
+        "k3": k3,
+        "consequence": felt,
+        "settings": settings,
+        "usual": candidate.usual,
+        "reference": reference,
+    }
+    if margin is not None:
+        verdict = judge(k3.low, k3.high, margin, reliable=k3.reliable)
+        return Distance(verdict, Yardstick.MARGIN, tolerated=margin, **blank)
+    floor = max(candidate.noise, unfelt_k2(candidate.measurements, settings, candidate.shortest))
+    if reference is None or not reference.serves:
+        surely = felt.verdict is Verdict.MATCH and k3.high is not None
+        tolerated = max(floor, k3.high or 0.0) if surely else floor
+        verdict = felt.verdict if k3.reliable or felt.verdict is Verdict.MISMATCH else Verdict.INCONCLUSIVE
+        return Distance(verdict, Yardstick.CONSEQUENCE, tolerated=tolerated, **blank)
+    metric = all_metrics()[METRIC]
+    more = {} if replicates is None else {"replicates": replicates}
+    against = non_inferiority(candidate.tally, reference.tally, metric, floor, seed=seed, **more)
+    no_farther = against.verdict is Verdict.MATCH
+    withheld = no_farther and reference.odd and not (_within(k3, reference.usual) or felt.verdict is Verdict.MATCH)
+    return Distance(
+        Verdict.INCONCLUSIVE if withheld else against.verdict,
+        Yardstick.REFERENCE,
+        tolerated=against.allowed or floor,
+        against=against,
+        withheld=withheld,
+        **blank,
+    )
+
+
+def _within(k3: Measurement, usual: UsualDistance | None) -> bool:
+    return usual is not None and k3.high is not None and k3.high <= usual.high

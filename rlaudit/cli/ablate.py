@@ -9,6 +9,7 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.engines.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import Plan, make_plan
 from rlaudit.experiment.recipe import Recipe, load_recipe, recipe_of
@@ -39,10 +40,8 @@ def ablate(
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
     fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
-    python: Annotated[
-        Path | None, typer.Option(help="An interpreter that already holds the vLLM of the recipe.")
-    ] = None,
-    trainer_python: Annotated[Path | None, typer.Option(help="An interpreter with torch and transformers.")] = None,
+    python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
+    trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
     ] = False,
@@ -64,7 +63,8 @@ def ablate(
     from rlaudit.weight_updates.settings import load_update_recipe
 
     outputs = parse_outputs(output or [])
-    accelerator = detect({"CUDA_VISIBLE_DEVICES": ""} if cpu else None)
+    given = given_interpreters(python, trainer_python)
+    accelerator = detect(cpu)
     progress = Progress(quiet)
     path = Path(recipe)
     if from_ is not None or to is not None or (path.is_file() and not is_recipe(path)):
@@ -80,7 +80,7 @@ def ablate(
     elif (updates := load_update_recipe(recipe, accelerator.kind)) is not None:
         return ablate_updates(
             updates, accelerator, progress, outputs, model=model, prompts=prompts, seed=seed, samples=samples,
-            run_dir=run_dir, python=python, trainer_python=trainer_python,
+            run_dir=run_dir, given=given,
             fail_on_mismatch=fail_on is FailOn.ERROR, dry_run=dry_run,
         )  # fmt: skip
     else:
@@ -91,13 +91,13 @@ def ablate(
     _check_prompts(plan, len(prompt_set.prompts))
     folder = run_dir or Path("runs") / loaded.path.stem
     if dry_run:
-        print(estimate(plan, accelerator, prompt_set, folder))
+        print(estimate(plan, accelerator, prompt_set, folder, given))
         return 0
     progress.note(
         f"{loaded.path.stem}: {sum(len(block.arms) for block in plan.blocks)} arms on {accelerator.kind}, "
         f"{accelerator.name}; run kept in {folder}"
     )
-    surroundings = prepare(plan, accelerator, prompt_set, progress, python, trainer_python)
+    surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
     run = execute(plan, folder, surroundings, progress)
     diagnosis = diagnose(run)
     document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)

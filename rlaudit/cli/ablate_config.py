@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.machine import machine_of
 from rlaudit.errors import UsageError
 from rlaudit.experiment.from_config import ConfigExperiment, experiment_from
 from rlaudit.experiment.recipe import RECIPE_SCHEMA
@@ -15,7 +16,7 @@ from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_fi
 from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
-from rlaudit.vllm_versions.machine import Machine, machine_named
+from rlaudit.vllm_versions.machine import Machine
 
 
 def is_recipe(path: Path) -> bool:
@@ -35,14 +36,6 @@ def experiment_of(
     """Inspect the config and make an experiment of it. Raises UsageError where there is no config, or several."""
     inspected = _inspected(path, before, after, machine_of(accelerator))
     return experiment_from(inspected.audit, inspected.findings, accelerator, model)
-
-
-def machine_of(accelerator: Accelerator) -> Machine:
-    """The machine that this one's engines run on, for vLLM's own decisions."""
-    if accelerator.kind == "cpu":
-        return machine_named("cpu")
-    gpu = accelerator.devices[0]
-    return Machine(gpu=gpu.capability, memory_gib=gpu.memory_mib / 1024, name=gpu.name)
 
 
 def as_yaml(experiment: ConfigExperiment) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rlaudit.cli.output import Output, write_outputs
 from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.given_interpreters import GivenInterpreters
 from rlaudit.progress import Progress
 from rlaudit.weight_updates.command import ablate_weight_updates, dry_run_text, overridden
 from rlaudit.weight_updates.settings import LoadedUpdateRecipe
@@ -21,8 +22,7 @@ def ablate_updates(
     seed: int | None,
     samples: int | None,
     run_dir: Path | None,
-    python: Path | None,
-    trainer_python: Path | None,
+    given: GivenInterpreters,
     fail_on_mismatch: bool,
     dry_run: bool,
 ) -> int:
@@ -30,11 +30,9 @@ def ablate_updates(
     recipe = overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
     loaded = replace(loaded, recipe=recipe)
     if dry_run:
-        print(dry_run_text(loaded, accelerator))
+        print(dry_run_text(loaded, accelerator, given))
         return 0
     folder = run_dir or Path("runs") / loaded.path.stem
-    document = ablate_weight_updates(
-        loaded, accelerator, folder, progress, python, trainer_python, fail_on_mismatch=fail_on_mismatch
-    )
+    document = ablate_weight_updates(loaded, accelerator, folder, progress, given, fail_on_mismatch=fail_on_mismatch)
     write_outputs(outputs, document)
     return int(document["exit_code"])

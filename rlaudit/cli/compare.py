@@ -1,8 +1,6 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,20 +9,14 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.engines.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress
 
 if TYPE_CHECKING:
-    from rlaudit.cli.compare_sampling import Told
-    from rlaudit.diagnosis.compare_document import Compared
     from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.mismatch.metric import ObjectiveSettings
-    from rlaudit.token_figures.logged_figures import LoggedFigures
-    from rlaudit.token_table.fault import Faults
     from rlaudit.token_table.open_table import TokenTable
-    from rlaudit.token_table.prompt_numbers import PromptNumbers
-    from rlaudit.token_table.token_batch import TokenBatch
 
 
 class FailOn(StrEnum):
@@ -52,6 +44,13 @@ def compare(
         bool, typer.Option("--trainer-replays-filters", help="The trainer applies the sampler's filters as well.")
     ] = False,
     config: Annotated[Path | None, typer.Option(help="The rollout config that says all of this.")] = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(help="The same of the engine that runs today: is the new one farther from the trainer than it?"),
+    ] = None,
+    before_trainer: Annotated[
+        Path | None, typer.Option(help="The trainer's logprobs for --before, where they are a table of their own.")
+    ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
         str | None, typer.Option(help="A model (path or hub id) that scores a sample as the trainer would.")
@@ -60,15 +59,26 @@ def compare(
         int, typer.Option(min=100, help="How many tokens are scored, in whole sequences.")
     ] = 20_000,
     score_dtype: Annotated[str, typer.Option(help="The trainer's dtype: bfloat16, float32 or float16.")] = "bfloat16",
-    trainer_python: Annotated[Path | None, typer.Option(help="An interpreter with torch and transformers.")] = None,
+    trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
     cpu: Annotated[bool, typer.Option("--cpu", help="Score on the CPU although there is a GPU.")] = False,
     ppo_epsilon: Annotated[
-        tuple[float, float], typer.Option(metavar="LOW HIGH", help="Token clip range of your objective.")
-    ] = (0.2, 0.2),
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Token clip range of your objective (0.2 0.2 for PPO)."),
+    ] = None,
     gspo_epsilon: Annotated[
-        tuple[float, float], typer.Option(metavar="LOW HIGH", help="Sequence clip range of your objective.")
-    ] = (0.02, 0.02),
-    margin: Annotated[float, typer.Option(help="k3 in nats below which both sides count as the same.")] = 1e-3,
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            help="Sequence clip range of your objective (0.02 0.02 for GSPO). One range given decides alone.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="k3 in nats below which both sides count as the same. Left out: no farther than --before; "
+            "without that, what the clip ranges feel."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     allow_partial: Annotated[
         bool,
@@ -80,15 +90,14 @@ def compare(
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.cli.compare_sampling import told
+    from rlaudit.cli.compare_tables import Comparer, todays
     from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.comparison import CompareSettings
-    from rlaudit.token_figures.logged_figures import LoggedFigures
     from rlaudit.token_table.open_table import open_tables
 
     outputs = parse_outputs(output or [])
     progress = Progress(quiet)
-    settings = CompareSettings(objective=_objective(ppo_epsilon, gspo_epsilon), margin=margin, seed=seed)
+    settings = CompareSettings(objective=_objective(ppo_epsilon, gspo_epsilon), margin=_margin(margin), seed=seed)
     given = {
         "temperature": temperature,
         "top_p": top_p,
@@ -99,24 +108,23 @@ def compare(
         "trainer_replays_filters": trainer_replays_filters or None,
     }
     tables = _chosen(open_tables(rollouts), arm or [])
-    trainers = open_tables(trainer) if trainer is not None else ()
-    if len(trainers) > 1:
-        raise UsageError(f"{trainer} holds {len(trainers)} comparisons, expected the trainer's logprobs of one")
+    if before_trainer is not None and before is None:
+        raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    compared, drawn, assumed = [], list[LoggedFigures](), list[str]()
-    for table in tables:
-        sampling = told(given, config, table.path, table.part)
-        assumed += sampling.assumed
-        _say(progress, table, sampling)
-        own = replace(settings, trainer_excludes=sampling.replays)
-        figures = LoggedFigures(own.trainer_excludes)
-        compared.append(
-            _compared(table, trainers[0] if trainers else None, sampling, own, scorer, score_tokens, progress, figures)
-        )
-        drawn.append(figures)
-    document = document_of(compared, list(dict.fromkeys(assumed)), fail_on is FailOn.ERROR, allow_partial)
+    comparer = Comparer(given, config, settings, scorer, score_tokens, progress)
+    own_trainer = _trainer(trainer)
+    if before is None:
+        for table in tables:
+            comparer.compare(table, own_trainer)
+    else:
+        today_trainer = _trainer(before_trainer)
+        for table, today in todays(tables, open_tables(before), before):
+            comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
+    compared = comparer.compared
+    assumed = list(dict.fromkeys(comparer.assumed))
+    document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
     names = [one["name"] for one in document["comparisons"]]
-    document["token_figures"] = [one.as_dict(name) for one, name in zip(drawn, names, strict=True)]
+    document["token_figures"] = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
     for one in compared:
         for line in one.faults.lines():
             print(f"rlaudit: {line}", file=sys.stderr)
@@ -124,102 +132,24 @@ def compare(
     return int(document["exit_code"])
 
 
-def _compared(
-    table: "TokenTable",
-    trainer: "TokenTable | None",
-    sampling: "Told",
-    settings: "CompareSettings",
-    scorer: "Scorer | None",
-    score_tokens: int,
-    progress: Progress,
-    figures: "LoggedFigures",
-) -> "Compared":
-    from rlaudit.diagnosis.compare import compare as compare_tokens
-    from rlaudit.diagnosis.compare_document import Compared
-    from rlaudit.diagnosis.compare_scored import score
-    from rlaudit.token_table.fault import Faults
-    from rlaudit.token_table.prompt_numbers import PromptNumbers
+def _trainer(path: Path | None) -> "TokenTable | None":
+    from rlaudit.token_table.open_table import open_tables
 
-    faults, numbers = Faults(), PromptNumbers()
-    notes = [table.export.note] if table.export.note else []
-    sample = None if trainer is not None else table.sample(settings.evidence_tokens, numbers)
-    batches: Iterator[TokenBatch] = _batches(table, trainer, faults, numbers, sample is not None)
-    scored = None
-    if scorer is not None:
-        picked = _picked(table, score_tokens, numbers)
-        scored = score(picked, sampling.sampling, sampling.trainer, scorer, progress)
-        notes.append(f"{scored[0].tokens} tokens in {scored[0].sequences} sequences were scored with {scorer.model}")
-        if picked.prompt_token_ids_S is None:
-            notes.append(
-                "prompts were made into tokens here, texts as they are and messages by the model's template: if the "
-                "rollouts began with other tokens, every figure shows that"
-            )
-        if trainer is None and not picked.comparable_T.any():
-            notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
-            batches = iter([scored[0]])
-    # Pictures are drawn of the sample, where there is one: drawing all would take longer than comparing all.
-    if sample is None or scored is not None:
-        batches = figures.watching(batches)
-    else:
-        sample = figures.watching(sample)
-    comparison = compare_tokens(
-        batches,
-        sampling.sampling,
-        sampling.trainer,
-        settings,
-        name=table.part.name,
-        path=table.path,
-        faults=faults,
-        sample=sample,
-        scored=scored,
-    )
-    notes += [numbers.note()] if numbers.note() else []
-    return Compared(
-        replace(comparison, notes=tuple(notes)),
-        path=str(table.path),
-        export=table.export.name,
-        files=len(table.files),
-        trainer_path=None if trainer is None else str(trainer.path),
-        faults=faults,
-    )
+    if path is None:
+        return None
+    tables = open_tables(path)
+    if len(tables) > 1:
+        raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
+    return tables[0]
 
 
-def _batches(
-    table: "TokenTable", trainer: "TokenTable | None", faults: "Faults", numbers: "PromptNumbers", thin: bool
-) -> Iterator["TokenBatch"]:
-    from rlaudit.token_table.join_trainer import joined
-    from rlaudit.token_table.parquet import KNOWN, MEASURED
-
-    columns = MEASURED if thin else KNOWN
-    if trainer is None:
-        return table.batches(faults, numbers, columns)
-    return joined(
-        table.batches(faults, numbers, columns), trainer.batches(faults, numbers, KNOWN), trainer.path, faults
-    )
+def _margin(margin: float | None) -> float | None:
+    if margin is not None and not margin > 0:
+        raise UsageError(f"--margin is {margin:g}, expected nats of k3 above 0")
+    return margin
 
 
-def _picked(table: "TokenTable", tokens: int, numbers: "PromptNumbers") -> "TokenBatch":
-    """Sequences to score: spread over the table, with every column."""
-    from rlaudit.errors import NotFinished
-    from rlaudit.token_table.fault import Faults
-    from rlaudit.token_table.parquet import KNOWN
-    from rlaudit.token_table.prompt_tokens import with_prompt_tokens
-    from rlaudit.token_table.sequence_sample import SequenceSample
-    from rlaudit.token_table.sound import sound
-
-    silent = Faults()
-    sampled = SequenceSample(tokens // 2)
-    for batch in table.sample(tokens, numbers) or table.batches(silent, numbers, KNOWN):
-        usable = sound(batch, table.path, silent)
-        if usable.sequences:
-            sampled.add(usable)
-    picked = sampled.batch()
-    if picked is None:
-        raise NotFinished(f"{table.path} has no sequence to score")
-    return with_prompt_tokens(picked, table.path, silent)
-
-
-def _scorer(model: str, dtype: str, python: Path | None, cpu: bool) -> "Scorer":
+def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "Scorer":
     from platformdirs import user_cache_path
 
     from rlaudit.diagnosis.compare_scored import Scorer
@@ -228,17 +158,29 @@ def _scorer(model: str, dtype: str, python: Path | None, cpu: bool) -> "Scorer":
 
     if dtype not in {"bfloat16", "float32", "float16"}:
         raise UsageError(f"--score-dtype is {dtype}, expected bfloat16, float32 or float16")
-    accelerator = detect({"CUDA_VISIBLE_DEVICES": ""} if cpu else None)
+    accelerator = detect(cpu)
     return Scorer(
-        model, TrainerSettings(dtype=dtype), accelerator, user_cache_path("rlaudit") / "scores", python=python
+        model,
+        TrainerSettings(dtype=dtype),
+        accelerator,
+        user_cache_path("rlaudit") / "scores",
+        command=trainer_command(trainer_python),
     )
 
 
-def _objective(ppo: tuple[float, float], gspo: tuple[float, float]) -> "ObjectiveSettings":
-    from rlaudit.mismatch.metric import ObjectiveSettings
+def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
+    """The ranges given, of which each alone is the objective's; both at their defaults where none was given."""
+    from rlaudit.mismatch.metric import Clip, ObjectiveSettings
 
+    default = ObjectiveSettings()
+    given = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}
+    clips = tuple(clip for clip, epsilon in given.items() if epsilon is not None) or tuple(Clip)
     try:
-        return ObjectiveSettings(*ppo, *gspo)
+        return ObjectiveSettings(
+            *(ppo or (default.ppo_epsilon_low, default.ppo_epsilon_high)),
+            *(gspo or (default.gspo_epsilon_low, default.gspo_epsilon_high)),
+            clips,
+        )
     except ValueError as error:
         raise UsageError(f"clip ranges: {error}") from error
 
@@ -251,11 +193,3 @@ def _chosen(tables: "tuple[TokenTable, ...]", arms: list[str]) -> "list[TokenTab
     if unknown:
         raise UsageError(f"no arm {unknown[0]!r}", f"there are: {', '.join(names) or 'none in this table'}")
     return [table for table in tables if table.part.name in arms]
-
-
-def _say(progress: Progress, table: "TokenTable", sampling: "Told") -> None:
-    name = f"{table.part.name}: " if table.part.name else ""
-    progress.note(
-        f"{name}{table.export.title}, {len(table.files)} file{'s' * (len(table.files) != 1)}; sampled at "
-        f"{sampling.sampling.name}, trainer at {sampling.trainer.name} (told by {sampling.source})"
-    )

@@ -3,15 +3,19 @@
 stdout carries the report only; progress goes to stderr. Piped output is plain lines.
 """
 
+import shlex
 import sys
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.given_interpreters import ENGINE_HELP, given_interpreters
 from rlaudit.errors import NotFinished, UsageError
+
+if TYPE_CHECKING:
+    from rlaudit.engines.accelerator import Accelerator
 
 app = typer.Typer(
     help="Isolated engine environments, one per vLLM version.",
@@ -30,18 +34,38 @@ Cpu = Annotated[bool | None, typer.Option("--cpu/--cuda", help="Which build; by 
 
 @app.command()
 def build(versions: Versions, cpu: Cpu = None) -> None:
-    """Build the environments of these vLLM releases, where they are not there yet."""
-    from rlaudit.engines.environment import ensure
+    """Build the environments of these vLLM releases, where they are not there yet.
 
-    for spec in [_spec(version, _build(cpu)) for version in versions]:
+    What this machine's NVIDIA driver cannot run is refused before anything is downloaded. Where there is no driver,
+    as on the login node of a cluster, --cuda builds all the same and checks what can be checked.
+    """
+    from rlaudit.engines.accelerator import detect
+    from rlaudit.engines.environment import ensure
+    from rlaudit.engines.refusals import refuse
+
+    build_ = _build(cpu)
+    accelerator = detect(cpu=True) if cpu else _machine_to_build_for()
+    specs = [_spec(version, build_, accelerator.driver_cuda) for version in versions]
+    refuse(specs, accelerator)
+    if not accelerator.driver_cuda and any(spec.build == "cuda" for spec in specs):
+        _progress("no NVIDIA driver here: which one these builds need is printed by rlaudit engines list --drivers")
+    for spec in specs:
         _print_environment(ensure(spec, _progress))
 
 
 @app.command("list")
-def list_() -> None:
-    """List the environments that are built."""
+def list_(
+    drivers: Annotated[
+        bool, typer.Option("--drivers", help="List instead what each release needs of the NVIDIA driver.")
+    ] = False,
+) -> None:
+    """List the environments that are built, or the NVIDIA driver that each release needs."""
+    from rlaudit.engines.driver_table import driver_table
     from rlaudit.engines.environment import list_environments, root
 
+    if drivers:
+        typer.echo("\n".join(driver_table(_machine_to_build_for())))
+        return
     environments = list_environments()
     if not environments:
         _progress(f"no engine environments in {root()}; build one with: rlaudit engines build VERSION")
@@ -53,7 +77,7 @@ def list_() -> None:
 def doctor(
     versions: SomeVersions = None,
     cpu: Cpu = None,
-    python: Annotated[Path | None, typer.Option(help="Examine this interpreter instead.")] = None,
+    python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
 ) -> None:
     """Start each engine on a tiny model of its own making, and say what works.
 
@@ -96,31 +120,52 @@ def remove(
         typer.echo(f"removed {name}")
 
 
-def _environments_to_examine(versions: list[str], cpu: bool | None, python: Path | None) -> list[Environment]:
-    from rlaudit.engines.environment import ensure, list_environments, spec_of_interpreter
+def _environments_to_examine(versions: list[str], cpu: bool | None, python: list[str] | None) -> list[Environment]:
+    from rlaudit.engines.doctor import scratch
+    from rlaudit.engines.environment import ensure, list_environments
+    from rlaudit.engines.given_environment import given_environment
 
-    if python is not None:
+    if given := given_interpreters(python):
         if versions:
             raise UsageError("--python names the engine already: leave out the versions")
-        return [ensure(spec_of_interpreter("vllm", python), _progress)]
+        named = {None: given.engine} if given.engine else given.by_release
+        build = None if cpu is None else _build(cpu)
+        return [
+            given_environment("vllm", command, release, build, folder=scratch()) for release, command in named.items()
+        ]
     if versions:
-        return [ensure(_spec(version, _build(cpu)), _progress) for version in versions]
+        build_ = _build(cpu)
+        return [ensure(_spec(version, build_), _progress) for version in versions]
     built = [found for found in list_environments() if found.spec.package == "vllm"]
     if not built:
         raise UsageError("no engine environment is built", "rlaudit engines build VERSION")
     return built
 
 
-def _spec(version: str, build_: Build) -> EnvironmentSpec:
-    return trainer_spec(build_) if version == TRAINER else EnvironmentSpec("vllm", version, build_)
+def _spec(version: str, build_: Build, driver_cuda: str = "") -> EnvironmentSpec:
+    return trainer_spec(build_, driver_cuda) if version == TRAINER else EnvironmentSpec("vllm", version, build_)
 
 
 def _build(cpu: bool | None) -> Build:
     from rlaudit.engines.accelerator import detect
 
     if cpu is None:
-        return detect().kind
+        kind = detect().kind
+        if kind == "cpu":
+            _progress("no GPU here, so builds for the processor; --cuda has those for CUDA")
+        return kind
     return "cpu" if cpu else "cuda"
+
+
+def _machine_to_build_for() -> "Accelerator":
+    """This machine; one whose GPUs cannot be used here and now counts as one without a driver: others may run it."""
+    from rlaudit.engines.accelerator import detect
+
+    try:
+        return detect()
+    except NotFinished as error:
+        _progress(f"{error.message}: what its driver runs is not known")
+        return detect(cpu=True)
 
 
 def _progress(line: str) -> None:
@@ -130,6 +175,6 @@ def _progress(line: str) -> None:
 def _print_environment(environment: Environment) -> None:
     versions = environment.versions
     packages = (f"{name} {versions[name]}" for name in ("python", "torch", "transformers") if name in versions)
-    typer.echo(f"{environment.spec.name}  {', '.join(packages)}  {environment.python}")
+    typer.echo(f"{environment.spec.name}  {', '.join(packages)}  {shlex.join(environment.command)}")
     for note in environment.notes:
         typer.echo(f"  note: {note}")

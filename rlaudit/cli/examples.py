@@ -14,6 +14,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "compare": (
         "rlaudit compare rollouts.jsonl --temperature 0.7",
         "rlaudit compare rollouts.jsonl --temperature 0.7 --output json:compare.json",
+        "rlaudit compare new.jsonl --before rollouts.jsonl --temperature 0.7",
     ),
     "curves": ("rlaudit curves before.csv after.csv",),
     "diagnose": ("rlaudit diagnose runs/v0-to-v1 compare.json",),

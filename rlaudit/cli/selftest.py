@@ -8,6 +8,7 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.engines.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
 
 DOSES = ("low", "middle", "top")
@@ -20,7 +21,13 @@ def selftest(
     seed: Annotated[int, typer.Option(min=0, help="Other seeds give other models, rollouts and tokens.")] = 0,
     generator: Annotated[str, typer.Option(help="held-out (never used for tuning) or development.")] = "held-out",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
-    engines: Annotated[bool, typer.Option("--engines", help="Plant in real CPU engines instead.")] = False,
+    engines: Annotated[
+        bool, typer.Option("--engines", help="Plant in real engines instead, on this machine's GPU or the CPU.")
+    ] = False,
+    python: Annotated[list[str] | None, typer.Option(help=f"With --engines: {ENGINE_HELP}")] = None,
+    trainer_python: Annotated[str | None, typer.Option(help=f"With --engines: {TRAINER_HELP}")] = None,
+    model: Annotated[str | None, typer.Option(help="With --engines: another model, a path or a hub id.")] = None,
+    cpu: Annotated[bool, typer.Option("--cpu", help="With --engines: CPU engines although there is a GPU.")] = False,
     run_dir: Annotated[Path, typer.Option(help="With --engines: where finished engines are kept.")] = Path(
         "runs/selftest"
     ),
@@ -41,15 +48,22 @@ def selftest(
         if dose not in DOSES:
             raise UsageError(f"no dose {dose!r}", f"there are: {', '.join(DOSES)}")
     progress = Progress()
+    given = given_interpreters(python, trainer_python)
+    if not engines and (given or model is not None or cpu):
+        raise UsageError("--python, --trainer-python, --model and --cpu are about real engines", "Add --engines.")
     if engines:
+        from rlaudit.engines.accelerator import detect
+        from rlaudit.selftest.engines.engines_under_test import engines_under_test
+        from rlaudit.selftest.engines.not_planted import not_planted
         from rlaudit.selftest.engines.run_engine_plants import run_engine_plants
         from rlaudit.selftest.engines.run_update_plants import run_update_plants
 
+        under_test = engines_under_test(detect(cpu), given, model)
         found_in_engines = [
-            *run_engine_plants(_names(causes), seed, run_dir, progress),
-            *run_update_plants(_names(causes), seed, run_dir / "weight-updates", progress),
+            *run_engine_plants(under_test, _names(causes), seed, run_dir, progress),
+            *run_update_plants(under_test, _names(causes), seed, run_dir / "weight-updates", progress),
         ]
-        document = document_of_engines(found_in_engines)
+        document = document_of_engines(found_in_engines, not_planted(under_test.releases))
         write_outputs(outputs, document)
         return int(document["exit_code"])
     labels = cells(_names(causes), [Dose[dose.upper()] for dose in wanted])

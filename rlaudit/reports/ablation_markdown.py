@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rlaudit.printable import printable
 from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost, interval, several_blocks, worth_a_row
+from rlaudit.reports.loaded_engines import loaded_engines
 from rlaudit.reports.markdown_escaped import cell, escaped, fenced
 from rlaudit.reports.report_format import Document
 
@@ -19,6 +20,7 @@ def render(document: Document) -> str:
         _layers(document),
         _arms(document),
         _effects(document),
+        _loaded(document),
     ]
     parts += [
         f"## Parity settings\n\n{fenced(block['parity'], 'yaml')}" for block in document["blocks"] if block["parity"]
@@ -75,6 +77,17 @@ def _effects(document: Document) -> str:
         if worth_a_row(effect)
     ]
     return "## Factors\n\n" + _table(["factor", "on", "verdict", "first", "last", "because"], rows)
+
+
+def _loaded(document: Document) -> str:
+    sections = []
+    for block in loaded_engines(document):
+        rows = [[label, value, arms] for label, parts in block.differing for value, arms in parts]
+        lines = [f"## Loaded by the engines of {escaped(block.block)}", ""]
+        if rows:
+            lines += [_table(["as seen in the workers", "value", "arms"], rows), ""]
+        sections.append("\n".join([*lines, f"All arms: {escaped(block.shared_line)}"] if block.shared else lines))
+    return "\n\n".join(sections)
 
 
 def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

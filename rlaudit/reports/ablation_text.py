@@ -19,6 +19,7 @@ from rlaudit.reports.figures import (
     interval,
     worth_a_row,
 )
+from rlaudit.reports.loaded_engines import loaded_engines
 from rlaudit.reports.report_format import Document
 
 COLOURS = {"match": "green", "mismatch": "bold red", "inconclusive": "yellow", "not tested": "dim"}
@@ -46,6 +47,7 @@ def render(document: Document, width: int | None) -> str:
     _layers(console, document)
     _arms(console, document)
     _effects(console, document)
+    _loaded(console, document)
     _blocks(console, document)
     _list(console, "Not seen", document["not_seen"])
     _list(console, "Cost", cost(document))
@@ -118,6 +120,17 @@ def _effects(console: Console, document: Document) -> None:
         headers = ["verdict", "on", "first: set - as it is", "last: parity - left out"]
         if rows:
             _rows(console, f"Factors of {block['name']}, paired by prompt", "factor", headers, rows)
+
+
+def _loaded(console: Console, document: Document) -> None:
+    for block in loaded_engines(document):
+        console.print(f"[bold]Loaded by the engines of {escape(block.block)}, as seen in their workers[/]")
+        width = max((len(label) for label, _ in block.differing_lines), default=0)
+        for label, values in block.differing_lines:
+            _indented(console, f"{label.ljust(width)}  {escape(values)}")
+        if block.shared:
+            _indented(console, f"[dim]all arms: {escape(block.shared_line)}[/]")
+        console.print()
 
 
 def _rows(

@@ -6,7 +6,7 @@ from typing import Any
 Arm = Mapping[str, Any]
 UNMOVED = (
     "inside the noise floor",
-    "below 1 % of the equivalence margin",
+    "too small to matter",
     "not engaged here",
     "unsupported here",
     "arm failed",

@@ -2,6 +2,7 @@
 
 from laboratories import V1, V1_WITH_FLOAT32_HEAD, Laboratory
 
+IN_BFLOAT16 = {"engine_args": {"dtype": "bfloat16"}, "trainer": {"dtype": "bfloat16"}}
 PROCESSED = {"version": V1, "levels": {"logprobs-mode": "processed"}}
 
 
@@ -35,6 +36,81 @@ def test_numbers_that_compiled_kernels_move_are_blamed_on_the_path_and_on_the_fa
         "prefix-caching=off": "inside the noise floor",
     }
     assert run.exit_code == 1
+
+
+def many_prompts(laboratory: Laboratory) -> str:
+    path = laboratory.folder / "many.txt"
+    path.write_text("".join(f"question {number}\n" for number in range(100)))
+    return str(path)
+
+
+def drifting(drift: str) -> dict[str, object]:
+    return {**PROCESSED, "environment_variables": {"FAKE_VLLM_DRIFT": drift}}
+
+
+def test_an_engine_as_far_off_as_the_reference_matches_and_what_it_clips_is_the_objectives(
+    laboratory: Laboratory,
+) -> None:
+    block = {"name": "migration", "reference": drifting("0.05"), "candidate": drifting("0.05"), "repeats": 0}
+    keys = {"prompts": many_prompts(laboratory), "max_tokens": 20} | IN_BFLOAT16
+    run = laboratory.ablate(laboratory.recipe(block, **keys))
+    path, objective = run.layer("inference path"), run.layer("objective")
+    assert path["verdict"] == "match"
+    assert any("times as far as the reference" in line for line in path["evidence"])
+    assert (objective["verdict"], objective["cause"]) == (
+        "mismatch",
+        "backend mismatch no larger than the reference's is still clipped",
+    )
+    (judged,) = run.report["blocks"]
+    assert (judged["distance"]["yardstick"], judged["distance"]["against"]["paired"]) == ("reference", True)
+    assert run.exit_code == 1
+
+
+def test_a_reference_farther_off_than_its_dtype_ever_is_does_not_vouch_for_an_engine_that_is_so_too(
+    laboratory: Laboratory,
+) -> None:
+    block = {"name": "broken", "reference": drifting("0.15"), "candidate": drifting("0.15"), "repeats": 0}
+    run = laboratory.ablate(laboratory.recipe(block, prompts=many_prompts(laboratory), max_tokens=20))
+    path = run.layer("inference path")
+    assert path["verdict"] == "inconclusive"
+    assert "cannot vouch" in path["because"]
+    assert run.exit_code == 3
+
+
+def test_an_engine_farther_off_than_the_reference_is_blamed_on_the_factor_that_brings_it_back(
+    laboratory: Laboratory,
+) -> None:
+    block = {
+        "name": "migration",
+        "reference": drifting("0.15"),
+        "candidate": drifting("0.4"),
+        "factors": {"enforce-eager": "on"},
+        "repeats": 0,
+    }
+    run = laboratory.ablate(laboratory.recipe(block, max_tokens=40, samples=4))
+    path = run.layer("inference path")
+    assert (path["verdict"], path["cause"]) == ("mismatch", "enforce-eager")
+    (effect,) = [one for one in run.report["effects"] if one["metric"] == "k2"]
+    # What the reference has as well needs no explanation: taking more than the rest away is more than all of it.
+    assert effect["share"] > 1
+
+
+def test_an_equivalence_margin_of_the_recipe_wins_over_the_reference(laboratory: Laboratory) -> None:
+    block = {"name": "migration", "reference": drifting("0.15"), "candidate": drifting("0.15"), "repeats": 0}
+    run = laboratory.ablate(laboratory.recipe(block, max_tokens=40, equivalence_margin=1e-6))
+    path = run.layer("inference path")
+    assert path["verdict"] == "mismatch"
+    assert any("your own margin of 1e-06 nats (equivalence_margin" in line for line in path["evidence"])
+
+
+def test_only_the_clip_range_that_the_recipe_writes_is_held_against_an_engine(laboratory: Laboratory) -> None:
+    block = {"name": "alone", "candidate": drifting("0.01"), "repeats": 0}
+    keys = {"prompts": many_prompts(laboratory), "max_tokens": 20}
+    verdicts = {}
+    for name, objective in (("ppo", {"ppo_epsilon": [0.2, 0.2]}), ("gspo", {"gspo_epsilon": [0.0003, 0.0004]})):
+        run = laboratory.ablate(laboratory.recipe(block, name=name, objective=objective, **keys))
+        verdicts[name] = run.layer("inference path")["verdict"]
+    assert verdicts == {"ppo": "match", "gspo": "mismatch"}
 
 
 def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does(laboratory: Laboratory) -> None:

@@ -190,3 +190,27 @@ def test_the_plan_names_every_arm_and_what_is_needed_to_repeat_the_run(migration
 def test_the_json_report_follows_the_published_schema(migration: Run, shared_laboratory: Laboratory) -> None:
     schema = json.loads(shared_laboratory.command("list", "schema").stdout)
     jsonschema.validate(migration.report, schema)
+
+
+def test_what_the_workers_loaded_and_ran_stands_in_the_report_of_every_arm(migration: Run) -> None:
+    loaded = migration.arm("candidate")["loaded"]
+    assert loaded["failed"] == {}
+    assert loaded["features"]["model_runner"] == "V1 CPUModelRunner"
+    assert loaded["features"]["attention_backend"] == "CPU_ATTN"
+    assert loaded["features"]["kv_cache_dtype"] == loaded["features"]["weight_dtype"] == "float32"
+    assert loaded["because"]["gpu"] == "no CUDA device"
+    assert loaded["ran"] == {"batches": 2, "flashinfer_batches": 0, "cascade": None, "graphs": {"NONE": 2}}
+    assert migration.arm("reference")["loaded"]["features"]["attention_backend"] == "TORCH_SDPA"
+
+
+def test_what_differs_between_engines_is_told_per_arm_and_what_does_not_once(migration: Run) -> None:
+    text = migration.stdout.split("Loaded by the engines of", 1)[1].split("\n\n", 1)[0]
+    assert re.search(r"attention +TORCH_SDPA \(reference\), CPU_ATTN \(all others\)", text)
+    assert text.count("weights float32") == 1
+    assert "weights float32" in text.split("all arms:", 1)[1]
+
+
+def test_the_same_request_alone_and_in_a_batch_is_part_of_every_arm(migration: Run) -> None:
+    probes = [arm["batch_probe"] for arm in migration.report["arms"] if arm["status"] == "ok"]
+    assert [probe["identical"] for probe in probes] == [True] * len(probes)
+    assert {probe["requests"] for probe in probes} == {16}

@@ -60,7 +60,8 @@ def test_when_rlaudit_is_killed_no_engine_survives_and_finished_cells_are_kept(
     assert len(kept) == 2
     sickness.unlink()
     again = laboratory.ablate(recipe)
-    assert again.report["run"]["cells_kept"] == 3
+    # The prompts' token ids, the trainer's trial, and two rollouts.
+    assert again.report["run"]["cells_kept"] == 2 + len(kept)
     assert kept < rollouts(laboratory.run_dir)
 
 
@@ -86,5 +87,5 @@ def test_another_seed_of_sampling_is_another_run_of_every_engine(laboratory: Lab
     first = laboratory.ablate(recipe)
     second = laboratory.ablate(recipe, "--seed", "7")
     assert second.arm("candidate")["cell"] != first.arm("candidate")["cell"]
-    # Only the prompts' token ids are the same.
-    assert second.report["run"]["cells_kept"] == 1
+    # Only the prompts' token ids and the trainer's trial are the same.
+    assert second.report["run"]["cells_kept"] == 2

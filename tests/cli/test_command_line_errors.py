@@ -30,7 +30,7 @@ def assert_usage_error(laboratory: Laboratory, *words: str, says: str) -> None:
         ({"factors": {"logprobs-mode": "cooked"}}, {}, "factor logprobs-mode has no level 'cooked'; it has raw, proc"),
         ({"parity": ["dummy"]}, {}, "block clean: 'dummy' is in parity but not among its factors"),
         ({"candidate": {"version": 0.18}}, {}, 'YAML reads 0.18 as a number; write the version in quotes, as "0.18"'),
-        ({"candidate": {"version": "0.7.3"}}, {}, "vLLM 0.7.3 is too old: rlaudit builds 0.8.5 and later"),
+        ({"candidate": {"version": "0.7.3"}}, {}, "vLLM 0.7.3 is too old: rlaudit knows 0.8.5 and later"),
         ({"candidate": {"version": "newest"}}, {}, "'newest' is not a version of vllm"),
         ({"candidate": {}}, {}, "blocks.0.candidate.version: Field required"),
         ({}, {"sampling": {"temperature": 0}}, "sampling.temperature: Input should be greater than 0"),
@@ -131,6 +131,12 @@ def test_a_report_of_a_run_that_was_interrupted_says_that_it_goes_on(laboratory:
     run = laboratory.command("report", str(laboratory.run_dir))
     assert run.exit_code == 3
     assert "has not finished" in run.stderr
+
+
+def test_a_dry_run_says_that_a_release_is_not_known(laboratory: Laboratory) -> None:
+    said = laboratory.ablate(laboratory.recipe(CLEAN | {"candidate": {"version": "9.9.9"}}), "--dry-run").stdout
+    assert "vLLM 9.9.9 is not among the releases that rlaudit knows" in said
+    assert "not among" not in laboratory.ablate(laboratory.recipe(CLEAN), "--dry-run").stdout
 
 
 def test_a_dry_run_prints_what_would_be_run_and_starts_nothing(laboratory: Laboratory) -> None:

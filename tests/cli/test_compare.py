@@ -167,9 +167,100 @@ def test_a_rollout_config_tells_how_tokens_were_sampled(tmp_path):
     assert report["comparisons"][0]["sampling"]["temperature"] == 0.8
 
 
+def noisy(noise, seed=0, first=0, prompts=PROMPTS):
+    """Completions of an engine whose logprobs are `noise` off, of prompts numbered from `first` on."""
+    draw = random.Random(seed)
+    for record in sampled(seed=seed):
+        if record["prompt_id"] >= prompts:
+            return
+        scored = [min(0.0, logprob + draw.gauss(-(noise**2) / 2, noise)) for logprob in record["rollout_logprob"]]
+        yield {**record, "prompt_id": record["prompt_id"] + first, "trainer_logprob": scored}
+
+
+@pytest.mark.parametrize(
+    ("new", "more", "verdict"),
+    [
+        (0.02, [], "match"),
+        (0.08, [], "mismatch"),
+        (0.02, ["--margin", "1e-5"], "mismatch"),
+        (0.08, ["--margin", "1"], "match"),
+    ],
+)
+def test_a_migration_is_judged_from_two_logs(tmp_path, new, more, verdict):
+    today = written(tmp_path / "today.jsonl", noisy(0.02))
+    code, report = compared(written(tmp_path / "new.jsonl", noisy(new, seed=1)), "--before", str(today), *more)
+    jsonschema.validate(report, SCHEMA)
+    assert report["layers"][1]["verdict"] == verdict
+    assert [one["is_before"] for one in report["comparisons"]] == [True, False]
+    distance = report["comparisons"][1]["distance"]
+    assert distance["yardstick"] == ("margin" if more else "reference")
+    if not more:
+        assert (distance["against"]["paired"], distance["against"]["clusters"]) == (True, PROMPTS)
+        assert any("before (" in line for line in report["layers"][1]["evidence"])
+    # Sampled logprobs alone acquit nobody: the semantic layer stays open, and so does the audit.
+    assert code == 3
+
+
+def test_logs_of_other_prompts_are_compared_without_pairing(tmp_path):
+    today = written(tmp_path / "today.jsonl", noisy(0.02))
+    path = written(tmp_path / "new.jsonl", noisy(0.08, seed=1, first=1000))
+    _, report = compared(path, "--before", str(today))
+    against = report["comparisons"][1]["distance"]["against"]
+    assert (against["paired"], against["verdict"]) == (False, "mismatch")
+
+
+def test_todays_log_with_another_meaning_is_shown_and_does_not_serve(tmp_path, capsys):
+    today = written(tmp_path / "today.jsonl", sampled(0.6, reported_at=1.0))
+    path = written(tmp_path / "new.jsonl", noisy(0.02, seed=1))
+    _, report = compared(path, "--before", str(today), "--temperature", "0.6")
+    distance = report["comparisons"][1]["distance"]
+    assert (distance["yardstick"], distance["against"]) == ("consequence", None)
+    assert any("nothing is held against it" in line for line in report["layers"][1]["evidence"])
+
+
+def test_a_report_shows_the_figures_of_both_logs(tmp_path, capsys):
+    today = written(tmp_path / "today.jsonl", noisy(0.02))
+    path = written(tmp_path / "new.jsonl", noisy(0.02, seed=1))
+    for form in ("text", "markdown"):
+        run(["compare", str(path), "--before", str(today), "--quiet", "--output", form])
+        printed = capsys.readouterr().out
+        assert f"before: {today}" in printed
+        assert "times as far as the reference" in printed
+
+
+def test_the_clip_range_given_decides_alone(tmp_path):
+    path = written(tmp_path / "new.jsonl", noisy(0.02))
+    verdicts = {
+        name: compared(path, *more)[1]["layers"][1]["verdict"]
+        for name, more in {
+            "ppo": ["--ppo-epsilon", "0.5", "0.5"],
+            "gspo": ["--gspo-epsilon", "0.0003", "0.0004"],
+        }.items()
+    }
+    assert verdicts == {"ppo": "match", "gspo": "mismatch"}
+
+
+def test_todays_trainer_may_be_a_table_of_its_own(tmp_path, capsys):
+    records = list(noisy(0.02))
+    today = written(tmp_path / "today.jsonl", [{**one, "trainer_logprob": None} for one in records])
+    own = [
+        {name: one[name] for name in ("prompt_id", "sample_id", "trainer_logprob", "token_id")}
+        | {"rollout_logprob": one["trainer_logprob"]}
+        for one in records
+    ]
+    trainer = written(tmp_path / "trainer.jsonl", own)
+    path = written(tmp_path / "new.jsonl", noisy(0.02, seed=1))
+    _, report = compared(path, "--before", str(today), "--before-trainer", str(trainer))
+    assert report["comparisons"][1]["distance"]["against"]["verdict"] == "match"
+    assert run(["compare", str(path), "--before-trainer", str(trainer), "--quiet"]) == 2
+    assert "--before-trainer without --before" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
+        (["--margin", "0"], "--margin is 0"),
+        (["--before", "nowhere.jsonl"], "there is no nowhere.jsonl"),
         (["--temperature", "0"], "a greedy choice has no distribution"),
         (["--ppo-epsilon", "0", "0.2"], "ppo_epsilon_low"),
         (["--arm", "candidate"], "no arm 'candidate'"),

@@ -8,6 +8,7 @@ from rlaudit.reports.figures import HEADLINE, TITLES, arm_state, arm_title, cost
 from rlaudit.reports.html.lists import list_section, parity
 from rlaudit.reports.html.parts import table
 from rlaudit.reports.html.section import Section
+from rlaudit.reports.loaded_engines import by_value, loaded_engines
 from rlaudit.reports.report_format import Document
 
 METRICS = {
@@ -19,8 +20,6 @@ METRICS = {
 ENGAGED = {True: "yes", False: "no", None: "not known"}
 # A value that is longer is a whole configuration of its own, to be read in the JSON report.
 LONGEST = 120
-# Arms that are named one by one.
-NAMED = 4
 
 
 def sections(document: Document) -> list[Section | None]:
@@ -29,6 +28,7 @@ def sections(document: Document) -> list[Section | None]:
         _arms(document),
         _factors(document),
         parity(document),
+        _loaded(document),
         _settings(document),
         list_section("cost", "Cost", cost(document) if "run" in document else ()),
     ]
@@ -84,6 +84,18 @@ def _factors(document: Document) -> Section | None:
     return Section("factors", "Factors", table(header, rows, "Factors, paired by prompt"))
 
 
+def _loaded(document: Document) -> Section | None:
+    """What the workers said they loaded and ran: each difference, then what all arms of a block share."""
+    rows = []
+    for block in loaded_engines(document):
+        rows += [[f"{block.block}: {label}", value, arms] for label, parts in block.differing for value, arms in parts]
+        rows += [[f"{block.block}: {label}", value, "all"] for label, value in block.shared]
+    if not rows:
+        return None
+    header = ["seen in the workers", "value", "arms"]
+    return Section("loaded", "What the engines loaded", table(header, rows, "Loaded and run, differences first"))
+
+
 def _settings(document: Document) -> Section | None:
     """What differs between arms of a block, as the engines resolved it; what is the same everywhere is left out."""
     rows = []
@@ -92,16 +104,9 @@ def _settings(document: Document) -> Section | None:
         names = list(dict.fromkeys(name for arm in arms for name in arm["resolved"]))
         for name in names:
             values = {arm["name"]: _value(arm["resolved"], name) for arm in arms}
-            if len(set(values.values())) > 1:
-                by_value: dict[str, list[str]] = {}
-                for arm, value in values.items():
-                    by_value.setdefault(value, []).append(arm)
-                most = max(by_value, key=lambda value: len(by_value[value]))
-                said = [
-                    [value, "all others" if value == most and len(own) > NAMED else ", ".join(own)]
-                    for value, own in by_value.items()
-                ]
-                rows += [[f"{block['name']}: {name}", value, own] for value, own in said]
+            parts = by_value(values)
+            if len(parts) > 1:
+                rows += [[f"{block['name']}: {name}", value, own] for value, own in parts]
     if not rows:
         return None
     header = ["setting", "value in the loaded engine", "arms"]

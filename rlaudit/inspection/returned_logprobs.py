@@ -12,10 +12,10 @@ from packaging.version import Version
 
 from rlaudit.inspection.audit import Side
 from rlaudit.rollout_config.node import Unknown
+from rlaudit.vllm_versions.resolution.engine import has_v0
 
 MODE_APPEARS = Version("0.10.0")
 PROCESSED_IS_FINAL = Version("0.10.2")
-V0_IS_GONE = Version("0.11.0")
 
 
 class Returned(StrEnum):
@@ -46,7 +46,7 @@ def returned_logprobs(side: Side) -> Returned | Unknown:
 
 def engine_of(side: Side) -> str:
     """`vLLM 0.8.5 (V0)`, as messages name a side; without the engine where it is unknown or only V1 is left."""
-    if side.is_v1 is None or side.version >= V0_IS_GONE:
+    if side.is_v1 is None or not has_v0(side.version):
         return f"vLLM {side.version}"
     return f"vLLM {side.version} ({'V1' if side.is_v1 else 'V0'})"
 

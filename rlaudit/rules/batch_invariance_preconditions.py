@@ -37,14 +37,9 @@ from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
 from rlaudit.layers import Layer
 from rlaudit.rollout_config.node import Unknown
+from rlaudit.vllm_versions.batch_invariant_backends import accepted_backends
 
-APPEARS, NEEDS_BACKEND, REGISTERED, ASKS_BACKEND = map(Version, ("0.11.1", "0.12.0", "0.19.0", "0.20.0"))
-# First release -> backends that are accepted from there on.
-ACCEPTED = {
-    "0.12.0": ("FLASH_ATTN", "FLASHINFER", "FLASH_ATTN_MLA"),
-    "0.13.0": ("FLASH_ATTN", "FLASHINFER", "FLASH_ATTN_MLA", "TRITON_MLA"),
-    "0.16.0": ("FLASH_ATTN", "TRITON_ATTN", "FLASH_ATTN_MLA", "TRITON_MLA"),
-}
+APPEARS, REGISTERED = map(Version, ("0.11.1", "0.19.0"))
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -58,7 +53,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     elif audit.after.machine.platform == "cpu":
         message = f"{VARIABLE} is set, and vLLM {version} ends at start-up with it on a CPU. Unset it here."
         yield _finding(audit, Severity.ERROR, message)
-    elif NEEDS_BACKEND <= version < ASKS_BACKEND:
+    elif accepted_backends(version):
         yield from _without_its_backend(audit)
     if APPEARS <= version < REGISTERED and _validates(audit):
         message = (
@@ -70,7 +65,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _without_its_backend(audit: Audit) -> Iterator[Finding]:
     version, backend = audit.after.version, attention_backend(audit.after)
-    accepted = next(names for first, names in reversed(ACCEPTED.items()) if version >= Version(first))
+    accepted = accepted_backends(version)
     if isinstance(backend, Unknown):
         message = f"{VARIABLE} needs one of the attention backends {', '.join(accepted)}: {backend.reason}."
         yield _finding(audit, Severity.NOTE, message)

@@ -23,7 +23,7 @@ Safe to ignore when
     a comparison with `enforce_eager` on both sides shows the same mismatch.
 
 How to confirm
-    `rlaudit ablate` with factor `enforce-eager`.
+    `rlaudit ablate` with factor `cudagraphs`, and with factor `compile` for what Inductor does.
 """
 
 from collections.abc import Iterator
@@ -35,6 +35,7 @@ from rlaudit.layers import Layer
 from rlaudit.rollout_config.node import Unknown
 
 MODE, SETTING = "cudagraph_mode", "compilation_config"
+CONFIRM = "rlaudit ablate, factor cudagraphs and factor compile"
 WORDS = {
     "V0 decode": "captures whole decode steps and compiles nothing",
     "NONE": "captures nothing",
@@ -53,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"CUDA graphs: {engine_of(audit.before)} {_words(before)}, {engine_of(audit.after)} {_words(after)}. "
         "Rounding moves with it."
     )
-    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm="rlaudit ablate, factor enforce-eager")
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 
 
 def _words(mode: object) -> str:

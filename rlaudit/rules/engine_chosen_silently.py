@@ -25,28 +25,26 @@ Safe to ignore when
     another file starts the server, this is only a note: look there.
 
 How to confirm
-    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today.
+    Look for "Initializing a V0" or "V1 LLM engine" in the log of the version today. `rlaudit ablate` with factor
+    `engine-version` at `0.8.5 V0` and at `0.8.5 V1` tells what the engine alone changes.
 """
 
 from collections.abc import Iterator
-
-from packaging.version import Version
 
 from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.layers import Layer
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
+from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
 
-VARIABLE = "VLLM_USE_V1"
-V0_ENDS = Version("0.11.0")
 CONFIRM = 'the words "Initializing a V0" or "V1 LLM engine" in the log of a run'
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Every side that has both engines and is not told which."""
     for side in (audit.before, audit.after) if audit.migrates else (audit.after,):
-        if side.version >= V0_ENDS or side.variable(VARIABLE) is not None:
+        if not has_v0(side.version) or side.variable(VARIABLE) is not None:
             continue
         runs = {None: "V0 or V1", False: "V0", True: "V1"}[side.is_v1]
         if isinstance(side.config.engine, Elsewhere):

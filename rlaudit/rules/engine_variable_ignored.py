@@ -33,9 +33,9 @@ from packaging.version import Version
 from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.layers import Layer
+from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
 
-VARIABLE = "VLLM_USE_V1"
-V0_ENDS, NOT_READ = Version("0.11.0"), Version("0.11.1")
+NOT_READ = Version("0.11.1")
 # The first release that logs "Unknown vLLM environment variable" (0.18.1 envs.py:1711).
 SAYS_UNKNOWN = Version("0.17.1")
 CONFIRM = "rlaudit ablate v0-to-v1"
@@ -44,7 +44,7 @@ CONFIRM = "rlaudit ablate v0-to-v1"
 def check(audit: Audit) -> Iterator[Finding]:
     """The variable where there is no choice left."""
     said, version = audit.after.variable(VARIABLE), audit.after.version
-    if said is None or said.value is None or version < V0_ENDS:
+    if said is None or said.value is None or has_v0(version):
         return
     where = said.place
     if not said.known:

@@ -27,8 +27,9 @@ Safe to ignore when
     No filter is set, logprobs_mode is processed_logprobs, or samples need not be reproducible.
 
 How to confirm
-    `rlaudit ablate quick` on a GPU with your filters: factor `engine-version`, the support test of the semantic
-    layer.
+    Not with `rlaudit ablate`: it seeds every request, and vLLM then samples natively. `rlaudit compare` with your
+    filters, on rollouts logged without seeds before and after: the support test of the semantic layer. The log of a
+    release with FlashInfer says "Using FlashInfer for top-p & top-k sampling".
 """
 
 from collections.abc import Iterator
@@ -43,6 +44,9 @@ from rlaudit.layers import Layer
 from rlaudit.rollout_config.node import Unknown
 
 VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"
+CONFIRM = (
+    "rlaudit compare on rollouts logged without seeds; an ablation seeds its requests and never reaches the kernel"
+)
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -56,7 +60,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     where = "" if audit.after.machine.flashinfer else " where FlashInfer is installed"
     message = f"{listed(cut)} is sampled by {after} in {engine_of(audit.after)}, by {before} in"
     message += f" {engine_of(audit.before)}{where}. Set {VARIABLE} to keep one of them."
-    yield RULE.finding(audit, Severity.NOTE, VARIABLE, message)
+    yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, confirm=CONFIRM)
 
 
 def _kernel(side: Side) -> str | None:

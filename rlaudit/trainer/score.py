@@ -5,7 +5,7 @@ torch, transformers and numpy but no rlaudit. Python 3.9 syntax. It loads its tw
 SHIPPED_WITH names them, because they decide a score as much as this file does.
 
 Covered: any causal model that separates body and head, float32, bfloat16 or float16, the head in a precision
-of its own. Not covered: models sharded over several devices, adapters that are not merged, multimodal inputs.
+of its own, models that take several GPUs of one machine. Not covered: adapters that are not merged, multimodal inputs.
 """
 
 import importlib.util
@@ -82,7 +82,7 @@ class Scorer:
         padded = torch.zeros((len(full), int(lengths.max())), dtype=torch.int64)
         for row, ids in enumerate(full):
             padded[row, : len(ids)] = torch.tensor(ids)
-        states = self.model.hidden(padded.to(device), lengths.to(device))
+        states = self.model.hidden(padded, lengths)
         # The state before a token is the one that predicts it.
         before = [len(sequence["prompt_token_ids"]) - 1 for sequence in sequences]
         sampled = [len(sequence["token_ids"]) for sequence in sequences]
@@ -153,12 +153,12 @@ def run(job, channel):
     # numpy looks at its subnormals once and warns if they are gone by then.
     np.finfo(np.float32), np.finfo(np.float64)
     torch.set_flush_denormal(True)
-    model = causal_model.load(job, channel.Unsupported)
+    model = causal_model.load(job)
     sequences = job["sequences"]
     check_sequences(sequences, model.vocabulary)
     chunk = int(job.get("chunk_positions") or 256)
     probe = (sequences[0]["prompt_token_ids"] + sequences[0]["token_ids"])[: min(16, chunk)]
-    head_check = model.check_head(torch.tensor([probe], device=model.device))
+    head_check = model.check_head(torch.tensor([probe]))
 
     channel.phase("score")
     offsets = np.cumsum([0] + [len(sequence["token_ids"]) for sequence in sequences]).astype(np.int64)
@@ -166,8 +166,9 @@ def run(job, channel):
     scorer = Scorer(model, reader, min(chunk, max(1, int(offsets[-1]))))
     arrays = {name: np.empty((offsets[-1], *tail), dtype) for name, (tail, dtype) in reader.columns().items()}
     lengths = [len(sequence["prompt_token_ids"]) + len(sequence["token_ids"]) for sequence in sequences]
-    if model.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(model.device)
+    gpus = range(torch.cuda.device_count() if model.device.type == "cuda" else 0)
+    for gpu in gpus:
+        torch.cuda.reset_peak_memory_stats(gpu)
     started, done = time.perf_counter(), 0
     batch_tokens = batch_size(job, model.device)
     for group in batches(lengths, batch_tokens):
@@ -197,8 +198,8 @@ def run(job, channel):
         "micro_batch_floor": floor,
         "resolved": dict(model.resolved(), temperature=reader.trainer.temperature),
     }
-    if model.device.type == "cuda":
-        outcome["peak_memory_mib_cuda"] = torch.cuda.max_memory_allocated(model.device) / 2**20
+    if gpus:
+        outcome["peak_memory_mib_cuda"] = [torch.cuda.max_memory_allocated(gpu) / 2**20 for gpu in gpus]
     return outcome
 
 

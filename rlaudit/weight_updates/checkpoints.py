@@ -60,7 +60,7 @@ def derive_cell(
             "output": str(folder),
             "make": list(orders),
         },
-        python=trainer.python,
+        command=trainer.command,
         variables=dict(trainer.variables),
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},

@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.machine import machine_of
+from rlaudit.engines.model_files import read_model_files
+from rlaudit.experiment.estimate import refused
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.surroundings import prepare
@@ -15,10 +19,13 @@ from rlaudit.weight_updates.run import execute
 from rlaudit.weight_updates.settings import LoadedUpdateRecipe, UpdateRecipe
 
 
-def dry_run_text(loaded: LoadedUpdateRecipe, accelerator: Accelerator) -> str:
-    """What would be run, and how long it takes, as text."""
+def dry_run_text(loaded: LoadedUpdateRecipe, accelerator: Accelerator, given: GivenInterpreters = NONE_GIVEN) -> str:
+    """What would be run, how long it takes, and what the driver refuses, as text."""
     prompts = load_prompts(loaded.recipe.prompts, loaded.recipe.prompts_used)
-    return estimate(loaded.recipe, len(prompts.prompts), accelerator.kind)
+    cost = estimate(loaded.recipe, len(prompts.prompts), machine_of(accelerator))
+    plan = make_plan(loaded.recipe.as_recipe())
+    files = read_model_files(plan.recipe.model, plan.recipe.revision)
+    return "\n".join([cost, *refused(plan, accelerator, files, given)])
 
 
 def ablate_weight_updates(
@@ -26,8 +33,7 @@ def ablate_weight_updates(
     accelerator: Accelerator,
     folder: Path,
     progress: Progress,
-    python: Path | None = None,
-    trainer_python: Path | None = None,
+    given: GivenInterpreters = NONE_GIVEN,
     *,
     fail_on_mismatch: bool = True,
 ) -> dict[str, Any]:
@@ -35,7 +41,7 @@ def ablate_weight_updates(
     recipe = loaded.recipe
     prompts = load_prompts(recipe.prompts, recipe.prompts_used)
     progress.note(f"{loaded.path.stem}: weight updates on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
-    surroundings = prepare(make_plan(recipe.as_recipe()), accelerator, prompts, progress, python, trainer_python)
+    surroundings = prepare(make_plan(recipe.as_recipe()), folder, accelerator, prompts, progress, given)
     run = execute(recipe, folder, surroundings, progress)
     document = document_of(run, loaded.path, fail_on_mismatch=fail_on_mismatch, reproduce_in=folder / "reproduce")
     (folder / "report.json").write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")

@@ -17,6 +17,14 @@ from rlaudit.weight_updates.staleness import Staleness
 from rlaudit.weight_updates.update_finding import ERROR, UpdateFinding
 
 SCHEMA = "rlaudit-report/1"
+# How the weights of each update path reach the worker here, the same on a CPU and on a GPU
+# (engines/scripts/steerable_engine.py, engines/extension/rlaudit_weight_update.py).
+TRANSPORTS = {
+    "reload_weights": "the engine's own loader reads the checkpoint from disk",
+    "reload_from_iterator": "the engine's reload_weights is given tensors that the worker reads from disk",
+    "load_weights": "model.load_weights is given tensors that the worker reads from disk",
+    "weight_transfer": "the native weight-transfer API with a transport that reads the checkpoint from disk",
+}
 
 
 def document_of(
@@ -246,8 +254,10 @@ def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )
-        lines.append(
-            "NCCL and CUDA IPC: the native weight-transfer API was driven with a transport that reads from disk"
-        )
+    paths = dict.fromkeys(judged.record.start.path for judged in cases if judged.ran)
+    lines.append(
+        "NCCL, CUDA IPC and a trainer that sends from its GPU: no weights came over them; "
+        + ("; ".join(f"{path}: {TRANSPORTS[path]}" for path in paths) or "no weights came at all")
+    )
     lines.append("more than one worker: weights that are split over GPUs are not read back")
     return lines

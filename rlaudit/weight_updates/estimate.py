@@ -3,6 +3,7 @@
 Rates were measured with the default model in float32 on 2 quiet cores; a GPU starts slower and samples faster.
 """
 
+from rlaudit.vllm_versions.machine import Machine
 from rlaudit.weight_updates.matrix import EngineStart, UpdateCase, plan_starts
 from rlaudit.weight_updates.settings import UpdateRecipe
 
@@ -15,13 +16,15 @@ CHECKPOINT_SECONDS = 4.0
 SCORING_START_SECONDS = 3.0
 
 
-def estimate(recipe: UpdateRecipe, prompts: int, device: str) -> str:
-    """Engine starts, cases and minutes, as text."""
+def estimate(recipe: UpdateRecipe, prompts: int, machine: Machine) -> str:
+    """Engine starts with their engine, cases and minutes, as text."""
+    device = machine.platform
     starts = plan_starts(recipe, prompts, device)
     seconds = sum(start_seconds(start, device) for start in starts) + scoring_seconds(starts, device)
     lines = []
     for start in starts:
-        lines.append(f"{start.name}: {len(start.cases)} cases, loading by {start.path}")
+        engine = start.expected(machine, recipe.model)
+        lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}")
         lines += [f"  {case.name}" for case in start.cases]
     lines.append(f"engine starts: {len(starts)}")
     lines.append(f"minutes: about {seconds / 60:.0f} on this {device}")

@@ -17,14 +17,17 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.engines.expected_engine import ExpectedEngine, expected_engine
+from rlaudit.engines.ieee_float32 import ieee_float32
 from rlaudit.errors import UsageError
+from rlaudit.experiment.rollout import CPU_VARIABLES
+from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm_versions.resolution.engine import EngineKind, variables_for
 from rlaudit.weight_updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
 COLD_AFTER, WARM_AFTER, RECOVERED = "cold after", "warm after", "recovered"
-# 0.32.0's CPU attention takes multiples of 32 only, V0's 16 only; see recipes/v1-to-latest.yaml.
-LARGER_CPU_BLOCKS_SINCE = Version("0.19")
-CPU_BLOCK, LARGER_CPU_BLOCK = 16, 32
 # So long a dead engine may call itself healthy before that is a finding.
 WATCH_SECONDS = 10
 
@@ -54,8 +57,10 @@ class UpdateCase:
 
 @dataclass(frozen=True)
 class EngineStart:
-    """One engine process: how it is configured, how weights are loaded into it, and its cases. `entry`: the place in
-    the recipe's engines that it comes from."""
+    """One engine process: how it is configured, how weights are loaded into it, and its cases.
+
+    engine: V0 or V1, where the recipe asks for one. entry: the place in the recipe's engines that it comes from.
+    """
 
     name: str
     version: str
@@ -63,7 +68,23 @@ class EngineStart:
     engine_args: Mapping[str, Any]
     cases: tuple[UpdateCase, ...]
     levels: Mapping[str, str] = field(default_factory=dict)
+    engine: EngineKind | None = None
+    environment_variables: Mapping[str, str] = field(default_factory=dict)
     entry: int = 0
+
+    def variables(self, device: str) -> dict[str, str]:
+        """Environment variables of the engine process on cuda or cpu."""
+        return {
+            **(CPU_VARIABLES if device == "cpu" else {}),
+            **ieee_float32(device, self.engine_args.get("dtype")),
+            **variables_for(self.engine, Version(self.version)),
+            **self.environment_variables,
+        }
+
+    def expected(self, machine: Machine, model: str | None = None) -> ExpectedEngine:
+        """The engine, V0 or V1, that this start is about on this machine."""
+        variables = self.variables(machine.platform)
+        return expected_engine(self.version, self.engine, self.engine_args, variables, machine, model)
 
 
 def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[EngineStart, ...]:
@@ -88,8 +109,18 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
         others = [path for path in engine.other_paths if path != engine.path or not engine.modes]
         starts += [_path_start(engine, settings, requests, shared, path) for path in others]
         starts += [_fault_start(engine, settings, requests, shared, fault) for fault in engine.faults]
-        own = "".join(f", {name}={value}" for name, value in engine.engine_args.items())
-        starts[named:] = [replace(start, name=start.name + own, entry=entry) for start in starts[named:]]
+        kind = {"engine": engine.engine} if engine.engine else {}
+        own = "".join(f", {name}={value}" for name, value in {**kind, **engine.engine_args}.items())
+        starts[named:] = [
+            replace(
+                start,
+                name=start.name + own,
+                engine=engine.engine,
+                environment_variables=recipe.environment_variables,
+                entry=entry,
+            )
+            for start in starts[named:]
+        ]
     starts = [start for start in starts if start.cases]
     twice = [name for name, times in Counter(start.name for start in starts).items() if times > 1]
     if twice:
@@ -107,7 +138,7 @@ def _dtype_args(dtype: str) -> dict[str, Any]:
 def _device_args(version: str, device: str) -> dict[str, Any]:
     if device != "cpu":
         return {}
-    block = LARGER_CPU_BLOCK if Version(version) >= LARGER_CPU_BLOCKS_SINCE else CPU_BLOCK
+    block = smallest_cpu_block(Version(version))
     return {"enforce_eager": True, "block_size": block, "max_model_len": 256, "max_num_batched_tokens": 8192}
 
 

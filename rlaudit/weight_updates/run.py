@@ -12,12 +12,16 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rlaudit.engines.environment_spec import Environment
+from rlaudit.engines.ieee_float32 import kernel_cache
 from rlaudit.engines.launch import Failure, Outcome
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.cell import Cell
-from rlaudit.experiment.rollout import CPU_VARIABLES, EXTENSION, GENERATE, RolloutContext
+from rlaudit.experiment.rollout import EXTENSION, GENERATE, RolloutContext
 from rlaudit.experiment.runner import Runner
+from rlaudit.experiment.scoring import ScoringRequest
 from rlaudit.experiment.surroundings import Surroundings
+from rlaudit.experiment.treatment import TrainerSettings
+from rlaudit.experiment.trial import try_trainer
 from rlaudit.progress import Progress
 from rlaudit.weight_updates.checkpoint_store import CheckpointStore
 from rlaudit.weight_updates.locate import Located
@@ -84,6 +88,8 @@ def _execute(recipe: UpdateRecipe, folder: Path, surroundings: Surroundings, pro
     started = time.monotonic()
     runner = Runner(folder, surroundings, progress)
     context = surroundings.rollout_context(recipe.as_recipe(), runner.outcome)
+    request = ScoringRequest(TrainerSettings(dtype=recipe.dtype), {"temperature": 1.0})
+    try_trainer(runner, context, [request], surroundings.trainer)
     prompts = [list(prompt) for prompt in context.prompt_token_ids[: recipe.prompts_used]]
     starts = plan_starts(recipe, len(prompts), context.device)
     everyone = [*prompts, *unshared(prompts)]
@@ -198,13 +204,14 @@ def engine_cell(
     environment: Environment,
 ) -> Cell:
     """The job of one engine start. `identity` tells these checkpoints from others in the same place."""
-    declared = {**(CPU_VARIABLES if context.device == "cpu" else {}), **recipe.environment_variables}
+    declared = start.variables(context.device)
     return Cell(
         job={
             "script": str(UPDATE),
             "model": context.model,
             "revision": recipe.revision,
             "trust_remote_code": recipe.trust_remote_code,
+            "engine": start.expected(context.machine, context.model).as_job(),
             "engine_args": dict(start.engine_args),
             "path": start.path,
             "checkpoints": dict(checkpoints),
@@ -213,8 +220,8 @@ def engine_cell(
             "drain_seconds": recipe.weight_updates.drain_seconds,
             "cases": [case.as_job() for case in start.cases],
         },
-        python=environment.python,
-        variables={**environment.variables, "PYTHONPATH": str(EXTENSION), **declared},
+        command=environment.command,
+        variables={**environment.variables, **kernel_cache(declared), "PYTHONPATH": str(EXTENSION), **declared},
         timeout_seconds=60.0 * recipe.timeout_minutes,
         identity={
             "variables": declared,

@@ -11,8 +11,9 @@ import numpy as np
 
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.experiment.cell import Cell
+from rlaudit.experiment.fit import TRAINER_HEADROOM_BYTES
 from rlaudit.experiment.rollout import RolloutContext
-from rlaudit.experiment.scoring import SCORE, SHIPPED_WITH
+from rlaudit.experiment.scoring import SCORE, SHIPPED_WITH, trainer_identity
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
 from rlaudit.weight_updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
 from rlaudit.weight_updates.records import EngineRecord, Flight, Tokens
@@ -98,7 +99,8 @@ def score_cell(
         "model": checkpoint,
         "revision": None,
         "trust_remote_code": recipe.trust_remote_code,
-        "device": "cuda:0" if context.device == "cuda" else "cpu",
+        "device": context.device,
+        "headroom_bytes": TRAINER_HEADROOM_BYTES,
         "dtype": recipe.dtype,
         "head_dtype": recipe.dtype,
         "attention": "sdpa",
@@ -112,10 +114,10 @@ def score_cell(
     }
     return Cell(
         job=job,
-        python=trainer.python,
+        command=trainer.command,
         variables=dict(trainer.variables),
         timeout_seconds=60.0 * recipe.timeout_minutes,
-        identity={"lock": list(trainer.lock), "model": dict(context.model_identity), "checkpoint": identity},
+        identity={"trainer": trainer_identity(trainer), "model": dict(context.model_identity), "checkpoint": identity},
         sources=SHIPPED_WITH,
     )
 

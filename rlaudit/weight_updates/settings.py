@@ -13,7 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
-from rlaudit.experiment.recipe import DtypeName, Level, Objective, Recipe, Version, find_recipe, overlay
+from rlaudit.experiment.plan import check_engine
+from rlaudit.experiment.recipe import DtypeName, Engine, Level, Objective, Recipe, Version, find_recipe, overlay
 from rlaudit.yaml_file import read_yaml_file
 
 KEY = "weight_updates"
@@ -31,6 +32,7 @@ class EngineToUpdate(_Strict):
     start; every combination of modes and clear_cache is one case in each of them."""
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
+    engine: Engine = None
     path: Path_ = Field("reload_weights", description="How weights are loaded in the matrix.")
     modes: list[Mode] = Field(
         ["keep", "wait", "abort"],
@@ -128,7 +130,7 @@ def load_update_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> Lo
 def update_recipe_of(document: dict[str, Any], path: Path) -> UpdateRecipe:
     """The recipe that plain data holds; `path` is named in errors."""
     try:
-        return UpdateRecipe.model_validate(document)
+        recipe = UpdateRecipe.model_validate(document)
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
@@ -140,3 +142,6 @@ def update_recipe_of(document: dict[str, Any], path: Path) -> UpdateRecipe:
                 f"{path}: unknown key {where}{f'; did you mean {nearest[0]}?' if nearest else ''}"
             ) from error
         raise UsageError(f"{path}: {where or 'recipe'}: {problem['msg']}") from error
+    for engine in recipe.weight_updates.engines:
+        check_engine(engine.engine, engine.version, recipe.environment_variables, str(path))
+    return recipe

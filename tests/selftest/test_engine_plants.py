@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from rlaudit.cli.app import run
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.given_interpreters import NONE_GIVEN, given_interpreters
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.recipe import recipe_of
 from rlaudit.mismatch.alignment import Misalignment, alignment_report
@@ -12,6 +15,8 @@ from rlaudit.selftest.blind import Label, all_generators, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
 from rlaudit.selftest.engines.engine_trial import EngineTrial
+from rlaudit.selftest.engines.engines_under_test import engines_under_test
+from rlaudit.selftest.engines.not_planted import not_planted
 from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
 from rlaudit.selftest.engines.update_plants import update_plants
 from rlaudit.selftest.ground import new_ground
@@ -24,7 +29,7 @@ def batch():
 
 
 def test_the_plants_are_a_plan_of_both_engines_with_one_arm_each():
-    recipe = recipe_of(recipe_document(wanted_plants([]), 0), HERE, "cpu").recipe
+    recipe = recipe_of(recipe_document(wanted_plants([]), 0, "cpu"), HERE, "cpu").recipe
     plan = make_plan(recipe)
     assert plan.versions == ("0.8.5", "0.18.1")
     assert [block.name for block in plan.blocks] == [plant.name for plant in engine_plants()]
@@ -37,7 +42,40 @@ def test_every_cause_of_the_issue_is_planted_or_said_not_to_be():
         "raw-logprobs", "trainer-temperature", "hidden-truncation", "penalty", "head-precision", "off-by-one",
         "token-dropped-after-resume", "stale-weights", "stale-prefix-kv",
     }  # fmt: skip
-    assert "stale-prefix-kv on 0.8.5" in document_of_engines([])["not_seen"][0]
+    assert "stale-prefix-kv on 0.8.5" in document_of_engines([], not_planted())["not_seen"][0]
+
+
+@pytest.mark.parametrize(("release", "engine"), [("0.26.0", "V1"), ("0.9.2", "V0")])
+def test_a_release_that_was_given_is_planted_with_what_its_engine_can_do_and_the_other_engine_is_named(release, engine):
+    names = {plant.name for plant in (*engine_plants([release]), *update_plants([release]))}
+    assert names and all(name.endswith(release) for name in names)
+    assert (f"raw mode on {release}" in names) == (engine == "V1")
+    blocks = recipe_document(wanted_plants([], [release]), 0, "cuda")["blocks"]
+    assert {block["candidate"]["engine"] for block in blocks} == {engine}
+    left_out = not_planted([release])[0]
+    other, standard = ("V0", "0.8.5") if engine == "V1" else ("V1", "0.18.1")
+    assert f"no interpreter holds an engine {other}" in left_out
+    for plant in (*engine_plants([standard]), *update_plants([standard])):
+        assert plant.name in left_out
+
+
+def test_only_a_cpu_is_told_how_long_a_block_of_its_cache_is():
+    for device, told in (("cpu", True), ("cuda", False)):
+        blocks = recipe_document(wanted_plants([]), 0, device)["blocks"]
+        assert {"block_size" in block["engine_args"] for block in blocks} == {told}
+
+
+def test_the_releases_of_a_self_test_follow_from_the_interpreters_that_are_given():
+    processor = Accelerator("cpu", "a processor", (), "", 2, 1024)
+    assert engines_under_test(processor, NONE_GIVEN, None).releases == ("0.8.5", "0.18.1")
+    one = engines_under_test(processor, given_interpreters(["0.26.0=python3"]), "/a/model")
+    assert one.releases == ("0.26.0",)
+    assert one.recipe_keys == {"model": "/a/model"}
+
+
+def test_options_about_real_engines_need_real_engines(capsys):
+    assert run(["selftest", "--cpu"]) == 2
+    assert "Add --engines" in capsys.readouterr().err
 
 
 def test_a_plant_is_run_with_the_healthy_one_that_gives_its_floor():
@@ -63,6 +101,6 @@ def test_edits_are_found_as_what_they_are(batch):
 
 
 def test_a_failed_engine_is_wrong_and_says_why():
-    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")]))
+    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []))
     assert "engine failed: out of memory" in text
     assert "0 of 1" in text

@@ -4,6 +4,7 @@ forget them. Everything but the model is the product's own, in processes of its 
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import yaml
 import rlaudit
 from rlaudit.engines.accelerator import detect
 from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.gpu_memory import GpuMemory
 from rlaudit.engines.model import ModelOnDisk
+from rlaudit.experiment import scoring as scoring_of_arms
 from rlaudit.experiment import surroundings as surroundings_module
 from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.surroundings import Surroundings
@@ -52,19 +55,20 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
     monkeypatch.setattr("rlaudit.weight_updates.matrix._dtype_args", lambda dtype: {})
     monkeypatch.setattr(surroundings_module, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
     monkeypatch.setattr(checkpoints, "DERIVE", HERE / "stand_ins" / "derive_checkpoints.py")
-    monkeypatch.setattr(scoring, "SCORE", HERE / "stand_ins" / "score.py")
+    for scores in (scoring, scoring_of_arms):  # the trainer is tried as arms are scored
+        monkeypatch.setattr(scores, "SCORE", HERE / "stand_ins" / "score.py")
     model = folder / "model"
     model.mkdir(exist_ok=True)
     (model / "weights.json").write_text('{"version": 0}')
     specs = [EnvironmentSpec("vllm", "0.18.1", "cpu"), EnvironmentSpec("trainer", "4.57.6", "cpu")]
-    engine, trainer = (Environment(spec, folder, Path(sys.executable)) for spec in specs)
+    engine, trainer = (Environment(spec, folder, (sys.executable,)) for spec in specs)
     around = Surroundings(
-        accelerator=detect({"CUDA_VISIBLE_DEVICES": ""}),
+        accelerator=detect(cpu=True),
         engines={"0.18.1": engine},
         trainer=trainer,
         model=ModelOnDisk(str(model), None, "sha256:0", "a stand-in"),
         prompts=PromptSet("numbers", tuple(str(number) for number in range(16))),
-        memory_in_use_mib=(),
+        memory=GpuMemory(()),
         set_up_seconds=0.0,
     )
     return execute(recipe, folder / "run", around, Progress(quiet=True))
@@ -183,3 +187,12 @@ def test_a_terminal_breaks_sentences_and_neither_tables_nor_code(report: dict[st
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
     schema = json.loads((Path(rlaudit.__file__).parent / "reports" / "report.schema.json").read_text())
     jsonschema.validate(json.loads(json.dumps(report)), schema)
+
+
+def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0, faults=[]))
+    on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
+    for found in (run, replace(run, surroundings=on_cuda)):
+        lines = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)["not_seen"]
+        told = [line for line in lines if line.startswith("NCCL, CUDA IPC")]
+        assert len(told) == 1 and "from disk" in told[0]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rlaudit.errors import UsageError
+from rlaudit.vllm_versions.machine import machine_named
 from rlaudit.weight_updates.estimate import estimate
 from rlaudit.weight_updates.matrix import (
     AFTER,
@@ -110,6 +111,6 @@ def test_seeds_differ_between_prompts_samples_and_streams() -> None:
 def test_the_estimate_names_every_start_and_the_minutes() -> None:
     loaded = load_update_recipe("weight-update", "cpu")
     assert loaded is not None
-    text = estimate(loaded.recipe, 16, "cpu")
+    text = estimate(loaded.recipe, 16, machine_named("cpu"))
     assert "engine starts: 12" in text
     assert "minutes: about" in text

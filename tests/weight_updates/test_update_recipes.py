@@ -7,7 +7,9 @@ import pytest
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
+from rlaudit.vllm_versions.machine import machine_named
 from rlaudit.weight_updates.command import overridden
+from rlaudit.weight_updates.matrix import plan_starts
 from rlaudit.weight_updates.settings import load_update_recipe, update_recipe_of
 
 
@@ -57,3 +59,25 @@ def test_its_prompts_share_a_cache_with_themselves_only() -> None:
     """The smallest block is 16 tokens: prompts that differ in their first four words have no block in common."""
     prompts = load_prompts("openings").prompts
     assert len({" ".join(str(prompt).split()[:4]) for prompt in prompts}) == len(prompts) == 16
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) -> None:
+    loaded = load_update_recipe("weight-update", "cuda")
+    assert loaded is not None
+    starts = plan_starts(loaded.recipe.model_copy(update={"dtype": dtype}), 16, "cuda")
+    (reference,) = [start for start in starts if start.version == "0.8.5"]
+    assert reference.variables("cuda")["VLLM_USE_V1"] == "0"
+    assert reference.expected(machine_named("h100")).kind == "V0"
+
+
+def test_without_a_word_0_8_5_would_be_v1_on_a_gpu_in_bfloat16() -> None:
+    document = {"dtype": "bfloat16", "weight_updates": {"engines": [{"version": "0.8.5", "path": "load_weights"}]}}
+    starts = plan_starts(update_recipe_of(document, Path("mine.yaml")), 16, "cuda")
+    assert {str(start.expected(machine_named("h100"))) for start in starts} == {"V1 by default"}
+
+
+def test_an_engine_that_a_release_does_not_have_is_refused() -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", "engine": "V0"}]}}
+    with pytest.raises(UsageError, match=r"mine\.yaml: vLLM 0\.18\.1 has no engine V0"):
+        update_recipe_of(document, Path("mine.yaml"))

@@ -16,6 +16,12 @@ Row = dict[str, Any]
 
 
 def play(folder: Path, steps: list[dict[str, Any]], ailment: str = "", **job: Any) -> tuple[Outcome, list[Row]]:
+    outcome = outcome_of(folder, steps, ailment, **job)
+    assert outcome.status == "ok", outcome.failure
+    return outcome, [json.loads(line) for line in (folder / "cell" / "samples.jsonl").read_text().splitlines()]
+
+
+def outcome_of(folder: Path, steps: list[dict[str, Any]], ailment: str = "", **job: Any) -> Outcome:
     for version in range(3):
         (folder / f"v{version}").mkdir()
         (folder / f"v{version}" / "weights.json").write_text(json.dumps({"version": version}))
@@ -37,9 +43,7 @@ def play(folder: Path, steps: list[dict[str, Any]], ailment: str = "", **job: An
     cell.mkdir()
     (cell / "job.json").write_text(json.dumps(document))
     variables = {"PYTHONPATH": str(FAKES), "FAKE_AILMENT": ailment}
-    outcome = launch(cell, Path(sys.executable), variables, 20.0)
-    assert outcome.status == "ok", outcome.failure
-    return outcome, [json.loads(line) for line in (cell / "samples.jsonl").read_text().splitlines()]
+    return launch(cell, (sys.executable,), variables, 20.0)
 
 
 def flight(run: str = "flight", max_tokens: int = 9, until: int | None = 3) -> dict[str, Any]:
@@ -129,3 +133,13 @@ def test_restoring_loads_version_0_and_empties_the_cache(tmp_path: Path) -> None
     later = [row for row in rows if row["run"] == "again"]
     assert {row["cached_tokens"] for row in later} == {0}
     assert {tuple(set(row["versions"])) for row in later} == {("0",)}
+
+
+def test_an_engine_that_the_job_is_not_about_fails_before_anything_is_sampled(tmp_path: Path) -> None:
+    meant = {"kind": "V0", "because": "the recipe asks for V0", "way_out": "Write `engine: V1`."}
+    outcome = outcome_of(tmp_path, [flight()], engine=meant)
+    assert outcome.status == "failed"
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "engine"
+    assert "vLLM loaded V1, but the recipe asks for V0. Write `engine: V1`." in outcome.failure.message
+    assert not (tmp_path / "cell" / "samples.jsonl").exists()

@@ -23,6 +23,7 @@ from rlaudit.rollout_config.serializers.nemo_rl_trainer import trainer_facts
 from rlaudit.rollout_config.serializers.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.rollout_config.source import Source
 from rlaudit.rollout_config.writer import Write
+from rlaudit.vllm_versions.resolution.engine import has_v0
 
 if TYPE_CHECKING:
     from rlaudit.rollout_config.shell_text import Command
@@ -48,7 +49,6 @@ _HTTP_SERVER = {
     "chat_template",
 }
 _FIRST_WITHOUT_CODE = Version("0.26.0")
-_V0_ENDS = Version("0.11.0")
 
 
 def recognise(source: Source) -> bool:
@@ -171,7 +171,7 @@ def _by_the_code(draft: Draft, config: Composed, vllm: Version) -> None:
     note = f"{WORKER}:configure_worker"
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING",):
         draft.environment[name] = by_code(name, "0", note)
-    if vllm < _V0_ENDS:
+    if has_v0(vllm):
         source = "NRL_VLLM_USE_V1 is 1 where the shell does not set it (NeMo-RL docs/model-quirks.md)"
         draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "1", source)
     draft.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = by_code("VLLM_ALLOW_INSECURE_SERIALIZATION", "1", WORKER)

@@ -24,6 +24,7 @@ from rlaudit.rollout_config.serializers.vllm_printed import pairs, printed_value
 from rlaudit.rollout_config.serializers.vllm_reported import catalogue_of, reported, version_of
 from rlaudit.rollout_config.source import Source
 from rlaudit.vllm_versions.catalogue import Catalogue
+from rlaudit.vllm_versions.resolution.engine import has_v0
 
 NAME = "vllm-server-report"
 _START = re.compile(
@@ -32,7 +33,6 @@ _START = re.compile(
     r"|vLLM (?:API )?server version (?P<server>\d[\w.+]{0,40})"
 )
 _CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch", ".yaml", ".yml", ".toml", ".md", ".rst", ".ipynb"}
-FIRST_WITHOUT_V0 = Version("0.11.0")
 _MOST_STARTS = 64
 _MOST_PAIRS = 500
 _ARGUMENTS = {"compilation_config", "speculative_config", "kv_transfer_config", "attention_config"}
@@ -125,7 +125,7 @@ def _from_log(source: Source, start: _Start, index: LineIndex, vllm: Version) ->
     _resolved(draft, resolved, start.version, vllm, was_set=start.given is not None)
     models = [told for told in (*given, *resolved) if told.name in {"model", "model_tag"} and told.value is not None]
     place = index.place(start.at, start.at, "")
-    if start.engine and vllm < FIRST_WITHOUT_V0 and start.version in {None, vllm}:
+    if start.engine and has_v0(vllm) and start.version in {None, vllm}:
         note = f"the log says that the {start.engine} engine started"
         draft.environment["VLLM_USE_V1"] = Setting("VLLM_USE_V1", start.engine[1], None, Origin.ENGINE, place, note)
     if start.given is None:

@@ -7,17 +7,20 @@ faults are.
 What needs weights that change under a running engine is in update_plants.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from packaging.version import Version
 
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0
 
-V0, V1 = "0.8.5", "0.18.1"
+# One release for each engine, where no interpreter says otherwise.
+STANDARD = ("0.8.5", "0.18.1")
 TEMPERATURE = 0.7
 PLAIN: Mapping[str, Any] = MappingProxyType({"temperature": TEMPERATURE})
 FLOAT32: Mapping[str, Any] = MappingProxyType({"dtype": "float32"})
@@ -44,16 +47,23 @@ class EnginePlant:
     edit: Edit | None = None
     floor: str | None = None
 
-    def as_block(self) -> dict[str, Any]:
-        """A block of a recipe with this rollout as its only arm."""
+    def as_block(self, device: str) -> dict[str, Any]:
+        """A block of a recipe with this rollout as its only arm, on cuda or cpu."""
+        # Blocks of the KV cache are 128 tokens on a CPU, longer than a prompt: no prompt would be found in it.
+        of_device = {"block_size": 16} if device == "cpu" else {}
         return {
             "name": self.name,
-            "candidate": {"version": self.version, "levels": dict(self.levels)},
+            "candidate": {"version": self.version, "engine": engine_of(self.version), "levels": dict(self.levels)},
             "sampling": dict(self.sampling),
             "trainer": dict(self.trainer),
-            "engine_args": {"max_model_len": 512, "block_size": 16, "enforce_eager": True, **self.engine_args},
+            "engine_args": {"max_model_len": 512, **of_device, "enforce_eager": True, **self.engine_args},
             "repeats": 0,
         }
+
+
+def engine_of(release: str) -> EngineKind:
+    """The engine that is planted in: V0 where the release has it, as its V1 has no processed logprobs to compare."""
+    return "V0" if has_v0(Version(release)) else "V1"
 
 
 def off_by_one(batch: TokenBatch) -> TokenBatch:
@@ -79,7 +89,7 @@ def dropped_token(batch: TokenBatch) -> TokenBatch:
 
 def _plants_of(version: str) -> tuple[EnginePlant, ...]:
     """What both engines can be made to do; V0 has one mode of logprobs, processed."""
-    processed = {} if version == V0 else {"logprobs-mode": "processed"}
+    processed = {} if engine_of(version) == "V0" else {"logprobs-mode": "processed"}
     healthy = EnginePlant(f"clean on {version}", version, levels=processed)
     forgot = {**FLOAT32, "temperature": "ignore"}
     filtered = {**PLAIN, "top_k": 20}
@@ -110,23 +120,25 @@ def _plants_of(version: str) -> tuple[EnginePlant, ...]:
     )
 
 
-def _plants_of_v1() -> tuple[EnginePlant, ...]:
+def _plants_of_v1(version: str) -> tuple[EnginePlant, ...]:
     raw = {"logprobs-mode": "raw"}
     at_one = {"temperature": 1.0}
     bf16 = {"dtype": "bfloat16"}
     return (
-        EnginePlant(f"raw mode on {V1}", V1, ("raw-logprobs",), levels=raw),
+        EnginePlant(f"raw mode on {version}", version, ("raw-logprobs",), levels=raw),
         EnginePlant(
-            f"hidden top-k on {V1}", V1, ("hidden-truncation",), Semantics(), {**at_one, "top_k": 20}, levels=raw
+            f"hidden top-k on {version}", version, ("hidden-truncation",), Semantics(),
+            {**at_one, "top_k": 20}, levels=raw,
         ),
         EnginePlant(
-            f"bfloat16 bodies on {V1}", V1, ("body-precision",),
+            f"bfloat16 bodies on {version}", version, ("body-precision",),
             trainer={**bf16, "head_dtype": "float32"}, engine_args=bf16,
             levels={"logprobs-mode": "processed", "fp32-head": "both"},
         ),
     )  # fmt: skip
 
 
-def engine_plants() -> tuple[EnginePlant, ...]:
-    """All of them, V0's first."""
-    return (*_plants_of(V0), *_plants_of(V1), *_plants_of_v1())
+def engine_plants(releases: Sequence[str] = STANDARD) -> tuple[EnginePlant, ...]:
+    """All that these releases can be planted with."""
+    of_v1 = [release for release in releases if engine_of(release) == "V1"]
+    return tuple(plant for plants in (*map(_plants_of, releases), *map(_plants_of_v1, of_v1)) for plant in plants)

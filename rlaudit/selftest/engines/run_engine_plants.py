@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlaudit.engines.accelerator import detect
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.recipe import recipe_of
@@ -13,14 +12,15 @@ from rlaudit.experiment.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import judge_engine, observe_engine
-from rlaudit.selftest.engines.engine_plants import EnginePlant, engine_plants
+from rlaudit.selftest.engines.engine_plants import STANDARD, EnginePlant, engine_plants
 from rlaudit.selftest.engines.engine_trial import EngineTrial
+from rlaudit.selftest.engines.engines_under_test import EnginesUnderTest
 
 HERE = Path("the self-test's engine plants")
 
 
-def recipe_document(plants: Sequence[EnginePlant], seed: int) -> dict[str, Any]:
-    """A recipe with a block for each plant."""
+def recipe_document(plants: Sequence[EnginePlant], seed: int, device: str) -> dict[str, Any]:
+    """A recipe with a block for each plant, on cuda or cpu."""
     return {
         "schema": "rlaudit-recipe/1",
         "description": "Faults with known answers",
@@ -28,25 +28,28 @@ def recipe_document(plants: Sequence[EnginePlant], seed: int) -> dict[str, Any]:
         "samples": 2,
         "rounds": 2,
         "max_tokens": 40,
-        "blocks": [plant.as_block() for plant in plants],
+        "blocks": [plant.as_block(device) for plant in plants],
     }
 
 
-def run_engine_plants(causes: Sequence[str], seed: int, folder: Path, progress: Progress) -> list[EngineTrial]:
+def run_engine_plants(
+    engines: EnginesUnderTest, causes: Sequence[str], seed: int, folder: Path, progress: Progress
+) -> list[EngineTrial]:
     """Plants of these causes (all by default) and what they need for a floor. Finished engines in `folder` are kept."""
-    plants = wanted_plants(causes)
+    plants = wanted_plants(causes, engines.releases)
     if not plants:
         return []
-    accelerator = detect({"CUDA_VISIBLE_DEVICES": ""})
-    recipe = recipe_of(recipe_document(plants, seed), HERE, "cpu").recipe
+    device = engines.accelerator.kind
+    recipe = recipe_of({**recipe_document(plants, seed, device), **engines.recipe_keys}, HERE, device).recipe
     plan = make_plan(recipe)
-    surroundings = prepare(plan, accelerator, load_prompts(recipe.prompts), progress)
+    given = engines.given.among(plan.versions)
+    surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
     return judge_run(execute(plan, folder, surroundings, progress), plants)
 
 
-def wanted_plants(causes: Sequence[str]) -> list[EnginePlant]:
+def wanted_plants(causes: Sequence[str], releases: Sequence[str] = STANDARD) -> list[EnginePlant]:
     """The plants of these causes with their floors, in the order of all."""
-    every = engine_plants()
+    every = engine_plants(releases)
     asked = [plant for plant in every if not causes or set(plant.causes or (CLEAN,)) & set(causes)]
     floors = {plant.floor for plant in asked}
     return [plant for plant in every if plant in asked or plant.name in floors]

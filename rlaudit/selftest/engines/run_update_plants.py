@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.engines.accelerator import detect
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.surroundings import prepare
@@ -16,6 +15,7 @@ from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import LEAST_FLOOR
 from rlaudit.selftest.engines.engine_trial import EngineTrial
+from rlaudit.selftest.engines.engines_under_test import EnginesUnderTest
 from rlaudit.selftest.engines.run_engine_plants import HERE
 from rlaudit.selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants
 from rlaudit.token_table.token_batch import TokenBatch
@@ -28,16 +28,19 @@ from rlaudit.weight_updates.settings import update_recipe_of
 UPDATED = 1  # the version after the only update
 
 
-def run_update_plants(causes: Sequence[str], seed: int, folder: Path, progress: Progress) -> list[EngineTrial]:
+def run_update_plants(
+    engines: EnginesUnderTest, causes: Sequence[str], seed: int, folder: Path, progress: Progress
+) -> list[EngineTrial]:
     """Plants of these causes, all by default. Finished engines in `folder` are kept."""
-    plants = [plant for plant in update_plants() if not causes or set(plant.causes or (CLEAN,)) & set(causes)]
+    every = update_plants(engines.releases)
+    plants = [plant for plant in every if not causes or set(plant.causes or (CLEAN,)) & set(causes)]
     if not plants:
         return []
     versions = tuple(dict.fromkeys(plant.version for plant in plants))
-    recipe = update_recipe_of(recipe_document(versions, seed), HERE)
+    recipe = update_recipe_of({**recipe_document(versions, seed), **engines.recipe_keys}, HERE)
     plan = make_plan(recipe.as_recipe())
-    accelerator = detect({"CUDA_VISIBLE_DEVICES": ""})
-    surroundings = prepare(plan, accelerator, load_prompts(recipe.prompts), progress)
+    given = engines.given.among(plan.versions)
+    surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
     return judge_updates(execute(recipe, folder, surroundings, progress), plants)
 
 

@@ -8,18 +8,19 @@ Not planted: a stale prefix cache of engine V0, whose CPU build dies with prefix
 intel_extension_for_pytorch).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.mismatch.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
 from rlaudit.mismatch.causes.stale_weights import NAME as STALE_WEIGHTS
-from rlaudit.selftest.engines.engine_plants import V0, V1
+from rlaudit.selftest.engines.engine_plants import STANDARD, engine_of
+from rlaudit.vllm_versions.resolution.engine import EngineKind
 
-NOT_PLANTED = f"{STALE_PREFIX_KV} on {V0}: its CPU build cannot run with prefix caching"
 MODE = "wait"
-PATH_OF = {V0: "load_weights", V1: "reload_weights"}
-CACHING_OF = {V0: "off", V1: "on"}
-CLEARS_OF = {V0: (False,), V1: (True, False)}
+PATH_OF = {"V0": "load_weights", "V1": "reload_weights"}
+CACHING_OF = {"V0": "off", "V1": "on"}
+CLEARS_OF = {"V0": (False,), "V1": (True, False)}
 
 
 @dataclass(frozen=True)
@@ -34,38 +35,47 @@ class UpdatePlant:
     trained_late: bool = False
 
 
-def update_plants() -> tuple[UpdatePlant, ...]:
-    """All of them, V0's first."""
+def update_plants(releases: Sequence[str] = STANDARD) -> tuple[UpdatePlant, ...]:
+    """All that these releases can be planted with."""
     plants = [
         plant
-        for version in (V0, V1)
+        for release in releases
         for plant in (
-            UpdatePlant(f"clean update of {version}", version, clear_cache=CLEARS_OF[version][0]),
+            UpdatePlant(f"clean update of {release}", release, clear_cache=CLEARS_OF[engine_of(release)][0]),
             UpdatePlant(
-                f"stale weights on {version}", version, (STALE_WEIGHTS,), CLEARS_OF[version][0], trained_late=True
+                f"stale weights on {release}",
+                release,
+                (STALE_WEIGHTS,),
+                CLEARS_OF[engine_of(release)][0],
+                trained_late=True,
             ),
         )
     ]
-    return (*plants, UpdatePlant(f"stale prefix cache on {V1}", V1, (STALE_PREFIX_KV,), clear_cache=False))
+    cached = [release for release in releases if CACHING_OF[engine_of(release)] == "on"]
+    stale = [
+        UpdatePlant(f"stale prefix cache on {release}", release, (STALE_PREFIX_KV,), clear_cache=False)
+        for release in cached
+    ]
+    return (*plants, *stale)
 
 
-def recipe_document(versions: tuple[str, ...], seed: int) -> dict[str, Any]:
+def recipe_document(releases: Sequence[str], seed: int) -> dict[str, Any]:
     """A weight-update recipe that makes the rollouts of all plants on these releases."""
     return {
         "schema": "rlaudit-recipe/1",
         "description": "Weight updates with known answers",
         "seed": seed,
-        "weight_updates": {
-            "engines": [
-                {
-                    "version": version,
-                    "path": PATH_OF[version],
-                    "modes": [MODE],
-                    "clear_cache": list(CLEARS_OF[version]),
-                    "prefix_caching": [CACHING_OF[version]],
-                    "in_a_row": 0,
-                }
-                for version in versions
-            ]
-        },
+        "weight_updates": {"engines": [_engine(release, engine_of(release)) for release in releases]},
+    }
+
+
+def _engine(release: str, kind: EngineKind) -> dict[str, Any]:
+    return {
+        "version": release,
+        "engine": kind,
+        "path": PATH_OF[kind],
+        "modes": [MODE],
+        "clear_cache": list(CLEARS_OF[kind]),
+        "prefix_caching": [CACHING_OF[kind]],
+        "in_a_row": 0,
     }

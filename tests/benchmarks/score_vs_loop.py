@@ -77,7 +77,7 @@ def build(model_path, sequences_file):
     np.finfo(np.float32), np.finfo(np.float64)
     torch.set_flush_denormal(True)
     job = {"model": model_path, "dtype": "float32", "head_dtype": "float32", "attention": "sdpa"}
-    model = score.causal_model.load(job, Quiet.Unsupported)
+    model = score.causal_model.load(job)
     sequences = sequences_of(sequences_file, model.vocabulary)
 
     @torch.inference_mode()

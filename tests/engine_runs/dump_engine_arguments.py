@@ -10,6 +10,9 @@ import json
 import os
 import sys
 
+# Until 0.11.0 compilation modes were numbers.
+MODES = ("NONE", "STOCK_TORCH_COMPILE", "DYNAMO_TRACE_ONCE", "VLLM_COMPILE")
+
 
 def plain(value):
     if isinstance(value, enum.Enum):
@@ -120,6 +123,8 @@ def resolved(model, written, offline):
         found["async_scheduling"] = scheduler.async_scheduling
     if hasattr(config.model_config, "logprobs_mode"):
         found["logprobs_mode"] = plain(config.model_config.logprobs_mode)
+    mode = getattr(config.compilation_config, "mode", None)
+    found["compilation_mode"] = MODES[config.compilation_config.level] if mode is None else mode.name
     if hasattr(config.compilation_config, "cudagraph_mode"):
         found["cudagraph_mode"] = config.compilation_config.cudagraph_mode.name
     if hasattr(config, "optimization_level"):

@@ -76,7 +76,7 @@ def dumped(version: str, folder: Path) -> dict[str, Any]:
         pytest.skip(f"vLLM {version} cannot be had here: {error}")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON"))}
     out = folder / f"{version}.json"
-    command = [str(environment.python), "-s", str(DUMP), str(job), str(out)]
+    command = [*environment.command, "-s", str(DUMP), str(job), str(out)]
     done = subprocess.run(
         command, env={**clean, **environment.variables}, capture_output=True, text=True, check=False, cwd=folder
     )

@@ -31,7 +31,7 @@ def test_scores_are_right_under_the_trainers_own_torch_and_transformers(tmp_path
     trainer = ensure(trainer_spec("cpu"), report=print)
     lend_pytest(tmp_path)
     plugins = ["-p", "no:cacheprovider", "-p", "pytest_timeout"]
-    command = [str(trainer.python), "-m", "pytest", "-q", *plugins, "--noconftest", str(SCORE_TESTS)]
+    command = [*trainer.command, "-m", "pytest", "-q", *plugins, "--noconftest", str(SCORE_TESTS)]
     environment = {**os.environ, **trainer.variables, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, cwd=SCORE_TESTS, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]

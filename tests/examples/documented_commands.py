@@ -53,6 +53,7 @@ def lay_out(folder):
             columns = {"token_id": ids, "rollout_logprob": rollout, "trainer_logprob": trainer}
             said = ", ".join(f'"{name}": {values.tolist()}' for name, values in columns.items())
             file.write(f'{{"prompt_id": {prompt}, "sample_id": 0, {said}}}\n')
+    shutil.copy(folder / "rollouts.jsonl", folder / "new.jsonl")
     for name in ("before", "after"):
         steps = np.arange(200)
         values = 0.5 + 0.02 * rng.standard_normal(200)

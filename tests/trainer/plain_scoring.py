@@ -27,14 +27,8 @@ SMALL = {
 }
 
 
-class Unsupported(Exception):
-    pass
-
-
 class Channel:
     """The worker's channel, into a folder."""
-
-    Unsupported = Unsupported
 
     def __init__(self, folder):
         self.folder, self.events = folder, []

@@ -11,7 +11,7 @@ from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
-from rlaudit.experiment.plan import Plan, make_plan
+from rlaudit.experiment.plan import Plan, for_accelerator, make_plan
 from rlaudit.experiment.recipe import Recipe, load_recipe, recipe_of
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
@@ -86,7 +86,7 @@ def ablate(
     else:
         loaded = load_recipe(recipe, accelerator.kind)
     chosen = _overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
-    plan = make_plan(chosen)
+    plan = for_accelerator(make_plan(chosen), accelerator)
     prompt_set = load_prompts(chosen.prompts)
     _check_prompts(plan, len(prompt_set.prompts))
     folder = run_dir or Path("runs") / loaded.path.stem
@@ -97,6 +97,8 @@ def ablate(
         f"{loaded.path.stem}: {sum(len(block.arms) for block in plan.blocks)} arms on {accelerator.kind}, "
         f"{accelerator.name}; run kept in {folder}"
     )
+    for name, reason in plan.left_out.items():
+        progress.note(f"  not run     block {name}: {reason}")
     surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
     run = execute(plan, folder, surroundings, progress)
     diagnosis = diagnose(run)

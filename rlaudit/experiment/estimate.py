@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from rlaudit.engines.accelerator import Accelerator
 from rlaudit.engines.disk import gigabytes
+from rlaudit.engines.emulated_dtypes import emulated
 from rlaudit.engines.environment import locate
 from rlaudit.engines.environment_spec import Build, EnvironmentSpec
 from rlaudit.engines.given_interpreters import NONE_GIVEN, GivenInterpreters
@@ -26,6 +27,8 @@ from rlaudit.vllm_versions.catalogue import known_versions
 START_SECONDS = {"cpu": 32.0, "cuda": 60.0}
 TOKENS_PER_SECOND = {"cpu": 120.0, "cuda": 3000.0}
 SCORED_TOKENS_PER_SECOND = {"cpu": 60.0, "cuda": 5000.0}
+# How much longer a dtype takes that the processor emulates: bfloat16 against float32 with AVX2 only, prompts included.
+EMULATED_TIMES = 20.0
 # Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.
 GIGABYTES_FOR_CPU = 8.4
 BUILD_MINUTES = 1.5
@@ -47,14 +50,16 @@ def estimate(
     for block in plan.blocks:
         tokens = _tokens(block, prompts)
         own = {_rollout_identity(arm) for arm in block.arms}
-        seconds += len(own) * (START_SECONDS[build] + tokens / TOKENS_PER_SECOND[build])
-        seconds += tokens / SCORED_TOKENS_PER_SECOND[build] * 2
+        slower = EMULATED_TIMES if emulated(_dtype(block), accelerator) else 1.0
+        seconds += len(own) * (START_SECONDS[build] + tokens / TOKENS_PER_SECOND[build] * slower)
+        seconds += tokens / SCORED_TOKENS_PER_SECOND[build] * 2 * slower
         lines.append(
             f"block {block.name}: {len(block.arms)} arms, {len(own)} engine starts, at most {tokens} tokens an arm"
         )
         for arm in block.arms:
             engine = engine_of(arm.treatment, machine, arm.model or plan.recipe.model)
             lines.append(f"  vLLM {arm.treatment.version:<8} {engine!s:<14} {arm.name}")
+    lines += [f"block {name} is left out: {reason}" for name, reason in plan.left_out.items()]
     minutes = seconds / 60 + BUILD_MINUTES * len(missing)
     lines.append(f"engine starts: {len(starts)}")
     lines.append(f"minutes: about {minutes:.0f} on this {build} ({accelerator.name})")
@@ -84,6 +89,10 @@ def refused(
 def _gigabytes(spec: EnvironmentSpec) -> float:
     needed = needs(spec)
     return GIGABYTES_FOR_CPU if spec.build == "cpu" else gigabytes(spec.package, needed.cuda if needed else None)
+
+
+def _dtype(block: BlockPlan) -> str:
+    return str(block.settings.engine_args.get("dtype", block.settings.trainer.dtype))
 
 
 def _tokens(block: BlockPlan, prompts: PromptSet) -> int:

@@ -8,14 +8,16 @@ of the machine does not look like a factor.
 import difflib
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from packaging.version import Version
 
 from rlaudit.discover import discover
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.engines.emulated_dtypes import emulated
 from rlaudit.engines.environment_spec import EnvironmentSpec
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished, UsageError
 from rlaudit.experiment import factors as factor_files
 from rlaudit.experiment.factor import Factor
 from rlaudit.experiment.recipe import Block, ExtraArm, Point, Recipe, Sampling
@@ -88,10 +90,11 @@ class BlockPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All blocks of a recipe."""
+    """The blocks of a recipe that this machine can run; `left_out` has the others' names, and why."""
 
     recipe: Recipe
     blocks: tuple[BlockPlan, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -112,6 +115,22 @@ def make_plan(recipe: Recipe) -> Plan:
         raise UsageError(f"two blocks share a name: {', '.join(names)}")
     shuffle = random.Random(recipe.seed)
     return Plan(recipe, tuple(_plan_block(block, factors, shuffle) for block in recipe.blocks))
+
+
+def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
+    """The plan without the blocks whose dtype this machine only emulates. Raises NotFinished where none is left."""
+    left_out = {
+        block.name: f"{accelerator.name} has no instructions for {block.settings.native_dtype}, and emulating it takes "
+        "hours; a GPU or a processor that has them runs it"
+        for block in plan.blocks
+        if block.settings.native_dtype is not None and emulated(block.settings.native_dtype, accelerator)
+    }
+    kept = tuple(block for block in plan.blocks if block.name not in left_out)
+    if not kept:
+        raise NotFinished(
+            next(iter(left_out.values())), "a block without `native_dtype` is run wherever it is asked for"
+        )
+    return replace(plan, blocks=kept, left_out=left_out)
 
 
 def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random) -> BlockPlan:

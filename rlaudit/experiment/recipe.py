@@ -150,6 +150,9 @@ class Block(_Common):
     leave_one_out: bool = Field(True, description="Try the parity arm again without each of its factors.")
     repeats: int = Field(1, ge=0, description="A/A repeats of candidate and parity arm, for the noise floor.")
     arms: list[ExtraArm] = Field(default_factory=list, description="Further arms.")
+    native_dtype: DtypeName | None = Field(
+        None, description="Leave the block out on a processor that only emulates this dtype: that takes hours."
+    )
 
 
 class Recipe(_Common):

@@ -2,8 +2,9 @@ from typing import Any
 
 import pytest
 
-from rlaudit.errors import UsageError
-from rlaudit.experiment.plan import BlockPlan, Role, make_plan, sampling_in_force
+from rlaudit.engines.accelerator import Accelerator
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.experiment.plan import BlockPlan, Role, for_accelerator, make_plan, sampling_in_force
 from rlaudit.experiment.recipe import Recipe, Sampling
 
 FACTORS = {"logprobs-mode": ["processed"], "prefix-caching": ["off"], "async-scheduling": ["off"]}
@@ -112,3 +113,25 @@ def test_what_does_not_exist_is_refused_wherever_it_is_named(keys: dict[str, Any
 def test_a_sampling_parameter_that_is_off_is_not_sent() -> None:
     assert sampling_in_force(Sampling(temperature=1.0)) == {"temperature": 1.0}
     assert sampling_in_force(Sampling(temperature=0.7, top_p=0.9)) == {"temperature": 0.7, "top_p": 0.9}
+
+
+def test_a_block_whose_dtype_is_only_emulated_here_is_left_out_with_the_reason() -> None:
+    blocks = [
+        {"name": "migration", "candidate": {"version": "0.18.1"}},
+        {"name": "head", "candidate": {"version": "0.18.1"}, "native_dtype": "bfloat16"},
+    ]
+    plan = make_plan(Recipe.model_validate({"blocks": blocks}))
+    old, new = (
+        Accelerator("cpu", "EPYC", (), "", 2, 1024, instruction_sets=instructions)
+        for instructions in (("avx2",), ("avx512bw", "avx512dq", "avx512vl"))
+    )
+    assert [block.name for block in for_accelerator(plan, old).blocks] == ["migration"]
+    assert "EPYC has no instructions for bfloat16" in for_accelerator(plan, old).left_out["head"]
+    assert for_accelerator(plan, new) == plan
+
+
+def test_a_plan_of_which_nothing_can_run_here_is_not_finished() -> None:
+    block = {"name": "head", "candidate": {"version": "0.18.1"}, "native_dtype": "bfloat16"}
+    plan = make_plan(Recipe.model_validate({"blocks": [block]}))
+    with pytest.raises(NotFinished, match="no instructions for bfloat16"):
+        for_accelerator(plan, Accelerator("cpu", "EPYC", (), "", 2, 1024, instruction_sets=("avx2",)))

@@ -4,10 +4,12 @@ A 135 M model samples 4 to 5 tokens/s in bfloat16 on 2 cores of an AMD EPYC with
 to 63 tokens/s in float32.
 """
 
+from collections.abc import Mapping
+
 from rlaudit.engines.accelerator import Accelerator
 
 # What products ask for in oneDNN (`mkldnn_bf16_device_check` of PyTorch); without, PyTorch's own loops remain.
-INSTRUCTIONS = {
+INSTRUCTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "bfloat16": {"x86": ("avx512bw", "avx512vl", "avx512dq"), "arm": ("bf16",)},
     "float16": {"x86": ("avx512_fp16",), "arm": ("asimdhp",)},
 }

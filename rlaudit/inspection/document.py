@@ -55,7 +55,7 @@ def document_of(
             "suppressed": _suppressed_counts(inspection.judged),
             "stale_baseline_entries": inspection.stale,
             "unread": [
-                {"path": shown_path(one.path), "reason": one.reason, "named": one.named} for one in inspection.unread
+                {"path": shown_path(one.path), "reason": one.reason, "wanted": one.wanted} for one in inspection.unread
             ],
             "bugs": list(inspection.bugs),
             "fixes": dict(fixes),

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from rlaudit.inspection.encoding import Encoding, NotText, decode
-from rlaudit.rollout_config.source import LARGEST_BYTES, Source
+from rlaudit.rollout_config.source import LARGEST_BYTES, SHELL, Source
 
 _OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
-_OF_COMMANDS = (".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".pbs", ".lsf", ".job")
-SUFFIXES = frozenset({*_OF_DATA, *_OF_COMMANDS})
+SUFFIXES = SHELL | {*_OF_DATA}
 NAMES = ("dockerfile", "containerfile")
 LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
 STDIN = "-"
@@ -39,11 +38,19 @@ class TextFile:
 
 @dataclass(frozen=True)
 class Unread:
-    """A file or folder that was not read, and why."""
+    """A file or folder that was not read, and why. may_matter: whether its words, if they could be parsed, may be about
+    rollouts.
+    """
 
     path: str
     reason: str
     named: bool
+    may_matter: bool = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the audit is not finished without it."""
+        return self.named or self.may_matter
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rlaudit.finding import Severity
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.other_engines import OtherEngine, other_engine
+from rlaudit.inspection.read_configs import speaks_of_rollouts
 from rlaudit.inspection.selection import known_rules
 from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.suppression import Judged, Suppression, inline_suppressions, judge
@@ -62,9 +63,9 @@ class Inspection:
         return tuple(one for one in self.judged if one.suppressed is None)
 
     @property
-    def unread_by_name(self) -> tuple[Unread, ...]:
-        """What was named on the command line and could not be read."""
-        return tuple(one for one in self.unread if one.named)
+    def unread_and_wanted(self) -> tuple[Unread, ...]:
+        """What could not be read, and the audit is not finished without."""
+        return tuple(one for one in self.unread if one.wanted)
 
 
 def inspect(request: Request) -> Inspection:
@@ -77,7 +78,11 @@ def inspect(request: Request) -> Inspection:
 def judged(request: Request, collected: Collected, inspected: Sequence[InspectedFile]) -> Inspection:
     """Apply suppressions and baseline to what was inspected."""
     with_configs = tuple(one for one in inspected if one.configs or one.bugs)
-    unreadable = tuple(Unread(one.file.path, one.unreadable, one.file.named) for one in inspected if one.unreadable)
+    unreadable = tuple(
+        Unread(one.file.path, one.unreadable, one.file.named, speaks_of_rollouts(one.file.source.text))
+        for one in inspected
+        if one.unreadable
+    )
     without = (one for one in inspected if not (one.configs or one.bugs or one.unreadable))
     others = tuple(found for one in without if (found := other_engine(one.file.source)) is not None)
     verdicts = judge_files(request, with_configs)
@@ -129,7 +134,7 @@ def exit_code(inspection: Inspection, fail_on: Severity | None, none_is_fine: bo
     """The code of the contract. none_is_fine: whether finding no config is an answer and not an unfinished audit."""
     if inspection.bugs:
         return BUG
-    if inspection.unread_by_name or (not inspection.configs and not none_is_fine):
+    if inspection.unread_and_wanted or (not inspection.configs and not none_is_fine):
         return NOT_FINISHED
     failing = fail_on is not None and any(one.finding.severity.rank >= fail_on.rank for one in inspection.counted)
     return FOUND if failing else 0

@@ -1,5 +1,6 @@
 """From a file to the rollout configs in it: which dialect, read once for each version, and paired."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,9 +14,12 @@ from rlaudit.rollout_config.rollout_config import RolloutConfig
 from rlaudit.rollout_config.serializers.draft import by_file
 from rlaudit.rollout_config.source import Source
 
+# What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
+_ROLLOUTS = re.compile("vllm|rollout|inference", re.IGNORECASE)
+
 
 class Unreadable(ValueError):
-    """The file is not what its name promises: broken YAML, TOML or Python."""
+    """The file is not what its name promises: broken YAML, TOML, shell or Python, or newer than this Python."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,11 @@ def known_frameworks() -> Mapping[str, Framework]:
     return discover(frameworks, "FRAMEWORK", Framework)
 
 
+def speaks_of_rollouts(text: str) -> bool:
+    """Whether a text may be about rollouts on vLLM, as far as its words tell."""
+    return _ROLLOUTS.search(text) is not None
+
+
 def parse(source: Source) -> None:
     """Parse the file in the syntax of its name. Raises Unreadable."""
     try:
@@ -77,13 +86,17 @@ def recognise(source: Source, known: Mapping[str, Framework]) -> tuple[tuple[Fra
         # Every JSON that a dialect reads has the word in it; parsing every lock file of a repository takes seconds.
         return (), ()
     parse(source)
-    found, bugs = [], []
+    found: list[Framework] = []
+    bugs: list[Bug] = []
     for framework in known.values():
         try:
             if framework.recognise(source):
                 found.append(framework)
         except Exception as error:
             bugs.append(Bug(source.path, f"recognising {framework.name}", error))
+    if source.refusals and not found and speaks_of_rollouts(source.text):
+        # Every dialect passes over what it cannot read: it may be somebody else's. Nobody's it must not be in silence.
+        raise Unreadable(_at_line(next(iter(source.refusals.values()))))
     return tuple(sorted(found, key=lambda framework: -framework.specific)), tuple(bugs)
 
 
@@ -153,6 +166,7 @@ def read_configs(source: Source, recognised: Sequence[Framework], versions: tupl
         matched, alone = _paired(framework, before, after)
         pairs += matched
         not_seen += alone
+    not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 
 

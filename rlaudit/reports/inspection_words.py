@@ -130,7 +130,7 @@ def summary(document: Document) -> list[str]:
 
 def _outcome(document: Document) -> str:
     about = document["inspection"]
-    named = [one["path"] for one in about["unread"] if one["named"]]
+    named = [one["path"] for one in about["unread"] if one["wanted"]]
     unfinished = f"{', '.join(named)} could not be read" if named else "no rollout config was found"
     if document["exit_code"] == 0 and not about["configs"]:
         return "no rollout config was found"

@@ -1,6 +1,7 @@
 """Python source as a syntax tree, or a refusal with the reason."""
 
 import ast
+import sys
 import warnings
 
 MOST_CHARACTERS = 400_000
@@ -23,6 +24,7 @@ def parse(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        raise UnreadablePython(error.msg or "not Python", error.lineno or 0) from None
+        read_as = f"as read by Python {sys.version_info.major}.{sys.version_info.minor}"
+        raise UnreadablePython(f"{error.msg or 'not Python'} ({read_as})", error.lineno or 0) from None
     except (RecursionError, MemoryError, ValueError) as error:
         raise UnreadablePython(str(error) or "nested too deeply") from None

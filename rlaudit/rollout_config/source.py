@@ -1,11 +1,11 @@
 """A file to read settings from, parsed at most once in each syntax."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rlaudit.rollout_config.node import Node
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from rlaudit.rollout_config.python_text import Call
     from rlaudit.rollout_config.shell_text import Command
 
+Parsed = TypeVar("Parsed")
 LARGEST_BYTES = 2_000_000
+SHELL = frozenset({".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".pbs", ".lsf", ".job"})
 _YAML = {".yaml", ".yml", ".json"}
-_SHELL = {".sh", ".bash", ".slurm", ".sbatch"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +24,12 @@ class Source:
     """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance.
 
     Every syntax is empty where the file is not written in it; what is, and does not parse, raises that syntax's
-    Unreadable error (a ValueError).
+    Unreadable error (a ValueError), and is kept in `refusals`: a reader that goes on without it must not hide it.
     """
 
     path: str
     text: str
+    refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
     @property
@@ -47,14 +49,14 @@ class Source:
         """The documents of a YAML or JSON file, with `${...}` as any other text."""
         from rlaudit.rollout_config.yaml_text import parse_plain_yaml
 
-        return parse_plain_yaml(self.text, self.path) if self.suffix in _YAML else ()
+        return self._parsed("YAML", lambda: parse_plain_yaml(self.text, self.path)) if self.suffix in _YAML else ()
 
     @cached_property
     def toml(self) -> Node | None:
         """The root table of a TOML file."""
         from rlaudit.rollout_config.toml_text import parse_toml
 
-        return parse_toml(self.text, self.path) if self.suffix == ".toml" else None
+        return self._parsed("TOML", lambda: parse_toml(self.text, self.path)) if self.suffix == ".toml" else None
 
     @property
     def root(self) -> Node | None:
@@ -64,7 +66,7 @@ class Source:
     @property
     def is_shell(self) -> bool:
         """Whether the file is a shell script, by its ending or its first line."""
-        if self.suffix in _SHELL:
+        if self.suffix in SHELL:
             return True
         first = self.text[:200].partition("\n")[0]
         return first.startswith("#!") and any(shell in first for shell in ("sh", "srun"))
@@ -74,7 +76,7 @@ class Source:
         """The commands of a shell script."""
         from rlaudit.rollout_config.shell_text import commands
 
-        return commands(self.text, self.path) if self.is_shell else ()
+        return self._parsed("shell", lambda: commands(self.text, self.path)) if self.is_shell else ()
 
     def calls(self, names: Collection[str]) -> "tuple[Call, ...]":
         """The calls of any of `names` in a Python file."""
@@ -84,8 +86,30 @@ class Source:
         if wanted not in self._calls:
             from rlaudit.rollout_config.python_text import calls
 
-            self._calls[wanted] = calls(self.text, self.path, wanted)
+            self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
         return self._calls[wanted]
+
+    def displays(self, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
+        """Every list and tuple of a Python file that holds a text which is wanted."""
+        from rlaudit.rollout_config.python_text import displays
+
+        if self.suffix != ".py":
+            return ()
+        return self._parsed("lists", lambda: displays(self.text, self.path, wanted))
+
+    def refuse(self, part: object, error: ValueError | RecursionError) -> None:
+        """Keep why a part of the file could not be read."""
+        self.refusals.setdefault(part, error)
+
+    def _parsed(self, syntax: object, parse: Callable[[], Parsed]) -> Parsed:
+        """What `parse` returns; one that failed is not tried again."""
+        if syntax in self.refusals:
+            raise self.refusals[syntax].with_traceback(None)
+        try:
+            return parse()
+        except (ValueError, RecursionError) as error:
+            self.refuse(syntax, error)
+            raise
 
     def neighbour(self, relative: str) -> "Source | None":
         """A file beside this one (for `defaults:`), or None where it is not there or too large."""

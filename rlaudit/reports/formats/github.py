@@ -16,7 +16,7 @@ def render(document: Document, width: int | None) -> str:
     lines += [
         f"::error file={_property(one['path'])},title=rlaudit%3A not read::{_data(one['reason'])}"
         for one in about.get("unread", ())
-        if one["named"]
+        if one["wanted"]
     ]
     lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in about.get("bugs", ())]
     return "".join(f"{line}\n" for line in lines)

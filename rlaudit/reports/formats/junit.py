@@ -31,7 +31,7 @@ def render(document: Document, width: int | None) -> str:
         if not own:
             own.append(_element("testcase", {"classname": path, "name": "inspect"}, ""))
     for one in about.get("unread", ()):
-        if one["named"]:
+        if one["wanted"]:
             error = _element("error", {"type": "unread", "message": one["reason"]}, "")
             cases.setdefault(one["path"], []).append(
                 _element("testcase", {"classname": one["path"], "name": "read"}, error)

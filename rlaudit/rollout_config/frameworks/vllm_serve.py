@@ -27,7 +27,8 @@ def recognise(source: Source) -> bool:
         return False
     try:
         return bool(is_helm(source) or is_recipe(source) or invocations(source))
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        source.refuse("commands", error)
         return False
 
 

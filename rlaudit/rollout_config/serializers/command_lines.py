@@ -51,7 +51,7 @@ def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
         if source.suffix == ".py":
             return tuple(_python(source, marks))
         return source.commands
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # kept in source.refusals
         return ()
 
 
@@ -68,7 +68,10 @@ def _python(source: Source, marks: tuple[str, ...]) -> Iterator[Command]:
 def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Command]:
     if isinstance(node.value, str):
         if any(mark in node.value for mark in marks):
-            yield from _of_text(source, node)
+            try:
+                yield from _of_text(source, node)
+            except ValueError as error:
+                source.refuse(node.place.start, error)
         return
     parts = node.elements()
     if any(isinstance(part.value, str) and _is_word(part.value, marks) for part in parts):

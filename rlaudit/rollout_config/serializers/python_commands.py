@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from rlaudit.rollout_config.embedded import words_of
 from rlaudit.rollout_config.node import Node, Unknown
-from rlaudit.rollout_config.python_text import displays
 from rlaudit.rollout_config.source import Source
 
 _FORMATTED = re.compile(r"[rR]?[fF][rR]?(\"\"\"|'''|\"|')")
@@ -19,7 +18,7 @@ def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[t
 
     A list that is extended later ends in an unknown word. Raises UnreadablePython.
     """
-    for display in displays(source.text, source.path, wanted):
+    for display in source.displays(wanted):
         words = tuple(_shown(node) for node in words_of(display.elements()))
         if any(
             isinstance(word.value, str) and (word.value in _LAUNCHES or word.value.endswith(".py")) for word in words

@@ -15,7 +15,8 @@ def python_environment(source: Source, prefixes: tuple[str, ...]) -> dict[str, N
         return {}
     try:
         tree = parse(source.text)
-    except UnreadablePython:
+    except UnreadablePython as error:
+        source.refuse("os.environ", error)
         return {}
     index = LineIndex(source.text, source.path)
     lines = source.text.split("\n")

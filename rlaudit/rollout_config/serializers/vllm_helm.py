@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from rlaudit.rollout_config.engine_names import canonical
 from rlaudit.rollout_config.flags import Flag
-from rlaudit.rollout_config.node import Node
+from rlaudit.rollout_config.node import Node, Unknown
 from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.rollout_config.serializers.draft import Draft, by_code
 from rlaudit.rollout_config.serializers.vllm_flags import FlagReader, take_variables
@@ -97,6 +97,10 @@ def _take(reader: FlagReader, name: str, node: Node) -> None:
             return
         spelt = name if node.value else f"no_{name}"
         reader.take(Flag(spelt, None, node.place))
+    elif isinstance(node.value, dict | tuple) or "{{" in str(node.value):
+        # Unquoted, `{{ .Values.dtype }}` is a mapping to YAML.
+        templated = Unknown("not one value, but a template or a structure")
+        reader.take(Flag(name, Node(templated, node.place, node.key, node.text), node.place))
     elif node.value not in {"", 0}:
         reader.take(Flag(name, Node(str(node.plain()), node.place, node.key, node.text), node.place))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write beside the file, then rename. Permission bits are kept and links stay links.
+    """Write beside the file, then rename. Permission bits and the owner are kept, and links stay links.
 
     Raises OSError, and then the file is as it was and nothing is left beside it.
     """
@@ -19,12 +19,20 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        _keep_owner(temporary, target)
         Path(temporary).chmod(_mode(target))
         Path(temporary).replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def _keep_owner(temporary: str, target: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        before, now = target.stat(), Path(temporary).stat()
+        if (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
+            os.chown(temporary, before.st_uid, before.st_gid)
 
 
 def _mode(target: Path) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from rlaudit.cli.examples import epilog
@@ -10,6 +11,7 @@ from rlaudit.errors import UsageError
 
 EXIT_CODES = """Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 bad command line;
 3 not finished (no config, or a named file could not be read); 70 a bug in rlaudit."""
+FIX_MODES = ("safe", "unsafe")
 FAIL_ON = ("error", "warning", "note", "never")
 
 
@@ -51,6 +53,12 @@ def parse(arguments: list[str]) -> Asked:
     """Raises UsageError for what cannot be meant, SystemExit after --help."""
     # argparse would take the word behind a bare --fix, often a path, for its value.
     end = arguments.index("--") if "--" in arguments else len(arguments)
+    for word, following in pairwise(arguments[:end]):
+        if word == "--fix" and following in FIX_MODES:
+            raise UsageError(
+                f"--fix {following}: the mode is joined to the option",
+                f"--fix={following}, or ./{following} for a file of that name",
+            )
     words = ["--fix=safe" if word == "--fix" else word for word in arguments[:end]] + arguments[end:]
     return Asked(**vars(arguments_parser().parse_intermixed_args(words)))
 
@@ -75,7 +83,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--exit-zero", action="store_true", help="findings never exit with 1")
     add("--output", action="append", default=[], metavar="FORMAT[:PATH]", help=OUTPUT_HELP)
     add("--diff", action="store_true", help="print the fixes as a patch instead of a report; change nothing")
-    add("--fix", choices=("safe", "unsafe"), metavar="MODE", help="make the safe fixes; with --fix=unsafe all of them")
+    add("--fix", choices=FIX_MODES, metavar="MODE", help="make the safe fixes; with --fix=unsafe all of them")
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
     add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")

@@ -12,6 +12,7 @@ from rlaudit.inspection.files import Collected, reason
 from rlaudit.inspection.fix import FixedFile, fix_file
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile
+from rlaudit.inspection.rewritable import obstacle
 from rlaudit.write_atomically import write_atomically
 
 
@@ -57,9 +58,13 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
         path = one.original.path
         if one.changed:
             try:
-                write_atomically(Path(path), one.original.encoding.encode(one.text))
+                hindered = obstacle(one.original, request.paths)
+                if hindered is None:
+                    write_atomically(Path(path), one.original.encoding.encode(one.text))
             except (OSError, UnicodeEncodeError) as error:
-                failed.append(f"{path} could not be written and is as it was: {reason(error)}")
+                hindered = reason(error)
+            if hindered is not None:
+                failed.append(f"{path} could not be written and is as it was: {hindered}")
                 continue
             written[path] = one.inspected
         done.append(one)

@@ -1,10 +1,17 @@
-"""Text of files on its way to a terminal: what could move the cursor or hide other text is shown as its number."""
+"""Text of files on its way to a terminal or a CI log.
+
+What could move the cursor, hide other text or give the CI an order is shown as its number.
+"""
 
 import re
 from typing import Any
 
 # Control characters, marks that reverse the direction of text, and halves of characters from undecodable file names.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+# GitHub's runner takes every line of a log that begins so, blanks before it or not, for a command.
+_COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def printable(data: Any) -> Any:
@@ -16,6 +23,11 @@ def printable(data: Any) -> Any:
     if isinstance(data, list | tuple):
         return [printable(one) for one in data]
     return data
+
+
+def no_commands(text: str) -> str:
+    """The text with no line that a CI would carry out."""
+    return _COMMAND.sub(r"\1\\x3a", text)
 
 
 def one_line(text: str) -> str:

@@ -15,6 +15,7 @@ from rlaudit.experiment.plan import Plan, for_accelerator, make_plan
 from rlaudit.experiment.recipe import Recipe, load_recipe, recipe_of
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
+from rlaudit.say import answer
 
 
 class FailOn(StrEnum):
@@ -91,7 +92,7 @@ def ablate(
     _check_prompts(plan, len(prompt_set.prompts))
     folder = run_dir or Path("runs") / loaded.path.stem
     if dry_run:
-        print(estimate(plan, accelerator, prompt_set, folder, given))
+        answer(estimate(plan, accelerator, prompt_set, folder, given))
         return 0
     progress.note(
         f"{loaded.path.stem}: {sum(len(block.arms) for block in plan.blocks)} arms on {accelerator.kind}, "

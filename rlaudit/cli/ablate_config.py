@@ -17,6 +17,7 @@ from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
 from rlaudit.vllm_versions.machine import Machine
+from rlaudit.yaml_file import read_yaml_file
 
 
 def is_recipe(path: Path) -> bool:
@@ -24,8 +25,8 @@ def is_recipe(path: Path) -> bool:
     if path.suffix.lower() not in {".yaml", ".yml"}:
         return not path.is_file()
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        document = read_yaml_file(path)
+    except UsageError:
         return True
     return not isinstance(document, dict) or document.get("schema") == RECIPE_SCHEMA or "blocks" in document
 

@@ -7,6 +7,7 @@ from rlaudit.cli.output import Output, write_outputs
 from rlaudit.engines.accelerator import Accelerator
 from rlaudit.engines.given_interpreters import GivenInterpreters
 from rlaudit.progress import Progress
+from rlaudit.say import answer
 from rlaudit.weight_updates.command import ablate_weight_updates, dry_run_text, overridden
 from rlaudit.weight_updates.settings import LoadedUpdateRecipe
 
@@ -30,7 +31,7 @@ def ablate_updates(
     recipe = overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
     loaded = replace(loaded, recipe=recipe)
     if dry_run:
-        print(dry_run_text(loaded, accelerator, given))
+        answer(dry_run_text(loaded, accelerator, given))
         return 0
     folder = run_dir or Path("runs") / loaded.path.stem
     document = ablate_weight_updates(loaded, accelerator, folder, progress, given, fail_on_mismatch=fail_on_mismatch)

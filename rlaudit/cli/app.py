@@ -8,6 +8,7 @@ import sys
 
 import rlaudit
 from rlaudit.errors import RlauditError
+from rlaudit.say import say
 
 BUG = 70
 INTERRUPTED = 130
@@ -23,7 +24,7 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
     try:
         outcome = _outcome(arguments)
     except RlauditError as error:
-        print(f"rlaudit: {error}", file=sys.stderr)
+        say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         return _interrupted(arguments)
@@ -40,10 +41,7 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
         import traceback
 
         traceback.print_exc()
-        print(
-            f"rlaudit: this is a bug in rlaudit {rlaudit.__version__}; please report the lines above",
-            file=sys.stderr,
-        )
+        say(f"this is a bug in rlaudit {rlaudit.__version__}; please report the lines above")
         return BUG
     # Typer answers Ctrl-C itself, with this code and without a word.
     if outcome == INTERRUPTED:
@@ -63,5 +61,5 @@ def _outcome(arguments: list[str]) -> object:
 
 def _interrupted(arguments: list[str]) -> int:
     kept = "; finished cells are kept, the same command goes on from there" if arguments[:1] == ["ablate"] else ""
-    print(f"rlaudit: interrupted{kept}", file=sys.stderr)
+    say(f"interrupted{kept}")
     return INTERRUPTED

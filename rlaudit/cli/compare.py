@@ -1,6 +1,5 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress
+from rlaudit.say import say
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
@@ -127,7 +127,7 @@ def compare(
     document["token_figures"] = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
     for one in compared:
         for line in one.faults.lines():
-            print(f"rlaudit: {line}", file=sys.stderr)
+            say(line)
     write_outputs(outputs, document)
     return int(document["exit_code"])
 

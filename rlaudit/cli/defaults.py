@@ -13,6 +13,7 @@ from rlaudit.errors import UsageError
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.versions import choose
 from rlaudit.layers import Layer, Verdict
+from rlaudit.say import say
 from rlaudit.vllm_versions.machine import Machine
 from rlaudit.vllm_versions.moved import Moved, moved
 from rlaudit.vllm_versions.tell import moved_lines
@@ -35,7 +36,7 @@ def print_defaults(before: Version | None, after: Version | None, machine: Machi
     if not chosen.migrates:
         raise UsageError("--defaults compares two versions", "give both: --from 0.8.5 --to 0.18.1")
     for sentence in chosen.said:
-        print(f"rlaudit: {sentence}", file=sys.stderr)
+        say(sentence)
     texts = [output for output in outputs if output.report_format.name == "text"]
     lines = "".join(f"{line}\n" for line in moved_lines(chosen.before, chosen.after, machine)) if texts else ""
     for output in texts:

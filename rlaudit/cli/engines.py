@@ -13,6 +13,7 @@ from rlaudit.cli.examples import epilog, unwrapped
 from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
 from rlaudit.engines.given_interpreters import ENGINE_HELP, given_interpreters
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.printable import no_commands, printable
 
 if TYPE_CHECKING:
     from rlaudit.engines.accelerator import Accelerator
@@ -169,7 +170,7 @@ def _machine_to_build_for() -> "Accelerator":
 
 
 def _progress(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(no_commands(printable(line)), file=sys.stderr, flush=True)
 
 
 def _print_environment(environment: Environment) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rlaudit.cli.inspect_arguments import parse
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
+from rlaudit.say import say
 
 if TYPE_CHECKING:
     from rlaudit.finding import Severity
@@ -105,7 +106,7 @@ def _run(request: "Request", wishes: _Wishes) -> int:
     _say_versions(inspection)
     if wishes.write_baseline is not None:
         number = write_baseline(wishes.write_baseline, inspection.judged)
-        _say(f"{number} findings written to {wishes.write_baseline}: they do not count from now on")
+        say(f"{number} findings written to {wishes.write_baseline}: they do not count from now on")
         inspection = inspect_paths(replace(request, baseline=load_baseline(wishes.write_baseline)))
     patch, fixed = "", NOTHING_FIXED
     failed: tuple[str, ...] = ()
@@ -123,10 +124,10 @@ def _run(request: "Request", wishes: _Wishes) -> int:
         sys.stdout.write(patch)
         sys.stdout.flush()
         for sentence in summary(document):
-            _say(sentence)
+            say(sentence)
     write_outputs(list(wishes.outputs), document)
     for sentence in (*inspection.bugs, *failed):
-        _say(sentence)
+        say(sentence)
     return code
 
 
@@ -139,10 +140,4 @@ def _say_versions(inspection: "Inspection") -> None:
     for said, paths in shared.items():
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         for sentence in said:
-            _say(f"{paths[0]}{more}: {sentence}")
-
-
-def _say(sentence: str) -> None:
-    from rlaudit.printable import printable
-
-    print(f"rlaudit: {printable(sentence)}", file=sys.stderr, flush=True)
+            say(f"{paths[0]}{more}: {sentence}")

@@ -42,10 +42,10 @@ def write_outputs(outputs: list[Output], document: Document) -> None:
     """Render and write every report. Raises UsageError where a file cannot be written."""
     for output in outputs:
         if output.path is None:
-            sys.stdout.write(output.report_format.render(document, terminal_width()))
+            sys.stdout.write(output.report_format.text(document, terminal_width()))
             sys.stdout.flush()
         else:
-            write_file(output.path, output.report_format.render(document, None))
+            write_file(output.path, output.report_format.text(document, None))
 
 
 def write_file(path: Path, text: str) -> None:

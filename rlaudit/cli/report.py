@@ -1,6 +1,5 @@
 """`rlaudit report`: render a run again, finished or not, in any format."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.errors import RlauditError, UsageError
+from rlaudit.say import say
 
 
 def report(
@@ -28,7 +28,7 @@ def report(
         _add_figures(document, path.parent / "tokens.parquet")
     elif is_unfinished(run):
         document = unfinished_document(run)
-        print(f"rlaudit: {run} has no report.json: the run has not finished; {NEXT}", file=sys.stderr)
+        say(f"{run} has no report.json: the run has not finished; {NEXT}")
     else:
         raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
     write_outputs(outputs, document)
@@ -44,4 +44,4 @@ def _add_figures(document: dict[str, Any], tokens: Path) -> None:
     try:
         document["token_figures"] = figures_of_run(tokens)
     except RlauditError as error:
-        print(f"rlaudit: pictures of tokens are left out: {error}", file=sys.stderr)
+        say(f"pictures of tokens are left out: {error}")

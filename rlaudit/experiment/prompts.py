@@ -58,8 +58,8 @@ def _find(name_or_path: str) -> Path:
 def _from_json(path: Path, number: int, line: str) -> Any:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{number}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}:{number}: not JSON: {error}") from error
     match row:
         case {"prompt": str(text)} if text:
             return text

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from rlaudit.inspection.encoding import Encoding, NotText, decode
+from rlaudit.read_regular import read_regular
 from rlaudit.rollout_config.source import LARGEST_BYTES, SHELL, Source
 
 _OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
@@ -172,25 +173,13 @@ def _identity(path: str) -> object:
 
 
 def _bytes(path: str) -> bytes:
-    status = Path(path).stat()
-    # Opening a pipe or a device could wait for ever.
-    if not stat.S_ISREG(status.st_mode):
+    if stat.S_ISFIFO(Path(path).stat().st_mode):
         raise NotText("not a regular file; use - to read standard input")
-    if status.st_size > LARGEST_BYTES:
-        raise NotText(_too_large())
-    with Path(path).open("rb") as file:
-        return _bounded(file.read(LARGEST_BYTES + 1))
+    return read_regular(path, LARGEST_BYTES, "no config")
 
 
 def _standard_input() -> bytes:
-    return _bounded(sys.stdin.buffer.read(LARGEST_BYTES + 1))
-
-
-def _bounded(data: bytes) -> bytes:
+    data = sys.stdin.buffer.read(LARGEST_BYTES + 1)
     if len(data) > LARGEST_BYTES:
-        raise NotText(_too_large())
+        raise NotText(f"larger than {LARGEST_BYTES / 1e6:g} MB, which no config is")
     return data
-
-
-def _too_large() -> str:
-    return f"larger than {LARGEST_BYTES // 1_000_000} MB, which no config is"

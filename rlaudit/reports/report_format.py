@@ -4,12 +4,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rlaudit.printable import no_commands
+
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ReportFormat:
-    """One format. `render` gets the document and the width of the terminal (None when piped or written to a file)."""
+    """One format. `render` gets the document and the width of the terminal (None when piped or written to a file).
+
+    for_programs: whether it is read by programs, which undo its own escapes, and not by people in a log.
+    """
 
     name: str
     render: Callable[[Document, int | None], str]
+    for_programs: bool = False
+
+    def text(self, document: Document, width: int | None) -> str:
+        """The report as it is written."""
+        rendered = self.render(document, width)
+        return rendered if self.for_programs else no_commands(rendered)

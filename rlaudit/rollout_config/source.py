@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from stat import S_ISREG
 from typing import TYPE_CHECKING, TypeVar
 
+from rlaudit.read_regular import read_regular
 from rlaudit.rollout_config.node import Node
 
 if TYPE_CHECKING:
@@ -115,11 +115,7 @@ class Source:
         """A file beside this one (for `defaults:`), or None where it is not there or too large."""
         path = Path(self.path).parent / relative
         try:
-            # Devices and pipes have no size and no end.
-            found = path.stat()
-            if not S_ISREG(found.st_mode) or found.st_size > LARGEST_BYTES:
-                return None
-            # Not read_text: it would turn \r\n into \n, and with it every offset of an edit.
-            return Source(str(path), path.read_bytes().decode("utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError):
+            # Bytes: reading text would turn \r\n into \n, and with it every offset of an edit.
+            return Source(str(path), read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"))
+        except (OSError, ValueError):
             return None

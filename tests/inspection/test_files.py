@@ -88,12 +88,12 @@ def test_what_is_not_there_and_what_may_not_be_read_is_said(tmp_path: Path, monk
     (tmp_path / "gone.yaml").symlink_to("nowhere")
     assert [one.reason for one in found(tmp_path / "gone.yaml").unread] == ["no such file or directory"]
 
-    def refuse(self: Path, *arguments: object) -> None:
+    def refuse(*arguments: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     # As root, which tests may run as, no permission bits stop a read.
     write(tmp_path / "x.yaml")
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("rlaudit.read_regular.os.open", refuse)
     assert [one.reason for one in found(tmp_path / "x.yaml").unread] == ["permission denied"]
 
 

@@ -3,6 +3,7 @@
 Escaping as the runner undoes it: `%`, carriage return and line feed everywhere, `:` and `,` in properties as well.
 """
 
+from rlaudit.printable import printable
 from rlaudit.reports.report_format import Document, ReportFormat
 from rlaudit.reports.statements import Statement, counted
 
@@ -36,13 +37,12 @@ def _annotation(one: Statement) -> str:
 
 
 def _data(text: str) -> str:
-    # Lone halves of characters, from file names that are no text, cannot be written at all.
-    text = text.encode("utf-8", "backslashreplace").decode()
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    text = printable(text.replace("\r", "\n"))
+    return text.replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-FORMAT = ReportFormat("github", render)
+FORMAT = ReportFormat("github", render, for_programs=True)

@@ -10,4 +10,4 @@ def render(document: Document, width: int | None) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-FORMAT = ReportFormat("json", render)
+FORMAT = ReportFormat("json", render, for_programs=True)

@@ -124,4 +124,4 @@ def _notification(level: str, text: str, path: str | None) -> dict[str, Any]:
     return said
 
 
-FORMAT = ReportFormat("sarif", render)
+FORMAT = ReportFormat("sarif", render, for_programs=True)

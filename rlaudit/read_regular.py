@@ -1,0 +1,25 @@
+"""The bytes of a regular file, up to a size: whatever a path names, reading it neither waits nor fills the memory."""
+
+import os
+import stat
+from pathlib import Path
+
+
+class NotRegular(ValueError):
+    """A folder, a pipe, a device, or a file that is larger than it may be."""
+
+
+def read_regular(path: Path | str, most_bytes: int, what: str) -> bytes:
+    """All bytes of the file. what: what no file of that size is, as in `no config`.
+
+    Raises NotRegular, or OSError as opening and reading do.
+    """
+    if not stat.S_ISREG(Path(path).stat().st_mode):
+        # Opening a pipe or a device could wait for ever.
+        raise NotRegular("not a regular file")
+    # Some files of /proc call themselves regular and wait for what the kernel will say next.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise NotRegular(f"larger than {most_bytes / 1e6:g} MB, which {what} is")
+    return data

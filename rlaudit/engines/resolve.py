@@ -8,8 +8,8 @@ happens as of the release's day where the index tells upload dates, else under c
 
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -36,10 +36,19 @@ class Plan:
 
 @dataclass(frozen=True)
 class Resolution:
-    """Exact versions and the plan that led to them."""
+    """Exact versions, the plan that led to them, and the SHA-256 digests that the index has of each one's files.
+
+    Nothing is installed whose digest is another than when it was resolved.
+    """
 
     lock: tuple[str, ...]
     plan: Plan
+    hashes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def without_hash(self) -> tuple[str, ...]:
+        """What the index (or a folder) has no digest of."""
+        return tuple(line for line in self.lock if not self.hashes.get(line))
 
 
 def plans(
@@ -91,15 +100,27 @@ def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Pl
         constraints = _write(folder / "constraints.txt", plan.constraints)
         words: list[str | Path] = [*plan.arguments, "--override", overrides, "--constraint", constraints]
         try:
-            text = uv.pip("compile", python, "--no-header", "--no-annotate", *words, wanted)
+            return compiled(uv, python, plan, *words, wanted)
         except UvError as error:
             if error.failure.kind in {"network", "disk"}:
                 raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
             last = error.failure.line
-            continue
-        lock = tuple(line.strip() for line in text.splitlines() if line.strip() and not line.startswith(("#", "-")))
-        return Resolution(lock, plan)
     raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
+
+
+def compiled(uv: Uv, python: Path, plan: Plan, *words: str | Path) -> Resolution:
+    """What `uv pip compile` makes of these words. Raises UvError."""
+    text = uv.pip("compile", python, "--no-header", "--no-annotate", "--generate-hashes", *words)
+    hashes: dict[str, tuple[str, ...]] = {}
+    line = ""
+    for written in text.splitlines():
+        said = written.rstrip("\\ ").strip()
+        if said.startswith("--hash="):
+            hashes[line] = (*hashes[line], said)
+        elif said and not written.startswith(("#", "-")):
+            line = said
+            hashes[line] = ()
+    return Resolution(tuple(hashes), plan, hashes)
 
 
 def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
@@ -109,7 +130,8 @@ def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
     """
     plan = resolution.plan
     backend = plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
-    lock = _write(folder / "lock.txt", resolution.lock)
+    lines = (" ".join((line, *resolution.hashes.get(line, ()))) for line in resolution.lock)
+    lock = _write(folder / "lock.txt", tuple(lines))
     constraints = _write(folder / "constraints.txt", plan.constraints)
     uv.pip("install", python, "--no-deps", *backend, "--constraint", constraints, "--requirement", lock)
 

@@ -18,6 +18,7 @@ _NETWORK = re.compile(
     re.IGNORECASE,
 )
 _FETCHED = re.compile(r"(?:failed to (?:fetch|download)|request for url)[:\s]*[`(]?([^`)\s]+)", re.IGNORECASE)
+_CHANGED = re.compile(r"Hash mismatch for `([^`]+)`")
 _BECAUSE = re.compile(r"Because (.+?)(?:, we can conclude|$)", re.DOTALL)
 
 
@@ -35,6 +36,10 @@ def explain(stderr: str) -> UvFailure:
     text = stderr.strip()
     if "No space left on device" in text:
         return UvFailure("disk", "", "no space left on the device")
+    changed = _CHANGED.search(text)
+    if changed is not None:
+        package = changed.group(1)
+        return UvFailure("other", package, f"{package}: its file has another hash than the one that was resolved")
     if _NETWORK.search(text):
         fetched = _FETCHED.search(text)
         package = _package_of(fetched.group(1)) if fetched else _package_not_in_cache(text)

@@ -7,7 +7,7 @@ import pytest
 from rlaudit.engines.environment_spec import Build, EnvironmentSpec
 from rlaudit.engines.pip_configuration import PackageSources
 from rlaudit.engines.resolve import Plan, install, plans, resolve, torch_pin
-from rlaudit.engines.uv import Uv, find_uv
+from rlaudit.engines.uv import Uv, UvError, find_uv
 from rlaudit.errors import NotFinished
 
 CPU = EnvironmentSpec("vllm", "0.8.5", "cpu")
@@ -87,6 +87,33 @@ def test_a_folder_with_a_cpu_torch_serves_cpu_builds_only(
     uv.run("venv", "--quiet", "--no-project", "--python", sys.executable, prefix)
     install(uv, prefix / "bin/python", resolution, tmp_path)
     assert uv.pip("freeze", prefix / "bin/python").split() == [taken]
+
+
+def test_a_wheel_that_is_not_the_one_that_was_resolved_is_not_installed(
+    folder_with_a_cpu_torch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = PackageSources(no_index=True, find_links=(str(folder_with_a_cpu_torch),))
+    uv = Uv(find_uv(), sources)
+    resolution = resolve(uv, Path(sys.executable), ["torch==2.13.0+cpu"], [Plan()], tmp_path)
+    assert resolution.without_hash == ()
+    changed = folder_with_a_cpu_torch / "torch-2.13.0+cpu-py3-none-any.whl"
+    with zipfile.ZipFile(changed, "a") as wheel:
+        wheel.writestr("torch/__init__.py", "print('not what was resolved')")
+    # From its cache uv would still take what was resolved.
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "another cache"))
+    prefix = tmp_path / "venv"
+    uv.run("venv", "--quiet", "--no-project", "--python", sys.executable, prefix)
+    with pytest.raises(UvError, match=r"^torch==2.13.0\+cpu: its file has another hash"):
+        install(uv, prefix / "bin/python", resolution, tmp_path)
+
+
+def test_what_the_index_has_no_digest_of_is_told(tmp_path: Path) -> None:
+    uv = uv_that(
+        tmp_path, "printf 'torch==2.6.0 \\\\\\n    --hash=sha256:aa \\\\\\n    --hash=sha256:bb\\nnumpy==2.0\\n'"
+    )
+    resolution = resolve(uv, Path("python"), ["x"], [Plan()], tmp_path)
+    assert resolution.hashes == {"torch==2.6.0": ("--hash=sha256:aa", "--hash=sha256:bb"), "numpy==2.0": ()}
+    assert resolution.without_hash == ("numpy==2.0",)
 
 
 def test_a_cuda_build_overrides_nothing() -> None:

@@ -51,8 +51,12 @@ def test_old_keys_and_values_are_served_unless_they_are_cleared(report: dict[str
     assert cleared["in_flight"]["completed"] == 32
 
 
-def test_the_tied_head_is_named_as_what_reload_weights_does_not_reach_on_a_cpu(report: dict[str, Any]) -> None:
+def test_the_tied_head_is_named_where_reload_weights_does_not_reach_it(report: dict[str, Any]) -> None:
     parts = case(report, "mode=keep, clear_cache=True")["parts"]
+    if "avx512f" not in Path("/proc/cpuinfo").read_text():
+        # 0.18.1 multiplies by a packed copy of the head only where its oneDNN kernels are built in, which is AVX-512.
+        assert parts["verdict"] == "match"
+        return
     assert parts["verdict"] == "mismatch"
     assert parts["read_back"]["old"] == ["lm_head.weight"]
     assert parts["k3_under"]["read"]["high"] < 1e-6 < parts["k3_under"]["new"]["low"]

@@ -1,5 +1,6 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +31,7 @@ def compare(
     rollouts: Annotated[Path, typer.Argument(help="A token table, a run directory, or a folder of rollout dumps.")],
     trainer: Annotated[
         Path | None,
-        typer.Argument(help="The trainer's logprobs of the same tokens, where they are a table of their own."),
+        typer.Argument(help="The trainer's logprobs of the same tokens (trainer_logprob), as a table of their own."),
     ] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature of the rollouts.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus mass of the rollouts.")] = None,
@@ -137,15 +138,15 @@ def _trainer(path: Path | None) -> "TokenTable | None":
 
     if path is None:
         return None
-    tables = open_tables(path)
+    tables = open_tables(path, of_trainer=True)
     if len(tables) > 1:
         raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
     return tables[0]
 
 
 def _margin(margin: float | None) -> float | None:
-    if margin is not None and not margin > 0:
-        raise UsageError(f"--margin is {margin:g}, expected nats of k3 above 0")
+    if margin is not None and not 0 < margin < math.inf:
+        raise UsageError(f"--margin is {margin:g}, expected a finite number of nats of k3 above 0")
     return margin
 
 

@@ -5,6 +5,7 @@ nobody told is neutral, and said to be taken so.
 """
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -123,6 +124,6 @@ def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{name} is {value!r}, expected a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise UsageError(f"{name} is {value!r}, expected a finite number")
     return float(value)

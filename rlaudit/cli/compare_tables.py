@@ -13,6 +13,7 @@ from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
 from rlaudit.token_figures.logged_figures import LoggedFigures
+from rlaudit.token_table.complete import complete
 from rlaudit.token_table.fault import Faults
 from rlaudit.token_table.join_trainer import joined
 from rlaudit.token_table.open_table import TokenTable
@@ -139,9 +140,8 @@ def _batches(
     columns = MEASURED if thin else KNOWN
     if trainer is None:
         return table.batches(faults, numbers, columns)
-    return joined(
-        table.batches(faults, numbers, columns), trainer.batches(faults, numbers, KNOWN), trainer.path, faults
-    )
+    both = (table.batches(faults, numbers, columns), trainer.batches(faults, numbers, KNOWN))
+    return joined(*both, (table.path, trainer.path), faults)
 
 
 def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:
@@ -155,7 +155,7 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatc
     picked = sampled.batch()
     if picked is None:
         raise NotFinished(f"{table.path} has no sequence to score")
-    return with_prompt_tokens(picked, table.path, silent)
+    return with_prompt_tokens(complete(picked)[0], table.path, silent)
 
 
 def _say(progress: Progress, table: TokenTable, sampling: Told) -> None:

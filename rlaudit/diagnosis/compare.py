@@ -17,6 +17,7 @@ from rlaudit.diagnosis.compare_stream import Streamed, stream
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
+from rlaudit.diagnosis.supported import supported
 from rlaudit.diagnosis.usual_distance import USUAL
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
@@ -26,7 +27,11 @@ from rlaudit.mismatch.evidence import Measurement, measure_tally
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 from rlaudit.mismatch.semantics import identify
 from rlaudit.mismatch.token_evidence import token_evidence
+from rlaudit.token_table.complete import complete
+from rlaudit.token_table.data_share import DataShare
 from rlaudit.token_table.fault import Faults
+from rlaudit.token_table.parquet import MEASURED
+from rlaudit.token_table.sound import sound
 from rlaudit.token_table.token_batch import TokenBatch, concatenate
 
 HERE = Path("tokens")
@@ -60,7 +65,7 @@ def compare(
     faults = faults or Faults()
     streamed = stream(batches, path, faults, settings)
     measurements = measure_tally(streamed.tally, settings.replicates, settings.seed)
-    batch = _evidence_batch(streamed, sample, scored)
+    batch, looked_at, gaps = _evidence_batch(streamed, sample, scored, path, faults, settings)
     semantics = None
     if scored is not None:
         semantics = identify(scored[1], sampling, trainer, scored[2], settings.seed)
@@ -77,10 +82,13 @@ def compare(
     )
     distance = _distance(streamed, measurements, settings, before)
     attribution = attribute(evidence, _parity_k2(distance, settings), settings.seed)
-    semantic = judge_semantics(evidence, attribution, semantics, measurements["mean_ratio_minus_one"])
-    inference = judge_path(distance, attribution, semantic, semantics is not None)
+    shares = (streamed.share, looked_at)
+    semantic = supported(
+        judge_semantics(evidence, attribution, semantics, measurements["mean_ratio_minus_one"]), *shares
+    )
+    inference = supported(judge_path(distance, attribution, semantic, semantics is not None), *shares)
     split = _split(batch, alignment, (semantic.verdict, inference.verdict), settings)
-    objective = judge_objective(measurements, split, (semantic, inference), distance)
+    objective = supported(judge_objective(measurements, split, (semantic, inference), distance), *shares)
     return Comparison(
         name=name,
         counts=streamed.counts,
@@ -95,8 +103,9 @@ def compare(
         split=split,
         evidence_tokens=evidence.tokens,
         layers=(semantic, inference, objective),
+        share=streamed.share,
         notes=notes,
-        not_seen=(*_left_out(streamed), *not_told(evidence, semantics)),
+        not_seen=(*_left_out(streamed), *gaps, *not_told(evidence, semantics)),
     )
 
 
@@ -131,12 +140,31 @@ def _distance(
 
 
 def _evidence_batch(
-    streamed: Streamed, sample: Iterable[TokenBatch] | None, scored: tuple[TokenBatch, ScoredTokens, float] | None
-) -> TokenBatch:
+    streamed: Streamed,
+    sample: Iterable[TokenBatch] | None,
+    scored: tuple[TokenBatch, ScoredTokens, float] | None,
+    path: Path,
+    faults: Faults,
+    settings: CompareSettings,
+) -> tuple[TokenBatch, DataShare, tuple[str, ...]]:
+    """Sequences with all columns, where causes are looked for; how many of them were usable; and gaps, in sentences."""
     if scored is not None:
-        return scored[0]
-    parts = [] if sample is None else [part for part in sample if part.sequences]
-    return concatenate(parts) if parts else streamed.sample
+        # The scores are of these sequences, all of them.
+        batch, gaps = complete(scored[0], sequences_may_go=False)
+        return batch, _looked_at(batch, Faults()), gaps
+    found = Faults()
+    parts = [] if sample is None else [sound(part, path, found, settings.trainer_excludes) for part in sample]
+    # What the stream reads too, it has counted already.
+    more = found.without(MEASURED)
+    faults.extend(more.of_a_sample())
+    parts = [part for part in parts if part.sequences and part.comparable_T.any()]
+    whole = concatenate(parts) if parts else streamed.sample
+    batch, gaps = complete(whole)
+    return batch, _looked_at(whole, more), gaps
+
+
+def _looked_at(batch: TokenBatch, faults: Faults) -> DataShare:
+    return DataShare(batch.sequences, faults.sequences_left_out, batch.tokens, faults.tokens_left_out)
 
 
 def _split(

@@ -10,7 +10,8 @@ from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
 from rlaudit.mismatch.semantics import SemanticEvidence
-from rlaudit.token_table.fault import Faults
+from rlaudit.token_table.data_share import DataShare
+from rlaudit.token_table.fault import Faults, Met
 
 SHOWN_SEQUENCES = 20
 
@@ -100,15 +101,32 @@ def _comparison(one: Compared) -> dict[str, Any]:
         "layers": {judgement.layer.value: judgement.verdict.value for judgement in comparison.layers},
         "is_before": one.is_before,
         "distance": comparison.distance.as_dict(),
+        "data": _data(comparison.share),
         "faults": {
             "count": one.faults.count,
             "sequences_left_out": one.faults.sequences_left_out,
-            "shown": [
-                {"path": str(fault.path), "line": fault.line, "sequence": fault.sequence, "message": fault.message}
-                for fault in one.faults.shown
-            ],
+            "shown": [_fault(met) for met in one.faults.met.values()],
         },
         "notes": list(comparison.notes),
+    }
+
+
+def _data(share: DataShare) -> dict[str, Any]:
+    """What the figures rest on."""
+    return {**asdict(share), "left_out": share.left_out, "suffices": share.suffices}
+
+
+def _fault(met: Met) -> dict[str, Any]:
+    first = met.first
+    return {
+        "path": str(first.path),
+        "line": first.line,
+        "sequence": first.sequence,
+        "message": first.message,
+        "kind": first.kind.value,
+        "column": first.column or None,
+        "count": met.count,
+        "sequences_left_out": met.sequences,
     }
 
 
@@ -136,7 +154,11 @@ def _not_seen(compared: Sequence[Compared], allow_partial: bool) -> list[str]:
         if one.faults.count:
             allowed = " (allowed by --allow-partial)" if allow_partial else ""
             left = f"{one.faults.sequences_left_out} sequences or lines left out"
-            lines.append(f"{prefix}{one.faults.count} faults, {left}{allowed}")
+            kinds = "; ".join(
+                f"{met.count} x {met.first.kind.value}{f' ({met.first.column})' if met.first.column else ''}"
+                for met in one.faults.met.values()
+            )
+            lines.append(f"{prefix}{left}{allowed}: {kinds}")
         for line in (*one.comparison.not_seen, *one.comparison.notes):
             everywhere = all(line in (*other.comparison.not_seen, *other.comparison.notes) for other in compared)
             lines.append(line if everywhere else f"{prefix}{line}")

@@ -12,7 +12,8 @@ from rlaudit.errors import NotFinished
 from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
 from rlaudit.mismatch.evidence import Tally
 from rlaudit.mismatch.running_tally import PartTally, RunningTally
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.data_share import DataShare
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.parallel_map import parallel_map
 from rlaudit.token_table.prompt_numbers import PROMPTS
 from rlaudit.token_table.sequence_sample import SequenceSample
@@ -30,6 +31,7 @@ class Streamed:
     alignment: AlignmentReport
     sample: TokenBatch
     counts: Counts
+    share: DataShare
 
 
 def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: CompareSettings) -> Streamed:
@@ -55,8 +57,9 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
             f"{counted.unscored_sequences} of {counted.sequences} sequences have no trainer logprob, the others have: "
             "they are in no figure"
         )
-        faults.add(Fault(path, said), sequences=counted.unscored_sequences)
-    return Streamed(summed.tally(), alignment, sample, counted)
+        faults.add(Fault(path, FaultKind.UNSCORED, said), sequences=counted.unscored_sequences)
+    tally = summed.tally()
+    return Streamed(tally, alignment, sample, counted, _share(tally, counted, faults))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,17 @@ def _part(read: TokenBatch, path: Path, settings: CompareSettings, summed: Runni
         return _Part(faults, counts, batch, found)
     counts += Counts(compared_tokens=pairs.tokens, shortest_sequence=int(pairs.sequence_lengths_S.min()))
     return _Part(faults, counts, batch, found, summed.part(pairs))
+
+
+def _share(tally: Tally, counted: Counts, faults: Faults) -> DataShare:
+    """What the figures rest on, of all that was given."""
+    return DataShare(
+        sequences=int(tally.sequences_P.sum()),
+        sequences_left_out=faults.sequences_left_out + sum(counted.misaligned.values()),
+        tokens=counted.compared_tokens,
+        tokens_left_out=faults.tokens_left_out + counted.tokens - counted.uncounted_tokens - counted.compared_tokens,
+        unread=faults.unread,
+    )
 
 
 def _added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:

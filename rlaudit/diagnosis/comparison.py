@@ -16,6 +16,7 @@ from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.evidence import Measurement, Tally
 from rlaudit.mismatch.metric import ObjectiveSettings
 from rlaudit.mismatch.semantics import SemanticEvidence
+from rlaudit.token_table.data_share import DataShare
 
 EVIDENCE_TOKENS = 200_000
 
@@ -76,6 +77,7 @@ class Comparison:
 
     semantics: the identification, where the trainer's scores under other meanings are there; None from logs alone.
     attribution, split: of the evidence, `evidence_tokens` tokens of the table. tally: what `measurements` are made of.
+    share: of the table's sequences and tokens that are in the figures.
     """
 
     name: str
@@ -91,5 +93,6 @@ class Comparison:
     split: ObjectiveSplit | None
     evidence_tokens: int
     layers: tuple[Judgement, Judgement, Judgement]
+    share: DataShare
     notes: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()

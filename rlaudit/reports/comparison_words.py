@@ -15,7 +15,6 @@ TITLES = {
     "gspo_clip_fraction": "GSPO clipped",
 }
 LABELS = (("because", "because"), ("next", "next"), ("falsifier", "refuted by"))
-NAMED = 5
 NEUTRAL = {"top_k": 0, "top_p": 1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
 
@@ -56,6 +55,12 @@ def about(one: Mapping[str, Any]) -> list[str]:
         f"sampled at {sampled}; trainer at {trainer}",
         f"{one['compared_tokens']} of {one['tokens']} tokens compared; causes looked for in {one['evidence_tokens']}",
     ]
+    data = one.get("data")
+    if data is not None:
+        given = data["sequences"] + data["sequences_left_out"]
+        lines.append(
+            f"figures rest on {data['sequences']} of {given} sequences, {1 - data['left_out']:.1%} of the data"
+        )
     lines += one["alignment"]["messages"]
     return lines
 
@@ -64,11 +69,17 @@ def faults(one: Mapping[str, Any]) -> list[str]:
     """The first faults, with file and line."""
     shown = [
         f"{fault['path']}{':' + str(fault['line']) if fault['line'] is not None else ''}: "
-        f"{fault['sequence'] + ': ' if fault['sequence'] else ''}{fault['message']}"
-        for fault in one["faults"]["shown"][:NAMED]
+        f"{fault['sequence'] + ': ' if fault['sequence'] else ''}{fault['message']}{_alike(fault)}"
+        for fault in one["faults"]["shown"]
     ]
-    rest = one["faults"]["count"] - len(shown)
+    rest = one["faults"]["count"] - sum(fault.get("count", 1) for fault in one["faults"]["shown"])
     return [*shown, *([f"and {rest} more"] if rest > 0 else [])]
+
+
+def _alike(fault: Mapping[str, Any]) -> str:
+    """How many of the same kind followed; reports of earlier releases have a line for each."""
+    count = fault.get("count", 1)
+    return f" (and {count - 1} more like it)" if count > 1 else ""
 
 
 def _told(semantics: Mapping[str, float]) -> list[tuple[str, float]]:

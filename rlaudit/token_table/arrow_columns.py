@@ -9,7 +9,10 @@ import pyarrow.compute as pc
 
 from rlaudit.mismatch.pairs import Floats, Integers
 from rlaudit.token_table.batch_number import batch_number
-from rlaudit.token_table.token_batch import NO_TOKEN, Column
+from rlaudit.token_table.column_range import EXACT
+from rlaudit.token_table.token_batch import MOST_LISTED, NO_TOKEN, Column
+
+NOT_A_TOKEN = -2
 
 
 def is_list(table: pa.Table, name: str) -> bool:
@@ -66,17 +69,27 @@ def positions(table: pa.Table) -> Integers:
 
 
 def token_ids(table: pa.Table) -> Integers:
-    """The token ids; NO_TOKEN where there is none."""
+    """The token ids; NO_TOKEN where there is none, NOT_A_TOKEN where there is a fraction of one."""
     column = single_array(table, "token_id")
-    return plain(pc.fill_null(column, NO_TOKEN) if column.null_count else column).astype(np.int64, copy=False)
+    if pa.types.is_integer(column.type):
+        return plain(pc.fill_null(column, NO_TOKEN) if column.null_count else column).astype(np.int64, copy=False)
+    # A frame with gaps has its whole numbers as floats.
+    numbers = floats(table, "token_id")
+    whole = np.where(np.abs(numbers) <= EXACT, numbers, np.nan)
+    ids = np.where(np.isnan(whole), NO_TOKEN, whole).astype(np.int64)
+    return np.where(np.isnan(numbers) | (ids == numbers), ids, NOT_A_TOKEN)
 
 
 def token_column(table: pa.Table, name: str) -> Column:
-    """One of TOKEN_COLUMNS; a batch id that is a text becomes a number."""
+    """One of TOKEN_COLUMNS, or the step; a batch or step that is called by a text becomes a number."""
     column = single_array(table, name)
     if name == "loss_mask":
-        return plain(pc.fill_null(column, False) if column.null_count else column).astype(np.bool_, copy=False)
-    if name == "batch_id" and not is_number_type(column.type):
+        # What has no mask is not counted.
+        if pa.types.is_boolean(column.type):
+            return plain(pc.fill_null(column, False))
+        mask_T = floats(table, name)
+        return np.where(np.isnan(mask_T), 0.0, mask_T)
+    if not is_number_type(column.type):
         return _text_numbers(column)
     return floats(table, name)
 
@@ -111,16 +124,20 @@ def taken(table: pa.Table, name: str, rows: Integers) -> Column:
     return names[plain(pc.fill_null(column.indices, -1))[rows]]
 
 
-def padded_lists(column: pa.ChunkedArray) -> Column:
-    """Ragged lists as (T, K), padded with -1 or -inf."""
-    lists = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+def list_lengths(column: pa.ChunkedArray) -> Integers:
+    """Entries of each list; 0 where there is none."""
+    return plain(pc.fill_null(pc.list_value_length(column.combine_chunks()), 0)).astype(np.int64)
+
+
+def padded_lists(column: pa.ChunkedArray, missing: float) -> Column:
+    """Ragged lists as (T, K), padded with `missing`; of a list with more than MOST_LISTED entries the first ones."""
+    lists = column.combine_chunks()
+    if list_lengths(column).max(initial=0) > MOST_LISTED:
+        lists = pc.list_slice(lists, 0, MOST_LISTED)
     entries = lists.flatten()
-    if entries.null_count:
-        entries = pc.fill_null(entries, NO_TOKEN if pa.types.is_integer(entries.type) else -np.inf)
-    flat = plain(entries)
-    lengths = plain(pc.fill_null(pc.list_value_length(lists), 0)).astype(np.int64)
+    flat = np.full(len(entries), missing) if pa.types.is_null(entries.type) else plain(pc.fill_null(entries, missing))
+    lengths = np.minimum(list_lengths(column), MOST_LISTED)
     width = int(lengths.max(initial=0))
-    whole = np.issubdtype(flat.dtype, np.integer)
-    padded = np.full((len(lengths), width), NO_TOKEN if whole else -np.inf, dtype=np.int64 if whole else np.float64)
+    padded = np.full((len(lengths), width), missing, dtype=np.result_type(flat.dtype, type(missing)))
     padded[np.arange(width) < lengths[:, None]] = flat
     return padded

@@ -47,6 +47,7 @@ def one_part(path: Path) -> tuple[Part, ...]:
 class Export:
     """name: as in messages and documents. title: what it is. files: what it looks like on disk.
 
+    of_trainer: whether a file holds what a trainer alone writes, without rollout logprobs.
     sample: where a part of the file can be read without the rest; otherwise the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" where the format has none.
     note: what a reader of figures made from it must know, "" if nothing.
@@ -59,5 +60,6 @@ class Export:
     read: Read
     parts: Callable[[Path], tuple[Part, ...]] = one_part
     sample: Sample | None = None
+    of_trainer: Callable[[Path], bool] | None = None
     trainer: str = ""
     note: str = ""

@@ -1,51 +1,131 @@
-"""What could not be read or used of a token table: where it is, which sequence, and in one sentence what is wrong.
+"""What could not be read or used of a token table: once for each kind, with the first place and how often it happened.
 
 The rest of the table is used. A command that met a fault ends with 3, because figures of what was left say nothing of
 what was not, unless --allow-partial says that this is understood.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 
-SHOWN = 100
+
+class FaultKind(StrEnum):
+    """What went wrong."""
+
+    UNREAD = "unread rest of a file"
+    NOT_JSON = "not JSON"
+    CUT_OFF = "line cut off"
+    NOT_AN_OBJECT = "not an object"
+    OTHER_RECORD = "another kind of record"
+    MIXED = "mixed schemas"
+    UNUSABLE = "unusable record"
+    GAP = "missing tokens"
+    MISSING = "missing value"
+    IMPOSSIBLE = "impossible value"
+    NO_TRAINER = "no partner in the trainer's table"
+    NO_ROLLOUT = "no partner among the rollouts"
+    OTHER_TOKENS = "other tokens in the other table"
+    UNSCORED = "no trainer logprob"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong. line: 1-based, in a text file. sequence: its name, where only one is concerned."""
+    """One thing wrong, in one sentence. line: 1-based, in a text file. sequence: its name, where only one is concerned.
+
+    column: of the token table, where only one is concerned; faults of one kind and column are counted together.
+    """
 
     path: Path
+    kind: FaultKind
     message: str
     line: int | None = None
     sequence: str | None = None
+    column: str = ""
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line is not None else str(self.path)
         return f"{where}: {f'{self.sequence}: ' if self.sequence else ''}{self.message}"
 
 
+@dataclass(frozen=True)
+class Met:
+    """The first fault of a kind, and how many there were. sequences, tokens: left out because of them.
+
+    Of sequences that could not be read nobody knows how many tokens they had: those count as none.
+    """
+
+    first: Fault
+    count: int
+    sequences: int
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.first}{f' (and {self.count - 1} more like it)' if self.count > 1 else ''}"
+
+
 @dataclass
 class Faults:
-    """The faults met so far: the first SHOWN in full, the others counted, so that a broken file needs no memory."""
+    """The faults met so far, in the memory of their kinds: a broken file of any size needs no more."""
 
-    shown: list[Fault] = field(default_factory=list)
-    count: int = 0
-    sequences_left_out: int = 0
+    met: dict[tuple[FaultKind, str], Met] = field(default_factory=dict)
 
-    def add(self, fault: Fault, sequences: int = 0) -> None:
-        """Note a fault that costs `sequences` sequences."""
-        self.count += 1
-        self.sequences_left_out += sequences
-        if len(self.shown) < SHOWN:
-            self.shown.append(fault)
+    def add(self, fault: Fault, sequences: int = 0, tokens: int = 0, count: int = 1) -> None:
+        """Note `count` faults alike, which together cost so many sequences and tokens."""
+        self._note(Met(fault, count, sequences, tokens))
 
     def extend(self, other: "Faults") -> None:
         """Note what another part met."""
-        self.count += other.count
-        self.sequences_left_out += other.sequences_left_out
-        self.shown.extend(other.shown[: SHOWN - len(self.shown)])
+        for one in other.met.values():
+            self._note(one)
+
+    def of_a_sample(self) -> "Faults":
+        """The same, where the sequences are counted elsewhere."""
+        return Faults({key: replace(one, sequences=0, tokens=0) for key, one in self.met.items()})
+
+    def without(self, columns: Sequence[str]) -> "Faults":
+        """Those of no column, or of another one."""
+        return Faults({key: one for key, one in self.met.items() if one.first.column not in columns})
+
+    @property
+    def shown(self) -> list[Fault]:
+        """The first fault of each kind."""
+        return [one.first for one in self.met.values()]
+
+    @property
+    def count(self) -> int:
+        """Faults of all kinds."""
+        return sum(one.count for one in self.met.values())
+
+    @property
+    def sequences_left_out(self) -> int:
+        """Sequences, or lines that may have held one."""
+        return sum(one.sequences for one in self.met.values())
+
+    @property
+    def tokens_left_out(self) -> int:
+        """Tokens of the sequences left out, as far as they were read."""
+        return sum(one.tokens for one in self.met.values())
+
+    @property
+    def unread(self) -> bool:
+        """Whether the rest of a file is unknown, however much it was."""
+        return any(kind is FaultKind.UNREAD for kind, _ in self.met)
 
     def lines(self) -> list[str]:
-        """One line per fault shown, and how many were not."""
-        rest = self.count - len(self.shown)
-        return [*map(str, self.shown), *([f"and {rest} more like these"] if rest else [])]
+        """One line for each kind."""
+        return [*map(str, self.met.values())]
+
+    def _note(self, new: Met) -> None:
+        key = (new.first.kind, new.first.column)
+        known = self.met.get(key)
+        self.met[key] = (
+            new
+            if known is None
+            else replace(
+                known,
+                count=known.count + new.count,
+                sequences=known.sequences + new.sequences,
+                tokens=known.tokens + new.tokens,
+            )
+        )

@@ -10,13 +10,20 @@ import numpy as np
 
 from rlaudit.mismatch.pairs import Floats, Integers
 from rlaudit.token_table.batch_number import batch_number
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.prompt_numbers import PromptNumbers
-from rlaudit.token_table.sound import LINE
-from rlaudit.token_table.token_batch import NO_TOKEN, TOKEN_COLUMNS, Column, TokenBatch
+from rlaudit.token_table.token_batch import (
+    LINE,
+    MISSING_TOP,
+    MOST_LISTED,
+    NO_TOKEN,
+    TOKEN_COLUMNS,
+    TOPS,
+    Column,
+    TokenBatch,
+)
 
 BATCH_TOKENS = 1 << 18
-TOPS = ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
 # People name a list in the plural.
 PLURALS: Mapping[str, str] = {
     "rollout_logprobs": "rollout_logprob",
@@ -31,7 +38,10 @@ PLURALS: Mapping[str, str] = {
 
 # What numpy raises for text, lists within lists and numbers that are too large.
 NOT_NUMBERS = (TypeError, ValueError, OverflowError)
-LISTS = ("trainer_logprob", "token_id", "position", *TOPS)
+# Either says how many tokens there are; a table that a trainer wrote alone has no other.
+LOGPROBS = ("rollout_logprob", "trainer_logprob")
+LISTS = (*LOGPROBS, "token_id", "position", *TOPS)
+PER_SEQUENCE = ("reward", "step")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,41 +90,56 @@ def sequence_of_record(
     except NOT_NUMBERS as error:
         said = f"holds what is not a number ({error})"
     name = f"prompt {named.get('prompt_id')}, sample {named.get('sample_id')}"
-    faults.add(Fault(path, f"{said}; the sequence is left out", line, name), sequences=1)
+    faults.add(Fault(path, FaultKind.UNUSABLE, f"{said}; the sequence is left out", line, name), sequences=1)
     return None
 
 
 def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
-    missing = [key for key in ("prompt_id", "sample_id", "rollout_logprob") if named.get(key) is None]
+    logprobs = next((key for key in LOGPROBS if named.get(key) is not None), LOGPROBS[0])
+    missing = [key for key in ("prompt_id", "sample_id", logprobs) if named.get(key) is None]
     if missing:
         raise Unusable(f"no {' and no '.join(missing)}")
-    for key in ("rollout_logprob", *LISTS):
+    for key in LISTS:
         if not isinstance(named.get(key), list | None):
             raise Unusable(f"{key} is a {type(named[key]).__name__}, expected a list")
-    length = len(named["rollout_logprob"])
+    length = len(named[logprobs])
     if not length:
         raise Unusable("no token")
     lists = {key: named[key] for key in (*LISTS, *TOKEN_COLUMNS) if isinstance(named.get(key), list)}
     unequal = [f"{key} has {len(values)} entries" for key, values in lists.items() if len(values) != length]
     if unequal:
-        raise Unusable(f"{', '.join(unequal)}, rollout_logprob has {length}")
+        raise Unusable(f"{', '.join(unequal)}, {logprobs} has {length}")
     if "position" in lists and lists["position"] != list(range(length)):
         raise Unusable("positions are not 0, 1, 2, ...: tokens are missing or out of order")
     columns = {key: _column(key, named[key], length) for key in TOKEN_COLUMNS if named.get(key) is not None}
-    reward, prompt_ids = named.get("reward"), named.get("prompt_token_ids")
+    prompt_ids = named.get("prompt_token_ids")
     return LoggedSequence(
         prompt=named["prompt_id"],
         sample=named["sample_id"],
-        rollout_logprobs_T=floats(named["rollout_logprob"]),
+        rollout_logprobs_T=floats(lists["rollout_logprob"]) if "rollout_logprob" in lists else np.full(length, np.nan),
         trainer_logprobs_T=floats(lists["trainer_logprob"]) if "trainer_logprob" in lists else None,
         token_id_T=whole_numbers(lists["token_id"]) if "token_id" in lists else None,
         token_columns=columns,
-        sequence_columns={"reward": float(reward)} if isinstance(reward, int | float) else {},
+        sequence_columns=_per_sequence(named),
         tops=_tops(lists),
         prompt_token_ids=None if prompt_ids is None else whole_numbers(prompt_ids),
         prompt_text=prompt_text(named),
         line=line,
     )
+
+
+def _per_sequence(named: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers that hold for a whole sequence. A step may be a text, and may be repeated for every token."""
+    found: dict[str, float] = {}
+    for name in PER_SEQUENCE:
+        value = named.get(name)
+        if isinstance(value, list):
+            value = value[0] if value and value.count(value[0]) == len(value) else None
+        if isinstance(value, str) and name == "step":
+            value = batch_number(value)
+        if isinstance(value, int | float):
+            found[name] = float(value)
+    return found
 
 
 def prompt_text(record: Mapping[str, Any]) -> str | list[Any] | None:
@@ -145,14 +170,15 @@ def _column(name: str, value: Any, length: int) -> Column:
     if name == "batch_id":
         values = [batch_number(one) if isinstance(one, str) else one for one in values]
     column = floats(values)
-    return np.nan_to_num(column) != 0 if name == "loss_mask" else column
+    # What has no mask is not counted.
+    return np.where(np.isnan(column), 0.0, column) if name == "loss_mask" else column
 
 
 def _tops(lists: Mapping[str, list[Any]]) -> dict[str, list[list[float]]]:
     tops: dict[str, list[list[Any]]] = {}
     for name in TOPS:
         if name in lists:
-            missing = NO_TOKEN if name.endswith("ids") else -np.inf
+            missing = MISSING_TOP[name]
             tops[name] = [[missing if one is None else one for one in entry or ()] for entry in lists[name]]
             flat = [one for entry in tops[name] for one in entry]
             _ = whole_numbers(flat) if name.endswith("ids") else floats(flat)
@@ -160,7 +186,7 @@ def _tops(lists: Mapping[str, list[Any]]) -> dict[str, list[list[float]]]:
         ids, logprobs = tops.get(f"{side}_top_ids"), tops.get(f"{side}_top_logprobs")
         if ids is not None and logprobs is not None and [*map(len, ids)] != [*map(len, logprobs)]:
             raise Unusable(f"{side}_top_ids and {side}_top_logprobs list different numbers of tokens")
-    return tops
+    return {name: [entry[:MOST_LISTED] for entry in lists] for name, lists in tops.items()}
 
 
 def batches_of(
@@ -182,7 +208,7 @@ def batches_of(
 def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
     lengths_S = np.array([part.tokens for part in parts])
     names = [name for name in TOKEN_COLUMNS if any(name in part.token_columns for part in parts)]
-    values = [name for name in ("reward", LINE) if any(_value(part, name) is not None for part in parts)]
+    values = [name for name in (*PER_SEQUENCE, LINE) if any(_value(part, name) is not None for part in parts)]
     return TokenBatch(
         rollout_logprobs_T=np.concatenate([part.rollout_logprobs_T for part in parts]),
         trainer_logprobs_T=_filled(parts, [part.trainer_logprobs_T for part in parts], np.nan),
@@ -228,11 +254,10 @@ def _padded(parts: list[LoggedSequence], name: str) -> Column | None:
     if not all(name in part.tops for part in parts):
         return None
     rows = [row for part in parts for row in part.tops[name]]
-    whole = name.endswith("ids")
     padded = np.full(
         (len(rows), max(map(len, rows), default=0)),
-        NO_TOKEN if whole else -np.inf,
-        dtype=np.int64 if whole else np.float64,
+        MISSING_TOP[name],
+        dtype=np.int64 if name.endswith("ids") else np.float64,
     )
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row

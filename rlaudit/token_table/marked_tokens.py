@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.column_range import RANGES
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.logged_sequence import NOT_NUMBERS, LoggedSequence, floats, whole_numbers
 from rlaudit.token_table.prompt_name import prompt_name
 from rlaudit.token_table.token_batch import Column
@@ -34,11 +35,11 @@ def marked_sequence(
     lists: dict[str, Sequence[Any]] = {"mask": mask, "rollout logprobs": rollout, **(columns or {})}
     if trainer is not None:
         lists["trainer logprobs"] = trainer
-    said = _unfit(token_ids, lists)
+    said = _unfit(token_ids, lists, mask)
     if said:
-        faults.add(Fault(path, f"{said}; the sequence is left out", line, sample), sequences=1)
+        faults.add(Fault(path, FaultKind.UNUSABLE, f"{said}; the sequence is left out", line, sample), sequences=1)
         return None
-    counted_T = np.array([bool(entry) for entry in mask], dtype=np.bool_)
+    counted_T = np.array(mask) == 1
     places = np.flatnonzero(counted_T)
     if not places.size:
         return None
@@ -61,14 +62,17 @@ def marked_sequence(
         )
     except NOT_NUMBERS as error:
         said = f"holds what is not a number ({error}); the sequence is left out"
-        faults.add(Fault(path, said, line, sample), sequences=1)
+        faults.add(Fault(path, FaultKind.UNUSABLE, said, line, sample), sequences=1)
         return None
 
 
-def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]]) -> str:
+def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]], mask: Sequence[Any]) -> str:
     for name, given in {"token ids": token_ids, **lists}.items():
         if not isinstance(given, list):
             return f"{name}: {type(given).__name__} where a list was expected"
     length = len(token_ids)
     unequal = [f"{len(given)} {name}" for name, given in lists.items() if len(given) != length]
-    return f"{length} token ids, {', '.join(unequal)}" if unequal else ""
+    if unequal:
+        return f"{length} token ids, {', '.join(unequal)}"
+    impossible = next((entry for entry in mask if entry not in (0, 1)), None)
+    return "" if impossible is None else f"the loss mask holds {impossible!r}, expected {RANGES['loss_mask'].expected}"

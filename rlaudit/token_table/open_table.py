@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.discover import discover
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished, UsageError
 from rlaudit.token_table import exports as exports_package
 from rlaudit.token_table.export import WHOLE, Export, Part
 from rlaudit.token_table.fault import Faults
-from rlaudit.token_table.json_lines import first_record, is_json_lines, opened
-from rlaudit.token_table.parquet import MEASURED, REQUIRED, columns_of
+from rlaudit.token_table.json_lines import (
+    BROKEN,
+    beginning,
+    first_record,
+    forget_first_values,
+    is_json_lines,
+    json_lines,
+)
+from rlaudit.token_table.parquet import DAMAGED, IDENTITY, MEASURED, REQUIRED, columns_of
 from rlaudit.token_table.prompt_numbers import PromptNumbers
+from rlaudit.token_table.readable_path import check_readable, special
 from rlaudit.token_table.token_batch import TokenBatch
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".ndjson", ".parquet")
@@ -59,36 +67,48 @@ class TokenTable:
             yield from self.export.sample(file, max(1, tokens // len(chosen)), prompts, self.part)
 
 
-def open_tables(path: Path) -> tuple[TokenTable, ...]:
+def open_tables(path: Path, of_trainer: bool = False) -> tuple[TokenTable, ...]:
     """The comparisons that a path holds: one, or one per arm of a run.
 
-    Raises UsageError for a path that does not exist, a pickle, an unknown format, or a directory of several formats.
+    of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
+    Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, or a directory of
+    several formats; NotFinished for a file that is damaged where it begins or cannot be read.
     """
-    if not path.exists():
-        raise UsageError(f"there is no {path}")
+    check_readable(path)
+    try:
+        return _opened(path, of_trainer)
+    except (*BROKEN, *DAMAGED) as error:
+        raise NotFinished(f"{path} cannot be read: {error}", "is it whole, and may you read it?") from error
+    finally:
+        forget_first_values()
+
+
+def _opened(path: Path, of_trainer: bool) -> tuple[TokenTable, ...]:
     if path.is_file():
-        export = _export_of(path)
+        export = _export_of(path, of_trainer)
         if export is None:
-            raise _unknown(path)
+            _check_beginning(path)
+            raise _unknown(path, of_trainer)
         return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))
     own = path / "tokens.parquet"
     if own.is_file():
-        return tuple(TokenTable(path, table.export, table.files, table.part) for table in open_tables(own))
-    return (_directory(path),)
+        return tuple(TokenTable(path, table.export, table.files, table.part) for table in _opened(own, of_trainer))
+    return (_directory(path, of_trainer),)
 
 
-def _directory(path: Path) -> TokenTable:
+def _directory(path: Path, of_trainer: bool) -> TokenTable:
     by_export: dict[str, list[Path]] = {}
     known = all_exports()
     for alike in _alike(path):
-        export = next((found for found in map(_export_of, alike[:TRIED]) if found is not None), None)
+        tried = (_export_of(file, of_trainer) for file in alike[:TRIED])
+        export = next((found for found in tried if found is not None), None)
         if export is not None:
             by_export.setdefault(export.name, []).extend(alike)
     for other, better in PREFERRED.items():
         if better in by_export:
             by_export.pop(other, None)
     if not by_export:
-        raise _unknown(path)
+        raise _unknown(path, of_trainer)
     if len(by_export) > 1:
         found = ", ".join(f"{known[name].title} ({len(held)} files)" for name, held in by_export.items())
         raise UsageError(f"{path} holds several formats: {found}", "give the file or folder of one of them")
@@ -108,17 +128,21 @@ def _alike(path: Path) -> list[list[Path]]:
 def _files(path: Path) -> list[Path]:
     found = []
     for file in path.rglob("*"):
-        if file.is_file():
+        if file.is_file() and not special(file, 0):
             found.append(file)
         if len(found) > MOST_FILES:
             raise UsageError(f"{path} holds more than {MOST_FILES} files", "give the folder of the dumps themselves")
     return found
 
 
-def _export_of(path: Path) -> Export | None:
+def _export_of(path: Path, of_trainer: bool) -> Export | None:
     if path.name.endswith(PICKLES):
         return None
-    return next((export for export in all_exports().values() if export.recognise(path)), None)
+    known = all_exports().values()
+    whole = next((export for export in known if export.recognise(path)), None)
+    if whole is not None or not of_trainer:
+        return whole
+    return next((export for export in known if export.of_trainer and export.of_trainer(path)), None)
 
 
 def _natural(path: Path) -> list[tuple[bool, int, str]]:
@@ -126,7 +150,14 @@ def _natural(path: Path) -> list[tuple[bool, int, str]]:
     return [(piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in re.split(r"(\d+)", str(path))]
 
 
-def _unknown(path: Path) -> UsageError:
+def _check_beginning(path: Path) -> None:
+    """Raises NotFinished where JSON lines cannot be read up to the first record."""
+    faults = Faults()
+    if is_json_lines(path) and next(json_lines(path, faults), None) is None and faults.unread:
+        raise NotFinished(faults.lines()[-1], "is it whole, and of the format that you take it for?")
+
+
+def _unknown(path: Path, of_trainer: bool) -> UsageError:
     pickles = [path] if path.is_file() else _files(path)
     pickled = next((file for file in pickles if file.name.endswith(PICKLES)), None)
     if pickled is not None:
@@ -136,10 +167,10 @@ def _unknown(path: Path) -> UsageError:
             "and shows how for any other",
         )
     known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
-    return UsageError(f"{path} is no token table that rlaudit knows{_found(path)}", f"there are: {known}")
+    return UsageError(f"{path} is no token table that rlaudit knows{_found(path, of_trainer)}", f"there are: {known}")
 
 
-def _found(path: Path) -> str:
+def _found(path: Path, of_trainer: bool) -> str:
     """What a file is instead, as far as that can be told."""
     if not path.is_file():
         return ""
@@ -147,11 +178,10 @@ def _found(path: Path) -> str:
         return ": it is empty"
     names = columns_of(path) or list(first_record(path))
     if names:
-        missing = [name for name in REQUIRED if name not in names]
+        required = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
+        missing = [name for name in required if name not in names]
         shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
         return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well"
-    with opened(path) as file:
-        start = file.read(4)
-    if start == b"PAR1":
+    if beginning(path).startswith(b"PAR1"):
         return ": it is Parquet without its end; was it still being written?"
     return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""

@@ -5,6 +5,7 @@ are asked for are decoded.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +21,31 @@ from rlaudit.token_table.arrow_columns import (
     is_list,
     is_list_type,
     is_number_type,
+    list_lengths,
     padded_lists,
     positions,
     taken,
     token_column,
     token_ids,
 )
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.prefetch import prefetched
 from rlaudit.token_table.prompt_numbers import PromptNumbers
-from rlaudit.token_table.token_batch import NO_TOKEN, TOKEN_COLUMNS, Column, TokenBatch
+from rlaudit.token_table.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
 
 IDENTITY = ("prompt_id", "sample_id")
 REQUIRED = (*IDENTITY, "rollout_logprob")
-TOPS = ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
-KNOWN = (*REQUIRED, "trainer_logprob", "position", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
-# What the metrics need; everything else is read for a sample only.
-MEASURED = (*REQUIRED, "trainer_logprob", "position", "loss_mask", "trainer_entropy")
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
-NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name != "batch_id"))
+KNOWN = (*IDENTITY, *LOGPROBS, "position", "step", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
+# What the metrics need; everything else is read for a sample only.
+MEASURED = (*IDENTITY, *LOGPROBS, "position", "step", "loss_mask", "trainer_entropy")
+# A number, or a text that stands for one.
+NAMES = ("batch_id", "step")
+NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name not in NAMES))
+# What a sequence can be told from its neighbour by, besides its position.
+BOUNDS = (*IDENTITY, "step")
+# What pyarrow raises for bytes that are not Parquet, or no longer; names of columns are decoded by Python.
+DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 ROWS = 1 << 18
 LONGEST_SEQUENCE = 64 * ROWS
 Equal = Mapping[str, Any]
@@ -46,15 +53,19 @@ Equal = Mapping[str, Any]
 
 def is_token_table(path: Path) -> bool:
     """Whether a Parquet file has the columns of a token table."""
-    names = columns_of(path)
-    return names is not None and set(REQUIRED) <= set(names)
+    return set(REQUIRED) <= set(columns_of(path) or ())
+
+
+def is_trainer_table(path: Path) -> bool:
+    """Whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
+    return {*IDENTITY, "trainer_logprob"} <= set(columns_of(path) or ())
 
 
 def columns_of(path: Path) -> list[str] | None:
     """The names of its columns; None where the file is not Parquet."""
     try:
         return list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
+    except DAMAGED:
         return None
 
 
@@ -67,7 +78,7 @@ def parquet_batches(
     for types that cannot be logprobs.
     """
     known = _known(path)
-    wanted = [name for name in known if name in {*REQUIRED, *columns}]
+    wanted = [name for name in known if name in {*IDENTITY, *LOGPROBS, *columns}]
     return prefetched(_batches(path, faults, prompts, wanted, where or {}))
 
 
@@ -77,7 +88,7 @@ def _batches(
     carried: pa.Table | None = None
     for part in _tables(path, names, where):
         whole = part if carried is None or not carried.num_rows else pa.concat_tables([carried, part]).combine_chunks()
-        if is_list(whole, "rollout_logprob"):
+        if _of_whole_sequences(whole):
             yield from _of_lists(whole, path, faults, prompts)
             continue
         table = _Rows(whole)
@@ -95,19 +106,29 @@ def _batches(
 
 
 def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal | None = None) -> Iterator[TokenBatch]:
-    """Whole sequences with all columns from row groups spread over the file, about `tokens` of them."""
+    """Whole sequences with all columns from row groups spread over the file, about `tokens` of them.
+
+    Raises NotFinished where one of them cannot be read.
+    """
+    try:
+        yield from _sample(path, tokens, prompts, where or {})
+    except DAMAGED as error:
+        raise _cut_off(path, error) from error
+
+
+def _sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal) -> Iterator[TokenBatch]:
     groups = pq.read_metadata(path).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, groups - 1, min(groups, 8))}) if groups else []
     names = _known(path)
     for group in chosen:
         share = tokens // len(chosen)
         with pq.ParquetFile(path, read_dictionary=_texts(path, names), pre_buffer=False) as file:
-            table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *(where or {})]), None)
-        part = None if table is None else _filtered(pa.Table.from_batches([table]), where or {})
+            table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *where]), None)
+        part = None if table is None else _filtered(pa.Table.from_batches([table]), where)
         if part is None or not part.num_rows:
             continue
         silent = Faults()
-        if is_list(part, "rollout_logprob"):
+        if _of_whole_sequences(part):
             yield from _of_lists(part.slice(0, 256), path, silent, prompts)
             continue
         rows = _Rows(part)
@@ -127,7 +148,7 @@ class _Rows:
         if "position" in table.column_names:
             self.position_T = positions(self.table)
         changed_T = np.zeros(max(0, table.num_rows - 1), dtype=np.bool_)
-        for name in IDENTITY:
+        for name in (name for name in BOUNDS if name in table.column_names):
             codes_T = codes(self.table, name)
             changed_T |= codes_T[1:] != codes_T[:-1]
         if self.position_T is not None:
@@ -150,6 +171,7 @@ class _Rows:
         lengths_S = np.diff(starts, append=stop)
         position_T = np.arange(rows.start, stop) - np.repeat(starts, lengths_S)
         batch = self._batch(rows, starts, lengths_S, position_T, prompts)
+        batch = _without_unequal_tops(batch, self.table.slice(rows.start, rows.stop - rows.start), path, faults)
         if self.position_T is not None:
             off_T = self.position_T[rows] != position_T
             if off_T.any():
@@ -164,12 +186,13 @@ class _Rows:
         names = set(part.column_names)
         prompt_names_S, sample_names_S = (taken(self.table, name, starts) for name in IDENTITY)
         tokens = part.num_rows
-        tops = {f"{name}_TK": padded_lists(part.column(name)) if name in names else None for name in TOPS}
+        tops = {
+            own: padded_lists(part.column(name), MISSING_TOP[name]) if name in names else None
+            for name, own in TOPS.items()
+        }
         return TokenBatch(
-            rollout_logprobs_T=floats(part, "rollout_logprob"),
-            trainer_logprobs_T=floats(part, "trainer_logprob")
-            if "trainer_logprob" in names
-            else np.full(tokens, np.nan),
+            rollout_logprobs_T=_logprobs(part, "rollout_logprob"),
+            trainer_logprobs_T=_logprobs(part, "trainer_logprob"),
             token_id_T=token_ids(part) if "token_id" in names else np.broadcast_to(np.int64(NO_TOKEN), tokens),
             position_T=position_T,
             sequence_T=np.repeat(np.arange(len(starts)), lengths_S),
@@ -177,23 +200,61 @@ class _Rows:
             prompt_names_S=prompt_names_S,
             sample_names_S=sample_names_S,
             token_columns={name: token_column(part, name) for name in TOKEN_COLUMNS if name in names},
-            sequence_columns={"reward": floats(part, "reward")[starts - rows.start]} if "reward" in names else {},
+            sequence_columns={
+                name: _numbers(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
+            },
             **tops,
         )
 
 
+def _of_whole_sequences(table: pa.Table) -> bool:
+    """Whether a row is a sequence, and its columns lists."""
+    return is_list(table, next(name for name in LOGPROBS if name in table.column_names))
+
+
+def _logprobs(part: pa.Table, name: str) -> Column:
+    return floats(part, name) if name in part.column_names else np.full(part.num_rows, np.nan)
+
+
+def _numbers(part: pa.Table, name: str) -> Column:
+    return token_column(part, name) if name in NAMES else floats(part, name)
+
+
 def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, faults: Faults) -> TokenBatch:
+    place = int(np.argmax(off_T))
+    begins = place == int(batch.offsets[batch.sequence_T[place]])
+    where = (
+        f"begins at position {written_T[place]}"
+        if begins
+        else f"position {written_T[place]} follows position {written_T[place - 1]}"
+    )
+    said = f"{where}: tokens are missing, or the table is not sorted by sequence and position"
+    return _without(batch, off_T, Fault(path, FaultKind.GAP, said, None, _name_at(batch, off_T)), faults)
+
+
+def _without_unequal_tops(batch: TokenBatch, rows: pa.Table, path: Path, faults: Faults) -> TokenBatch:
+    """Without sequences in which a token has more ids than logprobs in its top lists, or fewer."""
+    for side in ("rollout", "trainer"):
+        ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
+        if not {ids, logprobs} <= set(rows.column_names):
+            continue
+        off_T = list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))
+        if off_T.any():
+            said = f"{ids} and {logprobs} list different numbers of tokens"
+            fault = Fault(path, FaultKind.UNUSABLE, said, None, _name_at(batch, off_T), logprobs)
+            return _without(batch, off_T, fault, faults)
+    return batch
+
+
+def _name_at(batch: TokenBatch, off_T: Any) -> str:
+    return batch.name_of(int(batch.sequence_T[int(np.argmax(off_T))]))
+
+
+def _without(batch: TokenBatch, off_T: Any, fault: Fault, faults: Faults) -> TokenBatch:
     broken = np.unique(batch.sequence_T[off_T])
-    for sequence in broken:
-        begin = int(batch.offsets[sequence])
-        place = begin + int(np.argmax(off_T[begin : batch.offsets[sequence + 1]]))
-        where = (
-            f"begins at position {written_T[place]}"
-            if place == begin
-            else (f"position {written_T[place]} follows position {written_T[place - 1]}")
-        )
-        said = f"{where}: tokens are missing, or the table is not sorted by sequence and position"
-        faults.add(Fault(path, f"{said}; the sequence is left out", None, batch.name_of(int(sequence))), sequences=1)
+    tokens = int(batch.lengths_S[broken].sum())
+    whole = replace(fault, message=f"{fault.message}; the sequence is left out")
+    faults.add(whole, sequences=broken.size, tokens=tokens, count=broken.size)
     return batch.take(np.setdiff1d(np.arange(batch.sequences), broken))
 
 
@@ -213,8 +274,12 @@ def _tables(path: Path, names: list[str], where: Equal) -> Iterator[pa.Table]:
                 table = _filtered(pa.Table.from_batches([batch]), where)
                 if table.num_rows:
                     yield table
-    except (pa.ArrowInvalid, OSError) as error:
-        raise NotFinished(f"{path} cannot be read to its end: {error}", "was it still being written?") from error
+    except DAMAGED as error:
+        raise _cut_off(path, error) from error
+
+
+def _cut_off(path: Path, error: Exception) -> NotFinished:
+    return NotFinished(f"{path} cannot be read to its end: {error}", "was it still being written?")
 
 
 def _filtered(table: pa.Table, where: Equal) -> pa.Table:
@@ -236,7 +301,7 @@ def _known(path: Path) -> list[str]:
     twice = [name for name in names if schema.names.count(name) > 1]
     if twice:
         raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")
-    whole = is_list_type(schema.field("rollout_logprob").type)
+    whole = next(is_list_type(schema.field(name).type) for name in LOGPROBS if name in names)
     for name in names:
         kind = schema.field(name).type
         inner = kind.value_type if is_list_type(kind) else kind
@@ -244,7 +309,7 @@ def _known(path: Path) -> list[str]:
             expected = "lists of logprobs" if whole else "logprobs"
             raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
         # Of one row per sequence every value is looked at.
-        if name in IDENTITY and pa.types.is_nested(kind):
+        if pa.types.is_nested(kind if name in IDENTITY else inner) and name in {*IDENTITY, *NAMES}:
             raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
         if not whole and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
             raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.token_table.export import Part, Read
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.json_lines import first_record, json_lines
 from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
 from rlaudit.token_table.prompt_numbers import PromptNumbers
@@ -36,7 +36,7 @@ def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
     def found(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
         for line, record in json_lines(path, faults):
             if not isinstance(record, dict) or not set(record) >= set(own):
-                faults.add(Fault(path, f"not {what}; the line is left out", line), sequences=1)
+                faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {what}; the line is left out", line), sequences=1)
                 continue
             yield from usable(partial(sequences, record, path, line, faults), what, path, line, faults)
 
@@ -51,5 +51,5 @@ def usable(
         return [one for one in sequences() if one is not None]
     except UNFIT as error:
         said = f"not as {what} is written ({type(error).__name__}: {error}); the line is left out"
-        faults.add(Fault(path, said, line), sequences=1)
+        faults.add(Fault(path, FaultKind.UNUSABLE, said, line), sequences=1)
         return []

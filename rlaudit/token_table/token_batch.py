@@ -29,10 +29,21 @@ TOKEN_COLUMNS = (
     "cached_tokens",
     "batch_id",
 )
-SEQUENCE_COLUMNS = ("reward", "batch_id", "cached_tokens")
-_TOPS = ("rollout_top_ids_TK", "rollout_top_logprobs_TK", "trainer_top_ids_TK", "trainer_top_logprobs_TK")
+SEQUENCE_COLUMNS = ("reward", "step", "batch_id", "cached_tokens")
+# The line of a text file on which a sequence begins; for messages.
+LINE = "line"
+# Top lists, best first: the column of a table, and the field of a batch.
+TOPS: Mapping[str, str] = {
+    name: f"{name}_TK"
+    for name in ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
+}
+# What is tested on top lists lies in their first entries; a list may hold a whole vocabulary.
+MOST_LISTED = 64
+# What stands where a list has no entry.
+MISSING_TOP: Mapping[str, float] = {name: NO_TOKEN if name.endswith("ids") else -np.inf for name in TOPS}
+_TOPS = tuple(TOPS.values())
 _PROMPTS = ("prompt_token_ids_S", "prompt_texts_S")
-_PADDING: Mapping[str, float] = {name: NO_TOKEN if "ids" in name else -np.inf for name in _TOPS}
+_PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSING_TOP.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +55,7 @@ class TokenBatch:
     sequence_T: 0..S-1, non-decreasing, every sequence has a token.
     prompt_S: number of the prompt, or of its group where a file has more prompts than numbers; the same for the
     whole file. prompt_names_S, sample_names_S: as in the file, for messages.
-    token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is bool.
+    token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
     sequence_columns: those of SEQUENCE_COLUMNS that it has once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None where the file has none.
     prompt_token_ids_S: the prompt's token ids, an array each; None where the file has none. Only scoring needs them.
@@ -106,7 +117,7 @@ class TokenBatch:
     def counts_T(self) -> NDArray[np.bool_]:
         """Tokens that the loss counts (all, where there is no loss mask)."""
         mask_T = self.token_columns.get("loss_mask")
-        return np.ones(self.tokens, dtype=np.bool_) if mask_T is None else np.asarray(mask_T, dtype=np.bool_)
+        return np.ones(self.tokens, dtype=np.bool_) if mask_T is None else np.asarray(mask_T) != 0
 
     @cached_property
     def comparable_T(self) -> NDArray[np.bool_]:
@@ -114,13 +125,19 @@ class TokenBatch:
         return self.counts_T & ~np.isnan(self.trainer_logprobs_T)
 
     def pairs(self, prompts: int | None = None) -> LogprobPairs:
-        """The comparable tokens as logprob pairs; `prompts` is how many prompts the whole file numbers."""
+        """The comparable tokens as logprob pairs; `prompts` is how many prompts the whole file numbers.
+
+        Entropies are left out where one is missing: a mean over some tokens would pass for one over all.
+        """
+        entropy_T = self.token_columns.get("trainer_entropy")
+        if entropy_T is not None and (np.isnan(entropy_T) & self.comparable_T).any():
+            entropy_T = None
         whole = LogprobPairs(
             rollout_logprobs_T=self.rollout_logprobs_T,
             trainer_logprobs_T=self.trainer_logprobs_T,
             sequence_T=self.sequence_T,
             prompt_S=self.prompt_S,
-            entropy_T=self.token_columns.get("trainer_entropy"),
+            entropy_T=entropy_T,
             prompts=prompts,
         )
         return whole if self.comparable_T.all() else whole.keep(self.comparable_T)
@@ -128,6 +145,11 @@ class TokenBatch:
     def name_of(self, sequence: int) -> str:
         """How a sequence is called in a message."""
         return f"prompt {self.prompt_names_S[sequence]}, sample {self.sample_names_S[sequence]}"
+
+    def line_of(self, sequence: int) -> int | None:
+        """The line on which a sequence begins; None where its file has no lines."""
+        line_S = self.sequence_columns.get(LINE)
+        return None if line_S is None else int(line_S[sequence])
 
     def take(self, sequences: Sequence[int] | Integers) -> "TokenBatch":
         """Only these sequences, in this order, numbered anew; prompts keep their numbers."""

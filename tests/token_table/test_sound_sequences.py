@@ -1,9 +1,12 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rlaudit.token_table.fault import SHOWN, Fault, Faults
+from rlaudit.token_table.column_range import RANGES
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
+from rlaudit.token_table.parquet import KNOWN
 from rlaudit.token_table.sound import sound
 from rlaudit.token_table.token_batch import TokenBatch
 
@@ -32,19 +35,23 @@ FINE = [-1.0, -1.0, -2.0, -2.0]
 @pytest.mark.parametrize(
     ("rollout", "trainer", "said"),
     [
-        ([-1.0, np.nan, -2.0, -2.0], FINE, "the rollout logprobs: NaN or no logprob at 1 tokens, first at position 1"),
-        ([-1.0, 0.5, -2.0, -2.0], FINE, "the rollout logprobs: positive at 1 tokens, first at position 1"),
-        ([-np.inf, -1.0, -2.0, -2.0], FINE, "the rollout logprobs: -inf"),
-        (FINE, [-1.0, 2e-6, -2.0, -2.0], "the trainer logprobs: positive"),
-        (FINE, [-1.0, np.nan, -2.0, -2.0], "the trainer logprobs: NaN or no logprob"),
-        (FINE, [-1.0, -np.inf, -2.0, -2.0], "the trainer logprobs: -inf"),
+        ([-1.0, np.nan, -2.0, -2.0], FINE, "rollout_logprob is NaN or missing, expected a logprob of every token"),
+        ([-1.0, 0.5, -2.0, -2.0], FINE, "rollout_logprob is 0.5, expected a logprob in nats"),
+        ([-1.0, -np.inf, -2.0, -2.0], FINE, "rollout_logprob is -inf"),
+        ([-1.0, -1e154, -2.0, -2.0], FINE, "rollout_logprob is -1e+154"),
+        (FINE, [-1.0, 2e-6, -2.0, -2.0], "trainer_logprob is 2e-06"),
+        (FINE, [-1.0, np.nan, -2.0, -2.0], "trainer_logprob is NaN or missing"),
+        (FINE, [-1.0, -np.inf, -2.0, -2.0], "trainer_logprob is -inf"),
     ],
 )
 def test_a_broken_sequence_is_named_with_its_line_and_left_out(rollout, trainer, said):
     faults = Faults()
     left = sound(batch(rollout, trainer), HERE, faults)
     assert left.sample_names_S.tolist() == [1]
-    assert faults.lines()[0].startswith(f"t.jsonl:11: prompt 0, sample 0: {said}")
+    (line,) = faults.lines()
+    assert line.startswith(f"t.jsonl:11: prompt 0, sample 0: {said}")
+    assert line.endswith(" at position 1; the sequence is left out")
+    assert (faults.sequences_left_out, faults.tokens_left_out) == (1, 2)
 
 
 def test_a_sound_batch_is_the_same_object():
@@ -71,10 +78,83 @@ def test_a_token_outside_the_filters_that_a_trainer_replays_is_no_fault():
     assert not faults.count
 
 
-def test_faults_beyond_those_shown_are_counted_and_need_no_memory():
+def test_faults_of_a_kind_are_one_line_with_the_first_place_and_their_number():
     faults = Faults()
-    for line in range(SHOWN + 7):
-        faults.add(Fault(HERE, "broken", line), sequences=1)
-    assert len(faults.shown) == SHOWN
-    assert faults.lines()[-1] == "and 7 more like these"
-    assert faults.sequences_left_out == SHOWN + 7
+    for line in range(1, 200_001):
+        faults.add(Fault(HERE, FaultKind.NOT_JSON, "broken", line), sequences=1)
+    faults.add(Fault(HERE, FaultKind.GAP, "a gap", 5), sequences=1)
+    assert faults.lines() == ["t.jsonl:1: broken (and 199999 more like it)", "t.jsonl:5: a gap"]
+    assert (faults.count, faults.sequences_left_out) == (200_001, 200_001)
+
+
+def many(**columns):
+    tokens = 4000
+    whole = batch([-1.0] * tokens, [-1.0] * tokens)
+    own = {name: np.broadcast_to(values, tokens).copy() for name, values in columns.items()}
+    return replace(whole, token_columns=own)
+
+
+IMPOSSIBLE = {
+    "trainer_entropy": (-9999.0, 9999.0, np.inf, -np.inf, -0.2, 14.0),
+    "old_logprob": (0.1, np.inf, -np.inf, -1e300),
+    "base_logprob": (0.1, -1e6),
+    "loss_mask": (2.0, -1.0, 0.5, np.inf),
+    "rollout_version": (1.5, -2.0, np.inf, 1e300),
+    "trainer_version": (0.25, -np.inf),
+    "cached_tokens": (-1.0, 3.5, np.inf),
+    "batch_id": (0.5, np.inf),
+    "advantage": (np.inf, -1e200),
+}
+
+
+@pytest.mark.parametrize(("column", "value"), [(name, one) for name, values in IMPOSSIBLE.items() for one in values])
+def test_a_value_that_its_column_cannot_have_costs_its_sequence_and_nothing_else(column, value):
+    whole = many(**{column: RANGES[column].high if RANGES[column].high < 1 else 1.0})
+    whole.token_columns[column][123] = value
+    faults = Faults()
+    left = sound(whole, HERE, faults)
+    assert left.sequences == whole.sequences - 1
+    (fault,) = faults.shown
+    assert (fault.kind, fault.column, fault.line) == (FaultKind.IMPOSSIBLE, column, 11 + 123 // 2)
+    assert f"{column} is {value:.9g}, expected {RANGES[column].expected}" in fault.message
+
+
+@pytest.mark.parametrize("column", [name for name in IMPOSSIBLE if name != "loss_mask"])
+def test_a_missing_value_and_the_ends_of_a_range_are_possible(column):
+    for value in (np.nan, RANGES[column].low, RANGES[column].high):
+        whole = many(**{column: value})
+        assert sound(whole, HERE, Faults()) is whole
+
+
+def test_every_column_of_a_token_table_has_a_range():
+    assert set(RANGES) == {*KNOWN, "reward", "step"} - {"prompt_id", "sample_id", "position"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "logprobs", "said"),
+    [
+        ([1, 2], [-2.0, -1.0], "rollout_top_logprobs rises, expected the best token first"),
+        ([1, -1], [-1.0, -2.0], "rollout_top_logprobs has a logprob of no token"),
+        ([1, 2], [np.nan, -2.0], "rollout_top_logprobs has a NaN"),
+        ([1, 2], [0.5, -2.0], "rollout_top_logprobs is 0.5"),
+        ([1, -7], [-1.0, -np.inf], "rollout_top_ids is -7"),
+    ],
+)
+def test_top_lists_are_ordered_and_as_long_as_their_ids(ids, logprobs, said):
+    whole = many()
+    ids_TK = np.tile([3, 4], (whole.tokens, 1))
+    logprobs_TK = np.tile([-1.0, -np.inf], (whole.tokens, 1))
+    ids_TK[0], logprobs_TK[0] = ids, logprobs
+    faults = Faults()
+    whole = replace(whole, rollout_top_ids_TK=ids_TK, rollout_top_logprobs_TK=logprobs_TK)
+    assert sound(whole, HERE, faults).sequences == whole.sequences - 1
+    assert said in faults.lines()[0]
+
+
+def test_two_hundred_thousand_broken_sequences_are_one_line():
+    rollout_T = np.full(400_000, -1.0)
+    rollout_T[: 2 * 199_883 : 2] = 0.5
+    faults = Faults()
+    assert sound(batch(rollout_T, np.full(400_000, -1.0)), HERE, faults).sequences == 117
+    assert len(faults.lines()) == 1
+    assert faults.lines()[0].endswith("(and 199882 more like it)")

@@ -9,22 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.token_table.export import Export, Part
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.json_lines import first_record, json_lines
-from rlaudit.token_table.logged_sequence import PLURALS, LoggedSequence, batches_of, sequence_of_record
+from rlaudit.token_table.logged_sequence import LOGPROBS, PLURALS, LoggedSequence, batches_of, sequence_of_record
 from rlaudit.token_table.prompt_numbers import PromptNumbers
 from rlaudit.token_table.token_batch import TokenBatch
 
 IDENTITY = ("prompt_id", "sample_id")
 KINDS = {True: "one sequence", False: "one token"}
 # The same in every token of a sequence.
-PER_SEQUENCE = ("prompt_id", "sample_id", "reward", "prompt_token_ids", "prompt", "messages")
+PER_SEQUENCE = ("prompt_id", "sample_id", "step", "reward", "prompt_token_ids", "prompt", "messages")
 
 
 def recognise(path: Path) -> bool:
     """Whether the first record has a prompt, a sample and a rollout logprob."""
+    return _holds(path, "rollout_logprob")
+
+
+def of_trainer(path: Path) -> bool:
+    """Whether the first record has a prompt, a sample and a trainer logprob."""
+    return _holds(path, "trainer_logprob")
+
+
+def _holds(path: Path, column: str) -> bool:
     record = first_record(path)
-    return set(IDENTITY) <= set(record) and _logprob_key(record) is not None
+    return {*IDENTITY, column} <= {PLURALS.get(name, name) for name in record}
 
 
 def read(
@@ -40,15 +49,17 @@ def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
     for line, record in json_lines(path, faults):
         key = _logprob_key(record) if isinstance(record, dict) else None
         if key is None or not set(IDENTITY) <= set(record):
-            said = "not an object" if not isinstance(record, dict) else "no prompt_id, sample_id and rollout_logprob"
-            faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
+            kind, said = FaultKind.OTHER_RECORD, "no prompt_id, sample_id and rollout_logprob"
+            if not isinstance(record, dict):
+                kind, said = FaultKind.NOT_AN_OBJECT, "not an object"
+            faults.add(Fault(path, kind, f"{said}; the line is left out", line), sequences=1)
             continue
         listed = isinstance(record[key], list)
         if by_sequence is None:
             by_sequence = listed
         if listed is not by_sequence:
             said = f"this line is {KINDS[listed]}, the file's first is {KINDS[by_sequence]}: mixed schemas"
-            faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
+            faults.add(Fault(path, FaultKind.MIXED, f"{said}; the line is left out", line), sequences=1)
             continue
         if by_sequence:
             yield from _one(sequence_of_record(record, path, line, faults))
@@ -67,11 +78,13 @@ def _one(sequence: LoggedSequence | None) -> Iterator[LoggedSequence]:
 
 
 def _logprob_key(record: Mapping[str, Any]) -> str | None:
-    return next((key for key in ("rollout_logprob", "rollout_logprobs") if key in record), None)
+    """How the logprobs are called that say how many tokens there are: the rollout's, or else the trainer's."""
+    named = {PLURALS.get(key, key): key for key in record}
+    return next((named[name] for name in LOGPROBS if name in named), None)
 
 
 def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
-    if any(before[name] != record[name] for name in IDENTITY):
+    if any(before.get(name) != record.get(name) for name in (*IDENTITY, "step")):
         return True
     last, now = before.get("position"), record.get("position")
     return isinstance(last, int) and isinstance(now, int) and now <= last
@@ -92,4 +105,5 @@ EXPORT = Export(
     files="*.jsonl, *.jsonl.gz",
     recognise=recognise,
     read=read,
+    of_trainer=of_trainer,
 )

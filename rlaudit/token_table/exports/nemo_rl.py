@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.token_table.export import Export, Part
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.json_lines import first_record, json_lines
 from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
 from rlaudit.token_table.marked_tokens import marked_sequence
@@ -41,7 +41,7 @@ def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
     step = re.search(r"step(\d+)", path.name)
     for line, record in json_lines(path, faults):
         if not isinstance(record, dict) or not set(record) >= OWN:
-            faults.add(Fault(path, f"not {WHAT}; the line is left out", line), sequences=1)
+            faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
         number = int(step[1]) if step else None
         yield from usable(partial(_of_record, record, path, line, number, faults), WHAT, path, line, faults)
@@ -53,7 +53,7 @@ def _of_record(
     plain = {name: _unwrapped(name, value) for name, value in record.items()}
     if not isinstance(plain.get("token_loss_mask"), list) or not isinstance(plain.get("token_ids"), list):
         said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
-        faults.add(Fault(path, f"{said}; the line is left out", line), sequences=1)
+        faults.add(Fault(path, FaultKind.OTHER_RECORD, f"{said}; the line is left out", line), sequences=1)
         return
     yield _sequence(plain, path, line, step, faults)
 

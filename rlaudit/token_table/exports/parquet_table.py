@@ -1,10 +1,11 @@
 """rlaudit's own token table in Parquet: one row per token, or one row per sequence with lists.
 
-Columns: prompt_id, sample_id, position, token_id, rollout_logprob, trainer_logprob, and optionally loss_mask,
-rollout_version, trainer_version, cached_tokens, batch_id, old_logprob, base_logprob (by the reference model of a KL
-term, or by what training began with), advantage, reward, trainer_entropy, rollout_top_ids and rollout_top_logprobs,
-trainer_top_ids and trainer_top_logprobs (lists, best first). Rows are sorted by sequence and position. A run
-directory's tokens.parquet also has `block` and `arm`: one comparison per arm.
+Columns: prompt_id, sample_id, step (of training, where prompts come again), position, token_id, rollout_logprob,
+trainer_logprob, and optionally loss_mask, rollout_version, trainer_version, cached_tokens, batch_id, old_logprob,
+base_logprob (by the reference model of a KL term, or by what training began with), advantage, reward, trainer_entropy,
+rollout_top_ids and rollout_top_logprobs, trainer_top_ids and trainer_top_logprobs (lists, best first). Rows are sorted
+by sequence and position. A run directory's tokens.parquet also has `block` and `arm`: one comparison per arm. A table
+that a trainer wrote alone need not have rollout_logprob.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rlaudit.token_table.export import WHOLE, Export, Part
 from rlaudit.token_table.fault import Faults
-from rlaudit.token_table.parquet import columns_of, is_token_table, parquet_batches, parquet_sample
+from rlaudit.token_table.parquet import columns_of, is_token_table, is_trainer_table, parquet_batches, parquet_sample
 from rlaudit.token_table.prompt_numbers import PromptNumbers
 from rlaudit.token_table.token_batch import TokenBatch
 
@@ -49,6 +50,7 @@ EXPORT = Export(
     files="*.parquet; a run directory's tokens.parquet",
     recognise=is_token_table,
     read=read,
+    of_trainer=is_trainer_table,
     parts=parts,
     sample=sample,
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.token_table.export import Export, Part
-from rlaudit.token_table.fault import Fault, Faults
+from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.json_lines import first_values, is_json_lines, json_lines
 from rlaudit.token_table.logged_sequence import LoggedSequence, batches_of
 from rlaudit.token_table.marked_tokens import marked_sequence
@@ -44,7 +44,7 @@ def _is_texts(value: Any) -> bool:
 def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
     for line, value in json_lines(path, faults):
         if not _is_texts(value):
-            faults.add(Fault(path, f"not {WHAT}; the line is left out", line), sequences=1)
+            faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
         texts = enumerate(value if isinstance(value, list) else [value])
         made = (_sequence(text, path, line, place, faults) for place, text in texts)
@@ -58,7 +58,7 @@ def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: F
     logprobs = text["logprobs"]
     if sum(mask) != len(logprobs):
         said = f"{len(logprobs)} logprobs for {sum(mask)} completion tokens; the sequence is left out"
-        faults.add(Fault(path, said, line, sample), sequences=1)
+        faults.add(Fault(path, FaultKind.UNUSABLE, said, line, sample), sequences=1)
         return None
     given = iter(logprobs)
     columns: dict[str, list[Any]] = {}

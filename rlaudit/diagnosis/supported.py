@@ -1,0 +1,34 @@
+"""A judgement and the data under it: what was left out may hold what was not found, so a match needs nearly all."""
+
+from dataclasses import replace
+
+from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.layers import Verdict
+from rlaudit.token_table.data_share import MOST_LEFT_OUT, DataShare
+
+SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
+
+
+def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
+    """The judgement with the share of the data that it rests on; no match where that does not suffice.
+
+    figures: of the table. causes: of the sample of it where causes are looked for. A mismatch stands: what was found is
+    there, whatever else there is.
+    """
+    if judgement.verdict is Verdict.NOT_TESTED:
+        return judgement
+    said = {f"rests on {figures}": figures, f"causes were looked for in {causes}": causes}
+    evidence = (*judgement.evidence, *(line for line, share in said.items() if not share.whole))
+    short = [line for line, share in said.items() if not share.suffices]
+    if judgement.verdict is not Verdict.MATCH or not short:
+        return replace(judgement, evidence=evidence)
+    return Judgement(
+        judgement.layer,
+        Verdict.INCONCLUSIVE,
+        None,
+        f"{'; '.join(short)}. With more than {MOST_LEFT_OUT:.0%} left out nothing is said to match. Of what is left: "
+        f"{judgement.because}",
+        evidence,
+        judgement.falsifier,
+        SETTLES,
+    )

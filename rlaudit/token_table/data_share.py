@@ -1,0 +1,42 @@
+"""How much of what was given the figures rest on, and whether that is enough to say that both sides match."""
+
+from dataclasses import dataclass
+
+# What is left out is no random part: broken engines and broken logs hit some sequences (long ones, one worker's) and
+# spare the rest. A difference that 95 % intervals of the rest exclude may live in 5 % that nobody looked at.
+MOST_LEFT_OUT = 0.05
+
+
+@dataclass(frozen=True)
+class DataShare:
+    """sequences, tokens: in the figures. left_out: given, and in no figure; tokens as far as they could be read.
+
+    Tokens that the loss does not count are in neither. unread: the rest of a file is unknown, however much it was.
+    """
+
+    sequences: int
+    sequences_left_out: int
+    tokens: int
+    tokens_left_out: int
+    unread: bool = False
+
+    @property
+    def left_out(self) -> float:
+        """The larger share, of sequences or of tokens."""
+        parts = ((self.sequences_left_out, self.sequences), (self.tokens_left_out, self.tokens))
+        return max(missing / max(1, missing + used) for missing, used in parts)
+
+    @property
+    def suffices(self) -> bool:
+        """Whether a match of what was seen is a match of what was given."""
+        return not self.unread and self.left_out <= MOST_LEFT_OUT
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was left out."""
+        return not self.unread and not self.sequences_left_out and not self.tokens_left_out
+
+    def __str__(self) -> str:
+        sequences, tokens = self.sequences + self.sequences_left_out, self.tokens + self.tokens_left_out
+        used = f"{self.sequences} of {sequences} sequences and {self.tokens} of {tokens} tokens that could be read"
+        return f"{used} ({1 - self.left_out:.1%}){'; the rest of a file could not be read' if self.unread else ''}"

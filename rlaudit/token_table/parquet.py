@@ -297,7 +297,9 @@ def _texts(path: Path, names: list[str]) -> list[str]:
 def _known(path: Path) -> list[str]:
     """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
     schema = pq.read_schema(path)
-    names = [name for name in schema.names if name in KNOWN]
+    # A column without any value has no type, and says no more than none.
+    empty = {one.name for one in schema if pa.types.is_null(one.type)} - {*IDENTITY, *LOGPROBS}
+    names = [name for name in schema.names if name in KNOWN and name not in empty]
     twice = [name for name in names if schema.names.count(name) > 1]
     if twice:
         raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")

@@ -213,7 +213,8 @@ def _paired(left: _Side, right: _Side, fresh: Sequence[int]) -> Iterator[TokenBa
         if own in left.waiting and own in right.waiting:
             groups.setdefault((left.waiting[own][0], right.waiting[own][0]), []).append(own)
     for keys in groups.values():
-        yield _pair(left.take(keys), right.take(keys))
+        in_order = sorted(keys, key=lambda own: left.waiting[own][1])
+        yield _pair(left.take(in_order), right.take(in_order))
 
 
 def _pair(rollout: TokenBatch, trainer: TokenBatch) -> TokenBatch:

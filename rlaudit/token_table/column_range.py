@@ -15,9 +15,10 @@ from rlaudit.mismatch.integrity import ROUNDING_ABOVE_ZERO
 
 # The largest tokenizer in use (XLM-V) has 901,629 entries.
 LARGEST_VOCABULARY = 1 << 20
-# Logits in float16 are at most 65,504 on either side of 0, those of trained models within some hundred: a logprob
-# below the difference is a mask (torch.finfo.min, -1e9) or none. vLLM writes -9,999 where JSON has no infinity.
-LOWEST_LOGPROB = -2.0 * 65_504
+# vLLM writes this for -inf where JSON has no infinity. Logits of trained models lie within some hundred of each other, so
+# that no sampled token is as improbable; masks (torch.finfo.min, -1e9) are far below.
+STAND_IN_FOR_MINUS_INFINITY = -9_999.0
+LOWEST_LOGPROB = STAND_IN_FOR_MINUS_INFINITY + 1.0
 # logsumexp minus a mean logit, both up to 32, in bfloat16: they are rounded to eighths.
 ENTROPY_ROUNDING = 0.125
 # Whole numbers up to here are themselves in a float64, which columns with gaps are read as.
@@ -54,7 +55,9 @@ _LOGPROB = Range(LOWEST_LOGPROB, ROUNDING_ABOVE_ZERO, f"a logprob in nats, {LOWE
 _VERSION = Range(-1, EXACT, "a whole number, -1 for none", whole=True)
 _REWARD = Range(-LARGEST_REWARD, LARGEST_REWARD, f"at most {LARGEST_REWARD:g} in size")
 _TOKEN = Range(-1, LARGEST_VOCABULARY - 1, f"a token id below {LARGEST_VOCABULARY}, -1 for none", whole=True)
-_TOP_LOGPROB = Range(_LOGPROB.low, _LOGPROB.high, f"{_LOGPROB.expected}, or -inf", minus_infinity=True)
+_TOP_LOGPROB = Range(
+    STAND_IN_FOR_MINUS_INFINITY, _LOGPROB.high, f"{_LOGPROB.expected}, or -inf of a masked token", minus_infinity=True
+)
 RANGES: Mapping[str, Range] = {
     "rollout_logprob": _LOGPROB,
     "trainer_logprob": _LOGPROB,

@@ -15,8 +15,8 @@ from rlaudit.mismatch.integrity import ROUNDING_ABOVE_ZERO
 
 # The largest tokenizer in use (XLM-V) has 901,629 entries.
 LARGEST_VOCABULARY = 1 << 20
-# vLLM writes this for -inf where JSON has no infinity. Logits of trained models lie within some hundred of each other, so
-# that no sampled token is as improbable; masks (torch.finfo.min, -1e9) are far below.
+# vLLM writes this for -inf where JSON has no infinity. Logits of trained models lie within some hundred of each other:
+# no sampled token is as improbable, and masks (torch.finfo.min, -1e9) are far below.
 STAND_IN_FOR_MINUS_INFINITY = -9_999.0
 LOWEST_LOGPROB = STAND_IN_FOR_MINUS_INFINITY + 1.0
 # logsumexp minus a mean logit, both up to 32, in bfloat16: they are rounded to eighths.

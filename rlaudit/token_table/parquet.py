@@ -5,7 +5,6 @@ are asked for are decoded.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +170,6 @@ class _Rows:
         lengths_S = np.diff(starts, append=stop)
         position_T = np.arange(rows.start, stop) - np.repeat(starts, lengths_S)
         batch = self._batch(rows, starts, lengths_S, position_T, prompts)
-        batch = _without_unequal_tops(batch, self.table.slice(rows.start, rows.stop - rows.start), path, faults)
         if self.position_T is not None:
             off_T = self.position_T[rows] != position_T
             if off_T.any():
@@ -186,10 +184,6 @@ class _Rows:
         names = set(part.column_names)
         prompt_names_S, sample_names_S = (taken(self.table, name, starts) for name in IDENTITY)
         tokens = part.num_rows
-        tops = {
-            own: padded_lists(part.column(name), MISSING_TOP[name]) if name in names else None
-            for name, own in TOPS.items()
-        }
         return TokenBatch(
             rollout_logprobs_T=_logprobs(part, "rollout_logprob"),
             trainer_logprobs_T=_logprobs(part, "trainer_logprob"),
@@ -203,7 +197,7 @@ class _Rows:
             sequence_columns={
                 name: _numbers(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
             },
-            **tops,
+            **_top_lists(part),
         )
 
 
@@ -222,40 +216,28 @@ def _numbers(part: pa.Table, name: str) -> Column:
 
 def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, faults: Faults) -> TokenBatch:
     place = int(np.argmax(off_T))
-    begins = place == int(batch.offsets[batch.sequence_T[place]])
+    first = int(batch.sequence_T[place])
     where = (
         f"begins at position {written_T[place]}"
-        if begins
+        if place == batch.offsets[first]
         else f"position {written_T[place]} follows position {written_T[place - 1]}"
     )
-    said = f"{where}: tokens are missing, or the table is not sorted by sequence and position"
-    return _without(batch, off_T, Fault(path, FaultKind.GAP, said, None, _name_at(batch, off_T)), faults)
+    broken = np.unique(batch.sequence_T[off_T])
+    said = f"{where}: tokens are missing, or the table is not sorted by sequence and position; the sequence is left out"
+    fault = Fault(path, FaultKind.GAP, said, None, batch.name_of(first))
+    faults.add(fault, sequences=broken.size, tokens=int(batch.lengths_S[broken].sum()), count=broken.size)
+    return batch.take(np.setdiff1d(np.arange(batch.sequences), broken))
 
 
-def _without_unequal_tops(batch: TokenBatch, rows: pa.Table, path: Path, faults: Faults) -> TokenBatch:
-    """Without sequences in which a token has more ids than logprobs in its top lists, or fewer."""
+def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
+    """The fields of top lists. NaN where a token has more or fewer logprobs than ids, for `sound.py` to find."""
+    there = [name for name in TOPS if name in rows.column_names]
+    tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in there}
     for side in ("rollout", "trainer"):
         ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
-        if not {ids, logprobs} <= set(rows.column_names):
-            continue
-        off_T = list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))
-        if off_T.any():
-            said = f"{ids} and {logprobs} list different numbers of tokens"
-            fault = Fault(path, FaultKind.UNUSABLE, said, None, _name_at(batch, off_T), logprobs)
-            return _without(batch, off_T, fault, faults)
-    return batch
-
-
-def _name_at(batch: TokenBatch, off_T: Any) -> str:
-    return batch.name_of(int(batch.sequence_T[int(np.argmax(off_T))]))
-
-
-def _without(batch: TokenBatch, off_T: Any, fault: Fault, faults: Faults) -> TokenBatch:
-    broken = np.unique(batch.sequence_T[off_T])
-    tokens = int(batch.lengths_S[broken].sum())
-    whole = replace(fault, message=f"{fault.message}; the sequence is left out")
-    faults.add(whole, sequences=broken.size, tokens=tokens, count=broken.size)
-    return batch.take(np.setdiff1d(np.arange(batch.sequences), broken))
+        if {ids, logprobs} <= tops.keys():
+            tops[logprobs][list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))] = np.nan
+    return {own: tops.get(name) for name, own in TOPS.items()}
 
 
 def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:

@@ -134,8 +134,8 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
     counted_T = batch.counts_T
     missing_T = np.isnan(logprobs_TK).any(axis=1) & counted_T
     if missing_T.any():
-        expected = "logprobs as many as ids"
-        yield _Broken(FaultKind.MISSING, logprobs, missing_T, logprobs_TK, expected, "has a NaN")
+        expected = f"a logprob for each of {ids}"
+        yield _Broken(FaultKind.MISSING, logprobs, missing_T, logprobs_TK, expected, "has a NaN or another length")
     yield from _outside(logprobs, logprobs_TK, batch)
     # Both ends of a step of -inf to -inf are padding.
     with np.errstate(invalid="ignore"):

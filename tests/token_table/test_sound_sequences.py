@@ -135,7 +135,7 @@ def test_every_column_of_a_token_table_has_a_range():
     [
         ([1, 2], [-2.0, -1.0], "rollout_top_logprobs rises, expected the best token first"),
         ([1, -1], [-1.0, -2.0], "rollout_top_logprobs has a logprob of no token"),
-        ([1, 2], [np.nan, -2.0], "rollout_top_logprobs has a NaN"),
+        ([1, 2], [np.nan, -2.0], "rollout_top_logprobs has a NaN or another length"),
         ([1, 2], [0.5, -2.0], "rollout_top_logprobs is 0.5"),
         ([1, -7], [-1.0, -np.inf], "rollout_top_ids is -7"),
     ],

@@ -293,7 +293,7 @@ def _known(path: Path) -> list[str]:
             expected = "lists of logprobs" if whole else "logprobs"
             raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
         # Of one row per sequence every value is looked at.
-        if pa.types.is_nested(kind if name in IDENTITY else inner) and name in {*IDENTITY, *NAMES}:
+        if pa.types.is_nested(inner if whole and name in NAMES else kind) and name in {*IDENTITY, *NAMES}:
             raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
         if not whole and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
             raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")

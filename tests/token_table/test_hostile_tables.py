@@ -105,6 +105,8 @@ def table(**columns):
         ({"position": ["1"] * 24}, "column position holds string, expected numbers"),
         ({"rollout_version": ["v1"] * 24}, "column rollout_version holds string, expected numbers"),
         ({"prompt_id": [[1]] * 24}, "column prompt_id holds list"),
+        ({"step": [[None]] * 24}, "column step holds list"),
+        ({"batch_id": [[1]] * 24}, "column batch_id holds list"),
         ({"trainer_logprob": [[-1.0]] * 24}, "column trainer_logprob holds list"),
         ({"rollout_top_ids": [1] * 24}, "column rollout_top_ids holds int64, expected lists of numbers"),
     ],

@@ -1,14 +1,14 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
-import json
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
-from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import Plan, for_accelerator, make_plan
@@ -55,11 +55,12 @@ def ablate(
     from rlaudit.cli.ablate_updates import ablate_updates
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
-    from rlaudit.diagnosis.tokens import write_tokens
+    from rlaudit.diagnosis.tokens import tokens_of, write_tokens
     from rlaudit.engines.accelerator import detect
     from rlaudit.experiment.estimate import estimate
     from rlaudit.experiment.prompts import load_prompts
     from rlaudit.experiment.run import execute
+    from rlaudit.experiment.run_folder import opened
     from rlaudit.experiment.surroundings import prepare
     from rlaudit.weight_updates.settings import load_update_recipe
 
@@ -73,7 +74,7 @@ def ablate(
         for sentence in experiment.changed:
             progress.note(f"  {sentence}")
         if write_recipe is not None:
-            write_recipe.write_text(as_yaml(experiment), encoding="utf-8")
+            write_file(write_recipe, as_yaml(experiment))
             return 0
         loaded = recipe_of(dict(experiment.document), path, accelerator.kind)
     elif write_recipe is not None:
@@ -101,11 +102,11 @@ def ablate(
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
     surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
-    run = execute(plan, folder, surroundings, progress)
-    diagnosis = diagnose(run)
-    document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)
-    write_tokens(diagnosis, folder / "tokens.parquet")
-    (folder / "report.json").write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    with opened(folder) as kept:
+        diagnosis = diagnose(execute(plan, kept, surroundings, progress))
+        document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)
+        tokens = tokens_of(diagnosis)
+        kept.finish(document, None if tokens is None else partial(write_tokens, tokens))
     write_outputs(outputs, document)
     return int(document["exit_code"])
 

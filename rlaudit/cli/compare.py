@@ -10,7 +10,7 @@ import typer
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.given_interpreters import TRAINER_HELP, trainer_command
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
 from rlaudit.say import say
 
@@ -94,7 +94,6 @@ def compare(
     from rlaudit.cli.compare_tables import Comparer, todays
     from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.comparison import CompareSettings
-    from rlaudit.token_table.open_table import open_tables
 
     outputs = parse_outputs(output or [])
     progress = Progress(quiet)
@@ -108,7 +107,7 @@ def compare(
         "trainer_temperature": trainer_temperature,
         "trainer_replays_filters": trainer_replays_filters or None,
     }
-    tables = _chosen(open_tables(rollouts), arm or [])
+    tables = _chosen(_opened(rollouts), arm or [])
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
@@ -119,7 +118,7 @@ def compare(
             comparer.compare(table, own_trainer)
     else:
         today_trainer = _trainer(before_trainer)
-        for table, today in todays(tables, open_tables(before), before):
+        for table, today in todays(tables, _opened(before), before):
             comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
@@ -133,12 +132,28 @@ def compare(
     return int(document["exit_code"])
 
 
-def _trainer(path: Path | None) -> "TokenTable | None":
+def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
+    """The tables of a path. Raises NotFinished for a run that has not ended or whose files are not as it left them."""
+    from rlaudit.experiment.run_folder import TOKENS, has_report, is_run
     from rlaudit.token_table.open_table import open_tables
 
+    run = path.parent if path.name == TOKENS else path
+    if is_run(run) and not has_report(run):
+        raise NotFinished(
+            f"the run in {run} has not finished: it has no tokens of its plan yet",
+            "the ablate command that started it goes on there",
+        )
+    if is_run(run) and not (run / TOKENS).is_file():
+        raise NotFinished(
+            f"the run in {run} has no tokens: no arm of it was measured", f"rlaudit report {run} says why"
+        )
+    return open_tables(path, of_trainer=of_trainer)
+
+
+def _trainer(path: Path | None) -> "TokenTable | None":
     if path is None:
         return None
-    tables = open_tables(path, of_trainer=True)
+    tables = _opened(path, of_trainer=True)
     if len(tables) > 1:
         raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
     return tables[0]

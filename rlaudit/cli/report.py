@@ -18,15 +18,16 @@ def report(
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
+    from rlaudit.experiment.run_folder import REPORT, TOKENS, has_report, is_run
     from rlaudit.reports.read_report import read_report
-    from rlaudit.reports.unfinished_run import NEXT, is_unfinished, unfinished_document
+    from rlaudit.reports.unfinished_run import NEXT, unfinished_document
 
     outputs = parse_outputs(output or [])
-    path = run / "report.json" if run.is_dir() else run
-    if path.is_file():
+    path = run / REPORT if run.is_dir() else run
+    if run.is_file() or (run.is_dir() and has_report(run)):
         document = read_report(path)
-        _add_figures(document, path.parent / "tokens.parquet")
-    elif is_unfinished(run):
+        _add_figures(document, path.parent / TOKENS)
+    elif is_run(run):
         document = unfinished_document(run)
         say(f"{run} has no report.json: the run has not finished; {NEXT}")
     else:

@@ -207,6 +207,7 @@ def _run(diagnosis: Diagnosis) -> dict[str, Any]:
         "cell_seconds": books.cell_seconds,
         "cells_run": books.cells_run,
         "cells_kept": books.cells_kept,
+        "damaged": list(books.damaged),
         "sequences_sampled": books.sequences_asked,
         "sequences_scored": books.sequences_scored,
         "peak_memory_mib": books.peak_memory_mib,

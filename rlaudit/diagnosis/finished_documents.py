@@ -8,6 +8,7 @@ from typing import Any
 
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.experiment.run_folder import REPORT, has_report, is_run
 
 COMMANDS = ("inspect", "ablate", "compare", "curves")
 
@@ -26,10 +27,11 @@ class FinishedDocument:
 
 
 def read_document(path: Path) -> FinishedDocument:
-    """Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not ended."""
-    file = path / "report.json" if path.is_dir() else path
-    if not file.is_file():
-        if (path / "plan.json").is_file():
+    """Raises UsageError for what is no report of one of COMMANDS, NotFinished for a run that has not ended or is not as
+    it was left."""
+    file = path / REPORT if path.is_dir() else path
+    if not (path.is_file() or (path.is_dir() and has_report(path))):
+        if is_run(path):
             raise NotFinished(f"the run in {path} has not finished", "the ablate command that started it goes on there")
         raise UsageError(f"there is no report at {path}", "write one with --output json:FILE")
     try:

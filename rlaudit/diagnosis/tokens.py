@@ -8,11 +8,17 @@ from rlaudit.diagnosis.diagnose import Diagnosis
 from rlaudit.diagnosis.measured import MeasuredArm
 
 
-def write_tokens(diagnosis: Diagnosis, path: Path) -> None:
-    """Write every measured arm's tokens; columns as in the design's token table, with `block` and `arm` in front."""
+def tokens_of(diagnosis: Diagnosis) -> pd.DataFrame | None:
+    """Every measured arm's tokens, None where nothing was measured; columns as in the design's token table, with
+    `block` and `arm` in front."""
     frames = [_frame(block.plan.name, arm) for block in diagnosis.blocks for arm in block.measured.values()]
-    if frames:
-        pd.concat(frames, ignore_index=True).to_parquet(path, index=False)
+    return pd.concat(frames, ignore_index=True) if frames else None
+
+
+def write_tokens(tokens: pd.DataFrame, path: Path) -> None:
+    """Write the table. Raises OSError."""
+    with path.open("wb") as file:
+        tokens.to_parquet(file, index=False)
 
 
 def _frame(block: str, arm: MeasuredArm) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from rlaudit.engines.environment_spec import Command
 from rlaudit.engines.guarded import run_guarded
 from rlaudit.engines.inherited_variables import STRIPPED, handed_on, inherited
 from rlaudit.engines.log import read_log, root_cause, says_out_of_memory
+from rlaudit.write_atomically import write_atomically
 
 WORKER = Path(__file__).with_name("worker.py")
 STARTING = ("launch", "load")
@@ -69,7 +70,7 @@ def launch(
         "handed_on": handed_on(),
         "stray": STRIPPED,
     }
-    (cell / "environment.json").write_text(json.dumps(document, indent=1))
+    write_atomically(cell / "environment.json", json.dumps(document, indent=1).encode())
     events = _EventTail(cell / "events.jsonl", on_event)
     with (cell / "log.txt").open("ab") as log:
         in_time = run_guarded(
@@ -144,10 +145,12 @@ def _one_line(text: str) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    if not path.exists():
+    """The object in a file; empty where there is none, or half of one."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError, RecursionError):
         return {}
-    document: dict[str, Any] = json.loads(path.read_text())
-    return document
+    return document if isinstance(document, dict) else {}
 
 
 class _EventTail:

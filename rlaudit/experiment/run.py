@@ -1,18 +1,13 @@
 """Carries a plan out: environments, model, prompts, rollout cells, scoring cells, and what they left.
 
-The run directory is the only state and readable by hand:
-    plan.json, cells/KEY/{job.json, identity.json, events.jsonl, log.txt, samples.jsonl, result.json, usage.json},
-    tokens.parquet, report.json
+The run directory (run_folder.py) is the only state and readable by hand. A cell's folder has job.json, identity.json,
+events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and seal.json.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from rlaudit.engines.environment import Environment
 from rlaudit.engines.launch import Failure
@@ -25,6 +20,7 @@ from rlaudit.experiment.rollout import (
     read_sequences,
     rollout_cell,
 )
+from rlaudit.experiment.run_folder import RunFolder
 from rlaudit.experiment.runner import Runner
 from rlaudit.experiment.scoring import (
     Scores,
@@ -61,7 +57,10 @@ class FinishedArm:
 
 @dataclass(frozen=True)
 class Bookkeeping:
-    """What a run cost: seconds in all and inside cells, starts, and sequences asked for against scored."""
+    """What a run cost: seconds in all and inside cells, starts, and sequences asked for against scored.
+
+    damaged: files that were not as an earlier run had left them, in sentences; what they belong to was made again.
+    """
 
     seconds: float
     cell_seconds: float
@@ -71,6 +70,7 @@ class Bookkeeping:
     sequences_scored: int
     peak_memory_mib: float
     set_up_seconds: float
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,29 +96,16 @@ def scoring_request(arm: Arm) -> ScoringRequest:
     return ScoringRequest(arm.treatment.trainer, sampling)
 
 
-def execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:
+def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedRun:
     """Run every arm of the plan and score what they sampled. Failed arms do not stop the others.
 
-    Raises NotFinished when another process is using the run directory, when the model's tokenizer cannot be read, or
-    when the trainer cannot score, which is tried before the first arm.
+    Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which is tried
+    before the first arm; OSError where the run directory cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
-    try:
-        _write_plan(plan, folder, surroundings)
-        # What stood here told of an earlier run; until this one has ended there is nothing to report.
-        (folder / "report.json").unlink(missing_ok=True)
-        return _execute(plan, folder, surroundings, progress)
-    finally:
-        lock.release()
-
-
-def _execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedRun:
     started = time.monotonic()
+    folder.begin(_as_document(plan, surroundings))
+    for said in folder.damaged:
+        progress.note(f"  {'damaged':<11} {said}; it is made again")
     set_up_seconds = surroundings.set_up_seconds
     runner = Runner(folder, surroundings, progress)
     context = surroundings.rollout_context(plan.recipe, runner.outcome)
@@ -157,6 +144,7 @@ def _execute(plan: Plan, folder: Path, surroundings: Surroundings, progress: Pro
         sequences_scored=sum(len(batch.sequences) for batch in batches.values()),
         peak_memory_mib=runner.peak_memory_mib,
         set_up_seconds=set_up_seconds,
+        damaged=tuple(folder.damaged),
     )
     return FinishedRun(plan, arms, scores, context.prompt_token_ids, surroundings, bookkeeping, not_run)
 
@@ -242,9 +230,9 @@ def _score(
     return read_scores(runner.directory(cell), batch, outcome.result)
 
 
-def _write_plan(plan: Plan, folder: Path, surroundings: Surroundings) -> None:
-    """plan.json: the recipe as it was understood, and everything needed to repeat the run."""
-    document = {
+def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:
+    """The recipe as it was understood, and everything needed to repeat the run."""
+    return {
         "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
         "arms": [
             {"block": arm.block, "name": arm.name, "role": arm.role.value, "version": arm.treatment.version}
@@ -253,4 +241,3 @@ def _write_plan(plan: Plan, folder: Path, surroundings: Surroundings) -> None:
         ],
         "provenance": surroundings.provenance(),
     }
-    (folder / "plan.json").write_text(json.dumps(document, indent=1))

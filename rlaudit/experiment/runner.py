@@ -5,6 +5,8 @@ from pathlib import Path
 
 from rlaudit.engines.launch import Event, Outcome
 from rlaudit.experiment.cell import SETTLED, Cell, finished, run_cell
+from rlaudit.experiment.run_folder import RunFolder
+from rlaudit.experiment.seal import Damage
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.progress import Progress, seconds_since
 
@@ -12,9 +14,9 @@ from rlaudit.progress import Progress, seconds_since
 class Runner:
     """Runs cells in one run directory, keeping what is already there."""
 
-    def __init__(self, folder: Path, surroundings: Surroundings, progress: Progress) -> None:
+    def __init__(self, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> None:
         self._folder = folder
-        self._cells = folder / "cells"
+        self._cells = folder.cells
         self._surroundings = surroundings
         self._progress = progress
         self._settled: dict[tuple[str, float | None], Outcome] = {}
@@ -34,8 +36,11 @@ class Runner:
         if shared is not None:
             self._progress.done()
             return shared
+        self._folder.asked_for(cell.key)
         kept = finished(self._cells, cell)
-        if kept is None:
+        if isinstance(kept, Damage):
+            self._progress.note(f"  {'damaged':<11} {title}: {self._folder.found_damaged(kept)}; it is run again")
+        if kept is None or isinstance(kept, Damage):
             outcome = self._run(cell, title)
         else:
             outcome = kept

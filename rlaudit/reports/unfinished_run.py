@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import rlaudit
+from rlaudit.experiment.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
+from rlaudit.experiment.seal import SEAL, regular_size
 from rlaudit.layers import Layer, Verdict
 
 SCHEMA = "rlaudit-report/1"
 NEXT = "the ablate command that started it goes on from the finished cells"
 
 
-def is_unfinished(folder: Path) -> bool:
-    """Whether a folder is of a run that left no report."""
-    return folder.is_dir() and ((folder / "plan.json").is_file() or (folder / "cells").is_dir())
-
-
 def unfinished_document(folder: Path) -> dict[str, Any]:
-    """JSON-able, exit code 3. Files that are broken count as missing: a run can be killed while it writes."""
-    plan = _read(folder / "plan.json")
-    cells = [_cell(path) for path in sorted((folder / "cells").glob("*")) if path.is_dir()]
+    """JSON-able, exit code 3. Files that are broken count as missing: a run can be killed while it writes. Cells of an
+    earlier plan are not counted."""
+    plan = _read(folder / PLAN)
+    own = cells_of_plan(folder)
+    present = [path for path in sorted((folder / CELL_FOLDERS).glob("*")) if path.is_dir()]
+    cells = [_cell(path) for path in present if own is None or path.name in own]
     done = [one for one in cells if one["status"] is not None]
     arms = [arm for arm in _list(plan.get("arms")) if isinstance(arm, dict)]
     recipe = _dict(plan.get("recipe"))
@@ -86,17 +86,22 @@ def _versions(recipe: Mapping[str, Any]) -> dict[str, str | None]:
 
 def _cell(path: Path) -> dict[str, Any]:
     result, usage, job = (_read(path / f"{name}.json") for name in ("result", "usage", "job"))
-    status = result.get("status")
+    damage = damage_of_cell(path) if regular_size(path / SEAL) is not None else None
+    status = result.get("status") if damage is None else None
     error = result.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     return {
         "name": path.name,
         "script": Path(str(job.get("script", "unknown script"))).stem,
         "status": status,
-        "said": "did not end" if status is None else f"{status}{f': {message}' if message else ''}",
+        "said": _said(status, message) if damage is None else f"{damage.path.name} {damage.what}; it is run again",
         "seconds": _figure(usage.get("seconds")),
         "peak_memory_mib": _figure(usage.get("peak_memory_mib")),
     }
+
+
+def _said(status: Any, message: Any) -> str:
+    return "did not end" if status is None else f"{status}{f': {message}' if message else ''}"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -77,9 +77,6 @@ class CheckpointStore:
             return
         timeout = max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes)
         cell = derive_cell(self._context, self._folder, orders, self._trainer, timeout)
-        if not all((self._folder / order["name"] / "model.safetensors").exists() for order in orders):
-            # Whoever deletes the checkpoints gets them again.
-            (self._runner.directory(cell) / "result.json").unlink(missing_ok=True)
         outcome = self._runner.outcome(cell, title)
         if outcome.status != "ok":
             why = outcome.failure.message if outcome.failure else "no reason given"

@@ -51,7 +51,7 @@ def _name_of(recipe: UpdateRecipe, version: int) -> str:
 def derive_cell(
     context: RolloutContext, folder: Path, orders: Sequence[Order], trainer: Environment, timeout_seconds: float
 ) -> Cell:
-    """The job that writes checkpoints into `folder`."""
+    """The job that writes checkpoints into `folder`, where whoever changes or deletes one gets it again."""
     return Cell(
         job={
             "script": str(DERIVE),
@@ -64,6 +64,7 @@ def derive_cell(
         variables=dict(trainer.variables),
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
+        writes=tuple(folder / order["name"] for order in orders),
     )
 
 

@@ -1,6 +1,5 @@
 """What `rlaudit ablate` does with a recipe that is about weight updates."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from rlaudit.engines.model_files import read_model_files
 from rlaudit.experiment.estimate import refused
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
+from rlaudit.experiment.run_folder import opened
 from rlaudit.experiment.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.weight_updates.document import document_of
@@ -42,9 +42,10 @@ def ablate_weight_updates(
     prompts = load_prompts(recipe.prompts, recipe.prompts_used)
     progress.note(f"{loaded.path.stem}: weight updates on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     surroundings = prepare(make_plan(recipe.as_recipe()), folder, accelerator, prompts, progress, given)
-    run = execute(recipe, folder, surroundings, progress)
-    document = document_of(run, loaded.path, fail_on_mismatch=fail_on_mismatch, reproduce_in=folder / "reproduce")
-    (folder / "report.json").write_text(json.dumps(document, indent=1, allow_nan=False), encoding="utf-8")
+    with opened(folder) as kept:
+        run = execute(recipe, kept, surroundings, progress)
+        document = document_of(run, loaded.path, fail_on_mismatch=fail_on_mismatch, reproduce_in=folder / "reproduce")
+        kept.finish(document)
     return document
 
 

@@ -63,6 +63,7 @@ def document_of(
                 "seconds": run.seconds,
                 "cells_run": run.cells_run,
                 "cells_kept": run.cells_kept,
+                "damaged": list(run.damaged),
                 "peak_memory_mib": run.peak_memory_mib,
             },
             "provenance": run.surroundings.provenance(),

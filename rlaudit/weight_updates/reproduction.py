@@ -7,6 +7,7 @@ import yaml
 from rlaudit.weight_updates.judge import JudgedCase
 from rlaudit.weight_updates.settings import UpdateRecipe
 from rlaudit.weight_updates.update_finding import ERROR, WARNING, UpdateFinding
+from rlaudit.write_atomically import write_atomically
 
 
 def smallest_recipe(recipe: UpdateRecipe, judged: JudgedCase) -> UpdateRecipe:
@@ -41,6 +42,6 @@ def write_reproductions(
     for number, finding in enumerate(serious, start=1):
         path = folder / f"{number}-{finding.name}.yaml"
         document = smallest_recipe(recipe, by_name[finding.case]).model_dump(mode="json", by_alias=True)
-        path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+        write_atomically(path, yaml.safe_dump(document, sort_keys=False).encode())
         commands[finding] = f"rlaudit ablate {path}"
     return commands

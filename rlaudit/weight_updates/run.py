@@ -7,16 +7,14 @@ otherwise look like stale keys and values in every case.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import Any
 
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.engines.ieee_float32 import kernel_cache
 from rlaudit.engines.launch import Failure, Outcome
-from rlaudit.errors import NotFinished
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.rollout import EXTENSION, GENERATE, RolloutContext
+from rlaudit.experiment.run_folder import RunFolder
 from rlaudit.experiment.runner import Runner
 from rlaudit.experiment.scoring import ScoringRequest
 from rlaudit.experiment.surroundings import Surroundings
@@ -46,7 +44,8 @@ class FinishedUpdates:
     """Everything the findings need.
 
     held: per engine start, what its first read back found. effective: version to the mixture that stands for it where
-    something was old. located: what scores alone say of starts whose old parts nothing else explains.
+    something was old. located: what scores alone say of starts whose old parts nothing else explains. damaged: files
+    that were not as an earlier run had left them; what they belong to was made again.
     """
 
     recipe: UpdateRecipe
@@ -60,40 +59,31 @@ class FinishedUpdates:
     cells_run: int
     cells_kept: int
     peak_memory_mib: float
+    damaged: tuple[str, ...] = ()
 
     def book_of(self, record: EngineRecord) -> Scorebook:
         """The scores as this engine is to be judged by."""
         return self.book.of_engine(self.effective[record.start.name])
 
 
-def execute(recipe: UpdateRecipe, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
+def execute(recipe: UpdateRecipe, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
     """Run every engine start and score what it sampled. An engine start that fails does not stop the others.
 
-    Raises NotFinished when another process uses the run directory, or checkpoints or scores could not be made.
+    Raises NotFinished when checkpoints or scores could not be made, OSError where the run directory cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
-    try:
-        (folder / "report.json").unlink(missing_ok=True)
-        return _execute(recipe, folder, surroundings, progress)
-    finally:
-        lock.release()
-
-
-def _execute(recipe: UpdateRecipe, folder: Path, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
     started = time.monotonic()
+    asked = surroundings.prompts.prompts[: recipe.prompts_used]
+    starts = plan_starts(recipe, len(asked), surroundings.accelerator.kind)
+    folder.begin(_as_document(recipe, starts, surroundings))
+    for said in folder.damaged:
+        progress.note(f"  {'damaged':<11} {said}; it is made again")
     runner = Runner(folder, surroundings, progress)
     context = surroundings.rollout_context(recipe.as_recipe(), runner.outcome)
     request = ScoringRequest(TrainerSettings(dtype=recipe.dtype), {"temperature": 1.0})
     try_trainer(runner, context, [request], surroundings.trainer)
     prompts = [list(prompt) for prompt in context.prompt_token_ids[: recipe.prompts_used]]
-    starts = plan_starts(recipe, len(prompts), context.device)
     everyone = [*prompts, *unshared(prompts)]
-    store = CheckpointStore(recipe, context, surroundings.trainer, runner, folder / "checkpoints")
+    store = CheckpointStore(recipe, context, surroundings.trainer, runner, folder.folder / "checkpoints")
     store.write_versions(versions_needed(starts))
     store.write_faults(list(dict.fromkeys(case.fault for start in starts for case in start.cases if case.fault)))
     records = tuple(
@@ -128,7 +118,20 @@ def _execute(recipe: UpdateRecipe, folder: Path, surroundings: Surroundings, pro
         cells_run=runner.cells_run,
         cells_kept=runner.cells_kept,
         peak_memory_mib=runner.peak_memory_mib,
+        damaged=tuple(folder.damaged),
     )
+
+
+def _as_document(recipe: UpdateRecipe, starts: Sequence[EngineStart], surroundings: Surroundings) -> dict[str, Any]:
+    """The recipe as it was understood, and everything needed to repeat the run."""
+    return {
+        "recipe": recipe.model_dump(mode="json", by_alias=True),
+        "arms": [
+            {"block": "weight updates", "name": start.name, "role": "engine start", "version": start.version}
+            for start in starts
+        ],
+        "provenance": surroundings.provenance(),
+    }
 
 
 def _ask_for_scores(
@@ -209,7 +212,7 @@ def engine_cell(
         job={
             "script": str(UPDATE),
             "model": context.model,
-            "revision": recipe.revision,
+            "revision": context.recipe.revision,
             "trust_remote_code": recipe.trust_remote_code,
             "engine": start.expected(context.machine, context.model).as_job(),
             "engine_args": dict(start.engine_args),

@@ -15,6 +15,7 @@ from rlaudit.engines.nvidia_driver import Device
 from rlaudit.experiment import runner, surroundings
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.prompts import PromptSet
+from rlaudit.experiment.run_folder import RunFolder
 from rlaudit.experiment.runner import Runner
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.progress import Progress
@@ -50,7 +51,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
         machine = Accelerator("cuda", H100, (GPU,), "570", 16, 128_000)
         model = ModelOnDisk(str(tmp_path), None, "sha256:1", "a folder")
         around = Surroundings(machine, {}, TRAINER, model, PromptSet("none", ()), GpuMemory((GPU,)), 0.0)
-        return Runner(tmp_path / "run", around, Progress(quiet=True)), waited
+        return Runner(RunFolder(tmp_path), around, Progress(quiet=True)), waited
 
     return made
 

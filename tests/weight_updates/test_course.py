@@ -20,6 +20,7 @@ from rlaudit.engines.model import ModelOnDisk
 from rlaudit.experiment import scoring as scoring_of_arms
 from rlaudit.experiment import surroundings as surroundings_module
 from rlaudit.experiment.prompts import PromptSet
+from rlaudit.experiment.run_folder import opened
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.progress import Progress
 from rlaudit.reports.formats.markdown import FORMAT as MARKDOWN
@@ -71,7 +72,8 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
         memory=GpuMemory(()),
         set_up_seconds=0.0,
     )
-    return execute(recipe, folder / "run", around, Progress(quiet=True))
+    with opened(folder / "run") as kept:
+        return execute(recipe, kept, around, Progress(quiet=True))
 
 
 @pytest.fixture(scope="module")

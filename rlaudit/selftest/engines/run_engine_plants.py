@@ -8,6 +8,7 @@ from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.recipe import recipe_of
 from rlaudit.experiment.run import FinishedRun, execute
+from rlaudit.experiment.run_folder import opened
 from rlaudit.experiment.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
@@ -44,7 +45,8 @@ def run_engine_plants(
     plan = make_plan(recipe)
     given = engines.given.among(plan.versions)
     surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
-    return judge_run(execute(plan, folder, surroundings, progress), plants)
+    with opened(folder) as kept:
+        return judge_run(execute(plan, kept, surroundings, progress), plants)
 
 
 def wanted_plants(causes: Sequence[str], releases: Sequence[str] = STANDARD) -> list[EnginePlant]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
+from rlaudit.experiment.run_folder import opened
 from rlaudit.experiment.surroundings import prepare
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import Attribution, attribute
@@ -41,7 +42,8 @@ def run_update_plants(
     plan = make_plan(recipe.as_recipe())
     given = engines.given.among(plan.versions)
     surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
-    return judge_updates(execute(recipe, folder, surroundings, progress), plants)
+    with opened(folder) as kept:
+        return judge_updates(execute(recipe, kept, surroundings, progress), plants)
 
 
 def judge_updates(run: FinishedUpdates, plants: Sequence[UpdatePlant]) -> list[EngineTrial]:

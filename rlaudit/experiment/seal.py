@@ -1,0 +1,118 @@
+"""A seal: the sizes and SHA-256 digests of the files that belong together, written last of all and in one step.
+
+A folder with a whole seal holds what was written there. A file that was cut off, altered, exchanged or deleted since
+has a name, and so has a seal that belongs to another folder.
+"""
+
+import json
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.file_digest import file_digest
+from rlaudit.write_atomically import write_atomically
+
+SEAL = "seal.json"
+FORMAT = 1
+# Bytes; a run of ten thousand cells has a tenth of it.
+LARGEST = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file that is not as it was left, and what is wrong with it."""
+
+    path: Path
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.what}"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a file is known by."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What was sealed: `of` tells whose files they are, `files` has their marks by paths relative to the folder."""
+
+    of: str
+    files: dict[str, Mark]
+
+    def damage(self, folder: Path, names: Iterable[str] | None = None) -> Damage | None:
+        """The first of these files, of all by default, that is not as it was sealed."""
+        for name in self.files if names is None else names:
+            found = _difference(folder / name, self.files[name])
+            if found is not None:
+                return found
+        return None
+
+    def as_bytes(self) -> bytes:
+        """The seal as it is written."""
+        files = {name: {"bytes": mark.bytes, "sha256": mark.sha256} for name, mark in self.files.items()}
+        return json.dumps({"format": FORMAT, "of": self.of, "files": files}, indent=1).encode()
+
+
+def mark_of(path: Path) -> Mark:
+    """The mark of a file as it is now. Raises OSError."""
+    return Mark(path.stat().st_size, file_digest(path))
+
+
+def write_seal(folder: Path, of: str, names: Iterable[str]) -> None:
+    """Seal these files of the folder. Raises OSError where one cannot be read or the seal cannot be written."""
+    seal = Seal(of, {name: mark_of(folder / name) for name in names})
+    write_atomically(folder / SEAL, seal.as_bytes())
+
+
+def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
+    """The seal of a folder, which is to be that `of` somebody where it is said; else what is wrong with it."""
+    path = folder / SEAL
+    try:
+        size = regular_size(path)
+        if size is None:
+            return Damage(path, "is missing")
+        if size > LARGEST:
+            return Damage(path, f"has {size:,} bytes and is no seal")
+        seal = _seal(json.loads(path.read_bytes()))
+    except OSError as error:
+        return Damage(path, f"cannot be read: {error.strerror}")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Damage(path, "was cut off or altered")
+    if of is not None and seal.of != of:
+        return Damage(path, f"belongs to {seal.of} and not to {of}")
+    return seal
+
+
+def regular_size(path: Path) -> int | None:
+    """Bytes of a regular file; None where there is none. Raises OSError where that cannot be found out."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def _difference(path: Path, mark: Mark) -> Damage | None:
+    try:
+        size = regular_size(path)
+        if size is None:
+            return Damage(path, "is missing")
+        if size != mark.bytes:
+            return Damage(path, f"has {size:,} bytes, and had {mark.bytes:,}")
+        return None if file_digest(path) == mark.sha256 else Damage(path, "was altered")
+    except OSError as error:
+        return Damage(path, f"cannot be read: {error.strerror}")
+
+
+def _seal(document: Any) -> Seal:
+    if document["format"] != FORMAT:
+        raise ValueError("another format")
+    files = {name: Mark(int(mark["bytes"]), str(mark["sha256"])) for name, mark in document["files"].items()}
+    return Seal(str(document["of"]), files)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 # File systems that know no locks, some of them on networks: there, two writers of one file are not told apart.
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+_DRAFT = ".rlaudit-draft-"
 # What the system says of a write without naming the file that was written.
 _NAMELESS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
@@ -76,7 +77,7 @@ class _Draft:
 @contextlib.contextmanager
 def _draft(target: Path) -> Iterator[_Draft]:
     # A digest in place of the name: a file's name may be as long as names may be.
-    path = target.with_name(f".rlaudit-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}")
+    path = target.with_name(f"{_DRAFT}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}")
     with _named(target):
         descriptor = _locked(path)
     draft = _Draft(path, descriptor)
@@ -134,10 +135,10 @@ def _named(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in _NAMELESS:
-            error.filename = str(path)
-        elif error.filename is not None and Path(os.fsdecode(error.filename)).name.startswith(".rlaudit-"):
-            error.filename = str(path)
+        nameless = error.filename is None and error.errno in _NAMELESS
+        of_a_draft = isinstance(error.filename, str | bytes) and _DRAFT in os.fsdecode(error.filename)
+        if nameless or of_a_draft:
+            error.filename, error.filename2 = str(path), None
         raise
 
 

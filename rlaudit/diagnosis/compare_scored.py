@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from filelock import FileLock
 
 from rlaudit.engines.accelerator import Accelerator
 from rlaudit.engines.accelerator_identity import accelerator_identity
 from rlaudit.engines.environment import ensure
 from rlaudit.engines.environment_spec import Build, Command, Environment
 from rlaudit.engines.given_environment import given_environment
+from rlaudit.engines.launch import Outcome
 from rlaudit.engines.machine import machine_of
 from rlaudit.engines.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.model_files import read_model_files
@@ -23,12 +25,13 @@ from rlaudit.engines.refusals import refuse
 from rlaudit.engines.trainer_choice import choose_trainer
 from rlaudit.engines.visible_gpus import gpu_variables
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.experiment.cell import finished, run_cell
+from rlaudit.experiment.cell import Cell, finished, run_cell
 from rlaudit.experiment.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.rollout import RolloutContext, SampledSequence
 from rlaudit.experiment.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
+from rlaudit.experiment.seal import Damage
 from rlaudit.experiment.surroundings import tokenize_cell
 from rlaudit.experiment.treatment import TrainerSettings
 from rlaudit.mismatch.candidates import Semantics
@@ -171,12 +174,22 @@ def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: 
     written = {json.dumps(prompt): prompt for prompt in batch.prompt_texts_S}
     cell = tokenize_cell(at.recipe, at.model, at.environment, PromptSet("compare", tuple(written.values())))
     with progress.step(f"tokens of {len(written)} prompts"):
-        outcome = finished(scorer.folder, cell) or run_cell(scorer.folder, cell, lambda event: None)
+        outcome = _outcome(cell, scorer, progress)
     if outcome.status != "ok":
         why = outcome.failure.message if outcome.failure else "no reason given"
         raise NotFinished(f"the tokenizer of {scorer.model} cannot be used: {why}")
     ids = dict(zip(written, outcome.result["prompt_token_ids"], strict=True))
     return [ids[json.dumps(prompt)] for prompt in batch.prompt_texts_S]
+
+
+def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
+    """Kept from before, or run now; whoever asks the same at the same time waits for the answer."""
+    scorer.folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(scorer.folder / f"{cell.key}.lock"):
+        kept = finished(scorer.folder, cell)
+        if isinstance(kept, Damage):
+            progress.note(f"  damaged     {kept}; it is made again")
+        return kept if isinstance(kept, Outcome) else run_cell(scorer.folder, cell, lambda event: None)
 
 
 def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Scores:
@@ -191,7 +204,7 @@ def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Pro
     )
     cell = scoring_cell(context, work, at.environment)
     with progress.step(f"scoring {len(work.sequences)} sequences"):
-        outcome = finished(scorer.folder, cell) or run_cell(scorer.folder, cell, lambda event: None)
+        outcome = _outcome(cell, scorer, progress)
     directory = scorer.folder / cell.key
     if outcome.status != "ok":
         why = outcome.failure.message if outcome.failure else "no reason given"

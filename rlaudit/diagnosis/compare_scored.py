@@ -153,11 +153,11 @@ def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
         shown = gpu_variables(scorer.accelerator.devices, environment.spec)
         environment = replace(environment, variables={**environment.variables, **shown})
     with progress.step(f"model {scorer.model}"):
-        model = ensure_model(scorer.model, environment.spec, progress.update, scorer.revision)
+        model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
     recipe = Recipe.model_validate(
         {
             "model": scorer.model,
-            "revision": scorer.revision,
+            "revision": model.revision,
             "timeout_minutes": scorer.timeout_minutes,
             "blocks": [{"name": "compare", "candidate": {"version": "0"}}],
         }
@@ -196,7 +196,7 @@ def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Pro
     context = RolloutContext(
         recipe=at.recipe,
         model=str(at.model.path),
-        model_identity={"path": str(at.model.path), "revision": at.model.revision, "weights": at.model.weight_hash},
+        model_identity=at.model.identity,
         accelerator_identity=accelerator_identity(scorer.accelerator),
         device=scorer.accelerator.kind,
         machine=machine_of(scorer.accelerator),

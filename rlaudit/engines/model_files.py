@@ -2,8 +2,8 @@
 
 A folder is read where it is; a hub id in the hub's cache on this machine, else by two small requests to the hub. None
 of them is needed: what could not be read is said, and not decided upon.
-Source: the hub's cache layout (huggingface_hub, "Understand caching") and its address of a file,
-/MODEL/resolve/REVISION/FILE.
+Source: the hub's address of a file, /MODEL/resolve/REVISION/FILE, whose answers name the commit in X-Repo-Commit
+(huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT).
 """
 
 import json
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.hub_cache import snapshot
 from rlaudit.engines.model import DEFAULT_MODEL, require_hub_id
 from rlaudit.vllm_versions.checkpoint import read_json_object
 
@@ -31,13 +32,15 @@ _SECONDS_TO_ANSWER = 10
 class ModelFiles:
     """What is known of a model. `stored_bytes`: its weights as they are stored, None where that is not known.
 
-    `unknown` says why its configuration is; then `configuration` is empty.
+    `unknown` says why its configuration is; then `configuration` is empty. `commit`: of the hub, None for a folder and
+    where it is not known.
     """
 
     name: str
     configuration: Mapping[str, Any] = field(default_factory=dict)
     stored_bytes: int | None = None
     unknown: str = ""
+    commit: str | None = None
 
     def weight_bytes(self, dtype: str) -> int | None:
         """What the weights take at least in this dtype; None where that is not known.
@@ -64,11 +67,13 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
     if model == DEFAULT_MODEL:
         return ModelFiles(model, DEFAULT_CONFIGURATION, DEFAULT_BYTES)
     folder = Path(model).expanduser()
-    found = folder if folder.is_dir() else _in_cache(model, revision, environ)
+    cached = None if folder.is_dir() else snapshot(model, revision, environ)
+    found = folder if folder.is_dir() else cached
     if found is not None:
         configuration = read_json_object(found / "config.json")
         unknown = "" if configuration is not None else f"{found} holds no config.json that could be read"
-        return ModelFiles(model, configuration or {}, _stored_bytes(found), unknown)
+        commit = None if cached is None else cached.name
+        return ModelFiles(model, configuration or {}, _stored_bytes(found), unknown, commit)
     require_hub_id(model)
     if environ.get("HF_HUB_OFFLINE", "0") not in {"", "0"}:
         return ModelFiles(model, unknown="the hub's cache does not hold it, and HF_HUB_OFFLINE is set")
@@ -92,30 +97,21 @@ def _total_size(index: Mapping[str, Any]) -> int | None:
     return int(size) if isinstance(size, int | float) else None
 
 
-def _in_cache(model: str, revision: str | None, environ: Mapping[str, str]) -> Path | None:
-    home = Path(environ.get("HF_HOME") or Path(environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
-    cache = Path(environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
-    repository = cache / f"models--{model.replace('/', '--')}"
-    reference = repository / "refs" / (revision or "main")
-    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-    snapshot = repository / "snapshots" / (commit or "")
-    return snapshot if commit and (snapshot / "config.json").is_file() else None
-
-
 def _on_hub(model: str, revision: str | None, environ: Mapping[str, str]) -> ModelFiles:
     address = f"{environ.get('HF_ENDPOINT') or HUB}/{model}/resolve/{revision or 'main'}"
     secret = environ.get("HF_TOKEN")
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
     with _answer(f"{address}/config.json", headers) as answer:
         configuration = json.load(answer)
+        commit = answer.headers.get("X-Repo-Commit")
     if not isinstance(configuration, dict):
         raise ValueError("it is not a JSON object")
     try:
         with _answer(f"{address}/{INDEX}", headers) as answer:
-            return ModelFiles(model, configuration, _total_size(json.load(answer)))
+            return ModelFiles(model, configuration, _total_size(json.load(answer)), commit=commit)
     except urllib.error.HTTPError:
         # A model in one file has no index, and one file is no large model.
-        return ModelFiles(model, configuration)
+        return ModelFiles(model, configuration, commit=commit)
 
 
 def _answer(address: str, headers: Mapping[str, str]) -> Any:

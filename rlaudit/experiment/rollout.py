@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rlaudit.engines.environment_spec import Environment
 from rlaudit.engines.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.engines.ieee_float32 import ieee_float32, kernel_cache
 from rlaudit.engines.launch import Failure
+from rlaudit.engines.model_identity import identities_in
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.execution import execution_args
 from rlaudit.experiment.plan import Arm, known_factors
@@ -46,7 +47,8 @@ class SampledSequence:
 
 @dataclass(frozen=True)
 class RolloutContext:
-    """What all rollout cells of a run share."""
+    """What all rollout cells of a run share. `model_identity` tells the model from others; so do those of `arm_models`,
+    which some arms have instead."""
 
     recipe: Recipe
     model: str
@@ -55,6 +57,7 @@ class RolloutContext:
     device: str
     machine: Machine
     prompt_token_ids: Sequence[Sequence[int]]
+    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,11 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     treatment = arm.treatment
     settings = engine_settings(treatment, context.device)
     prompts = list(context.prompt_token_ids[: block.prompts_used])
+    model_identity = context.model_identity if arm.model is None else context.arm_models[arm.model]
     job = {
         "script": str(GENERATE),
         "model": arm.model or context.model,
-        "revision": context.recipe.revision if arm.model is None else None,
+        "revision": context.recipe.revision if arm.model is None else model_identity["revision"],
         "trust_remote_code": context.recipe.trust_remote_code,
         "engine": engine_of(treatment, context.machine, arm.model or context.model).as_job(),
         "engine_args": settings.engine_args,
@@ -125,7 +129,8 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         identity={
             "variables": settings.variables,
             "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
-            "model": dict(context.model_identity) if arm.model is None else {"path": arm.model},
+            "model": dict(model_identity),
+            "named_in_engine_args": identities_in(settings.engine_args),
             "accelerator": dict(context.accelerator_identity),
         },
         sources=(*sorted(EXTENSION.glob("*.py")), *BESIDE),

@@ -5,7 +5,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from rlaudit.engines.launch import NO_MEMORY, Failure, Outcome
 from rlaudit.engines.machine import machine_of
 from rlaudit.engines.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.model_files import ModelFiles, read_model_files
+from rlaudit.engines.model_identity import model_identity
 from rlaudit.engines.refusals import refuse
 from rlaudit.engines.trainer_choice import choose_trainer
 from rlaudit.engines.visible_gpus import gpu_variables
@@ -42,7 +43,10 @@ MEMORY_TIMEOUT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Everything that is not the recipe. An engine that could not be had is a Failure in its place."""
+    """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
+
+    arm_models: the identities of models that arms have instead, by the names that the recipe gives them.
+    """
 
     accelerator: Accelerator
     engines: Mapping[str, Environment | Failure]
@@ -51,6 +55,7 @@ class Surroundings:
     prompts: PromptSet
     memory: GpuMemory
     set_up_seconds: float
+    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def rollout_context(self, recipe: Recipe, outcome: Callable[[Cell, str], Outcome]) -> RolloutContext:
         """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
@@ -60,22 +65,15 @@ class Surroundings:
             why = told.failure.message if told.failure else "no reason given"
             raise NotFinished(f"the tokenizer of {self.model.path} cannot be used: {why}")
         return RolloutContext(
-            recipe=recipe,
+            recipe=recipe.model_copy(update={"revision": self.model.revision}),
             model=str(self.model.path),
-            model_identity=self.model_identity(),
+            model_identity=self.model.identity,
             accelerator_identity=accelerator_identity(self.accelerator),
             device=self.accelerator.kind,
             machine=machine_of(self.accelerator),
             prompt_token_ids=told.result["prompt_token_ids"],
+            arm_models=self.arm_models,
         )
-
-    def model_identity(self) -> dict[str, Any]:
-        """What tells this model from another."""
-        return {
-            "path": str(self.model.path),
-            "revision": self.model.revision,
-            "weights": self.model.weight_hash,
-        }
 
     def wait_for_accelerator(self, progress: Progress) -> None:
         """On a GPU, let the last engine's memory go first; says so when it does not."""
@@ -104,7 +102,7 @@ class Surroundings:
             "platform": platform.platform(),
             "accelerator": asdict(self.accelerator),
             "inherited_variables": recorded(),
-            "model": {**self.model_identity(), "source": self.model.source},
+            "model": {**self.model.identity, "source": self.model.source},
             "prompts": {
                 "name": self.prompts.name,
                 "count": len(self.prompts.prompts),
@@ -156,7 +154,7 @@ def prepare(
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     shown = {spec: gpu_variables(accelerator.devices, spec) for spec in wanted}
     memory = GpuMemory(accelerator.devices)
-    read = [place for name in _models(plan) for place in places_of_model(name)]
+    read = [place for name in (plan.recipe.model, *_arm_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
         if spec.command:
@@ -172,7 +170,10 @@ def prepare(
     engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
     trainer = had(trainer_wanted)
     with progress.step(f"model {plan.recipe.model}"):
-        model = ensure_model(plan.recipe.model, trainer.spec, progress.update, plan.recipe.revision)
+        # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
+        revision = files.commit or plan.recipe.revision
+        model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
+        arm_models = {name: model_identity(name, _commit(name)) for name in _arm_models(plan)}
     problem: NotFinished | None = None
     for spec in [spec for spec in engines_wanted if not spec.command]:
         if given.by_release:
@@ -188,7 +189,8 @@ def prepare(
             progress.note(f"  failed      vLLM {spec.version}: {error.message}")
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
-    return Surroundings(accelerator, engines, trainer, model, prompts, memory, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, arm_models)
 
 
 def environments_wanted(
@@ -205,10 +207,14 @@ def environments_wanted(
     return [*engines, choose_trainer(files, accelerator, given.trainer, trust_remote_code=trust)]
 
 
-def _models(plan: Plan) -> list[str]:
-    """The model of the recipe and those that some arms have instead."""
-    arms = [arm.model for block in plan.blocks for arm in block.arms if arm.model is not None]
-    return list(dict.fromkeys([plan.recipe.model, *arms]))
+def _arm_models(plan: Plan) -> list[str]:
+    """The models that some arms have instead of the recipe's."""
+    return list(dict.fromkeys(arm.model for block in plan.blocks for arm in block.arms if arm.model is not None))
+
+
+def _commit(model: str) -> str | None:
+    """The commit of a hub id, where it is known; None for what lies on this machine."""
+    return None if Path(model).expanduser().exists() else read_model_files(model).commit
 
 
 def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:
@@ -226,14 +232,14 @@ def tokenize_cell(recipe: Recipe, model: ModelOnDisk, trainer: Environment, prom
         job={
             "script": str(TOKENIZE),
             "model": str(model.path),
-            "revision": recipe.revision,
+            "revision": model.revision,
             "trust_remote_code": recipe.trust_remote_code,
             "prompts": list(prompts.prompts),
         },
         command=trainer.command,
         variables=dict(trainer.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
-        identity={"lock": list(trainer.lock), "weights": model.weight_hash},
+        identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},
     )
 
 

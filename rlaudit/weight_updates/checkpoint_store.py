@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlaudit.engines.environment_spec import Environment
-from rlaudit.engines.model import weight_hash
+from rlaudit.engines.model_identity import contents
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.rollout import RolloutContext
 from rlaudit.experiment.runner import Runner
@@ -47,12 +47,12 @@ class CheckpointStore:
         orders = version_orders(self._recipe, versions)
         self._derive(orders, f"{versions} versions of the weights")
         own = self._recipe.weight_updates.checkpoint
-        own_weights = None if own is None else weight_hash(Path(own).expanduser())
+        own_contents = None if own is None else contents(Path(own).expanduser())
         for version in range(1, versions + 1):
             name = str(version)
             made_by = [order for order in orders if int(order["name"].rpartition("-")[2]) <= version]
             self._paths[name] = version_path(self._recipe, version, self._context.model, self._folder)
-            self._made[name] = {"version": version, "orders": made_by, "own": own_weights}
+            self._made[name] = {"version": version, "orders": made_by, "own": own_contents}
 
     def write_faults(self, faults: Sequence[str]) -> None:
         """A broken version 1 for each fault."""

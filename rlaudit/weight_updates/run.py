@@ -12,6 +12,7 @@ from typing import Any
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.engines.ieee_float32 import kernel_cache
 from rlaudit.engines.launch import Failure, Outcome
+from rlaudit.engines.model_identity import identities_in
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.rollout import EXTENSION, GENERATE, RolloutContext
 from rlaudit.experiment.run_folder import RunFolder
@@ -230,6 +231,7 @@ def engine_cell(
             "variables": declared,
             "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
             "model": dict(context.model_identity),
+            "named_in_engine_args": identities_in(start.engine_args),
             "accelerator": dict(context.accelerator_identity),
             "checkpoints": list(identity),
         },

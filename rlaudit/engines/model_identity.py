@@ -1,0 +1,75 @@
+"""What tells one model from another: everything in its files that decides a token.
+
+A folder is known by the contents of its weights and of every other file that an engine, a tokenizer or a trainer may
+read: configurations, generation defaults, vocabularies, chat templates, adapters, code. Contents, and not names and
+times: the next step of a training writes files of the same names and sizes. A model of the hub is known by its commit.
+
+What is left out is read by nobody here: pictures and words about the model, hidden files, and pickles, which rlaudit
+never loads (model.py) and which hold states of optimizers as large as the weights several times over. A folder inside
+that has a config.json is another checkpoint.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.file_digest import file_digest
+
+CONFIGURATION = "config.json"
+WEIGHTS = ".safetensors"
+# A folder without any of these is none of a model, however an argument that names it is called.
+_OF_MODELS = (CONFIGURATION, "tokenizer.json", "tokenizer_config.json", "generation_config.json", "adapter_config.json")
+# What rlaudit writes beside a checkpoint that it made (model.py); it says when, which decides nothing.
+STATE = "model.json"
+_ABOUT = frozenset({".md", ".rst", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp"})
+_PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
+
+
+def model_identity(model: str, commit: str | None = None) -> dict[str, Any]:
+    """Equal for models that give equal tokens: the path and contents of a folder or file, or a hub id and its commit.
+
+    Raises OSError where a file cannot be read.
+    """
+    place = Path(model).expanduser()
+    if place.is_dir():
+        return {"path": str(place.resolve()), "revision": None, **contents(place)}
+    if place.is_file():
+        return {"path": str(place.resolve()), "revision": None, "weights": f"sha256:{file_digest(place)}"}
+    return {"path": model, "revision": commit, "weights": None}
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """`sha256:…` over names and contents: `weights` of the folder's safetensors, `files` of what else decides."""
+    weights, others = hashlib.sha256(), hashlib.sha256()
+    for name in sorted(_read_by_engines(folder)):
+        total = weights if name.endswith(WEIGHTS) and os.sep not in name else others
+        total.update(f"{name}:{file_digest(folder / name)}\n".encode("utf-8", "surrogateescape"))
+    return {"weights": f"sha256:{weights.hexdigest()}", "files": f"sha256:{others.hexdigest()}"}
+
+
+def identities_in(arguments: Any) -> dict[str, dict[str, str]]:
+    """Contents of the model folders that engine arguments name at any depth: a tokenizer, a draft model, adapters.
+
+    Raises OSError where a file cannot be read.
+    """
+    if isinstance(arguments, Mapping):
+        inner: Iterable[Any] = arguments.values()
+    elif isinstance(arguments, list | tuple):
+        inner = arguments
+    else:
+        own = isinstance(arguments, str) and any((Path(arguments) / name).is_file() for name in _OF_MODELS)
+        return {arguments: contents(Path(arguments))} if own else {}
+    return {name: found for value in inner for name, found in identities_in(value).items()}
+
+
+def _read_by_engines(folder: Path) -> Iterator[str]:
+    for place, inner, names in os.walk(folder):
+        here = Path(place)
+        inner[:] = [name for name in inner if not name.startswith(".") and not (here / name / CONFIGURATION).exists()]
+        for name in names:
+            path = here / name
+            passed_over = name.startswith(".") or path.suffix.lower() in _ABOUT | _PICKLES or name == STATE
+            if not passed_over and path.is_file():
+                yield str(path.relative_to(folder))

@@ -1,0 +1,34 @@
+"""A checkpoint that was edited between two runs of one command line: nothing of the old one is kept."""
+
+import json
+import shutil
+
+import pytest
+from laboratories import V1, Laboratory
+
+PLAIN = {"name": "plain", "candidate": {"version": V1}, "repeats": 0}
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
+def test_another_file_of_the_recipe_s_model_runs_every_cell_again(laboratory: Laboratory, name: str) -> None:
+    (laboratory.model / name).write_text("{}")
+    recipe = laboratory.recipe(PLAIN)
+    first = laboratory.ablate(recipe)
+    (laboratory.model / name).write_text('{"num_hidden_layers": 20}')
+    second = laboratory.ablate(recipe)
+    assert first.exit_code == second.exit_code
+    assert (second.report["run"]["cells_run"], second.report["run"]["cells_kept"]) == (4, 0)
+    third = laboratory.ablate(recipe)
+    assert (third.report["run"]["cells_run"], third.report["run"]["cells_kept"]) == (0, 4)
+
+
+def test_another_file_of_an_arm_s_model_runs_that_arm_again_and_no_other(laboratory: Laboratory) -> None:
+    other = laboratory.folder / "other"
+    shutil.copytree(laboratory.model, other)
+    recipe = laboratory.recipe(PLAIN | {"arms": [{"name": "other model", "model": str(other)}]})
+    before = laboratory.ablate(recipe)
+    (other / "config.json").write_text(json.dumps({"rope_theta": 1e6}))
+    after = laboratory.ablate(recipe)
+    assert after.arm("candidate")["cell"] == before.arm("candidate")["cell"]
+    assert after.arm("other model")["cell"] != before.arm("other model")["cell"]
+    assert after.report["run"]["cells_run"] == 1

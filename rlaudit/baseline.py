@@ -15,6 +15,7 @@ from typing import Any
 from rlaudit.errors import UsageError
 from rlaudit.finding import Finding
 from rlaudit.suppression import Judged, Suppressed
+from rlaudit.unusable_place import unusable_place
 from rlaudit.write_atomically import write_atomically
 
 SCHEMA = "rlaudit-baseline/1"
@@ -102,5 +103,5 @@ def write_baseline(path: Path, judged: Sequence[Judged]) -> int:
     try:
         write_atomically(path, text.encode())
     except OSError as error:
-        raise UsageError(f"the baseline {path} cannot be written: {error.strerror}") from None
+        raise (unusable_place(error, "the baseline cannot be written:") or error) from None
     return len(counted)

@@ -4,9 +4,10 @@ On a terminal the step in progress is live: what it does, how many steps are don
 the last line of its log. Piped, every finished step is a plain line with the time.
 """
 
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,11 +23,18 @@ from rlaudit.printable import one_line, printable
 _TAIL_BYTES = 4096
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Whoever read the progress has left; Rich would end the run with the exit code of a mismatch."""
+        self.quiet = True
+
+
 class Progress:
     """A place to say what is happening. `quiet` says nothing at all."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+        # Whoever closed stderr wants to be told nothing.
+        self._console = _Console(stderr=True, highlight=False, soft_wrap=True, quiet=quiet or sys.stderr is None)
         self._doing = ""
         self._log: Path | None = None
         self._spinner = Spinner("dots")
@@ -35,7 +43,9 @@ class Progress:
     def note(self, text: str) -> None:
         """One finished thing, on a line that stays."""
         clock = "" if self._console.is_terminal else time.strftime("%H:%M:%S ")
-        self._console.print(escape(f"{clock}{printable(text)}"))
+        # Where nothing can be said, the run goes on all the same.
+        with suppress(OSError):
+            self._console.print(escape(f"{clock}{printable(text)}"))
 
     def update(self, text: str) -> None:
         """What the step in progress is doing now; not kept."""

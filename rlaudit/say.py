@@ -1,15 +1,20 @@
 """Sentences to the user: stderr for what accompanies a report, stdout for an answer that is only text."""
 
+import contextlib
 import sys
 
 from rlaudit.printable import no_commands, printable
+from rlaudit.standard_output import to_stdout
 
 
 def say(sentence: str) -> None:
     """One sentence on stderr, with whose it is."""
-    print(no_commands(f"rlaudit: {printable(sentence)}"), file=sys.stderr, flush=True)
+    # Closed (print would take stdout instead) or full: nobody is there to be told.
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(no_commands(f"rlaudit: {printable(sentence)}"), file=sys.stderr, flush=True)
 
 
 def answer(text: str) -> None:
-    """The answer of a command that makes no report, on stdout."""
-    print(no_commands(printable(text)), flush=True)
+    """The answer of a command that makes no report, on stdout. Raises NotFinished where it cannot be written."""
+    to_stdout(f"{no_commands(printable(text))}\n")

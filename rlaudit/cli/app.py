@@ -7,8 +7,9 @@
 import sys
 
 import rlaudit
-from rlaudit.errors import RlauditError
+from rlaudit.errors import NotFinished, RlauditError
 from rlaudit.say import say
+from rlaudit.unusable_place import unusable_place
 
 BUG = 70
 INTERRUPTED = 130
@@ -30,23 +31,34 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
         return _interrupted(arguments)
     except SystemExit as left:  # argparse, after --help
         return left.code if isinstance(left.code, int) else 0
-    except BrokenPipeError:
-        # The reader of our output went away, as `head` does: nothing is wrong with the audit.
-        sys.stderr.close()
-        return 0
+    except EOFError as error:
+        unread = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
+        say(str(unread))
+        return unread.exit_code
+    except OSError as error:
+        place = unusable_place(error)
+        if place is None:
+            return _bug()
+        say(str(place))
+        return place.exit_code
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's usage errors know how to print themselves
             error.show()
             return 2
-        import traceback
-
-        traceback.print_exc()
-        say(f"this is a bug in rlaudit {rlaudit.__version__}; please report the lines above")
-        return BUG
+        return _bug()
     # Typer answers Ctrl-C itself, with this code and without a word.
     if outcome == INTERRUPTED:
         return _interrupted(arguments)
     return outcome if isinstance(outcome, int) else 0
+
+
+def _bug() -> int:
+    import traceback
+
+    if sys.stderr is not None:
+        traceback.print_exc()
+    say(f"this is a bug in rlaudit {rlaudit.__version__}; please report the lines above")
+    return BUG
 
 
 def _outcome(arguments: list[str]) -> object:

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import rlaudit
 from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
+from rlaudit.standard_output import to_stdout
 
 # Statistics and engines take a second to import: a command's module is imported when that command is asked for.
 # `inspect` parses its own arguments before typer is imported, and comes here for the list of commands and for shells.
@@ -59,7 +60,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"rlaudit {rlaudit.__version__}")
+        to_stdout(f"rlaudit {rlaudit.__version__}\n")
         raise typer.Exit
 
 
@@ -71,8 +72,10 @@ def _options(
 
 
 def run_command(arguments: list[str]) -> object:
-    """What the command returns. Raises KeyboardInterrupt where typer says Abort."""
+    """What the command returns. Typer's Abort is raised as what it was: a file that ended too early is no Ctrl-C."""
     try:
         return app(arguments, standalone_mode=False, prog_name="rlaudit")
-    except typer.Abort:
+    except typer.Abort as abort:
+        if isinstance(abort.__cause__, EOFError):
+            raise abort.__cause__ from None
         raise KeyboardInterrupt from None

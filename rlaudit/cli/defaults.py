@@ -1,6 +1,5 @@
 """`rlaudit inspect --defaults`: what moves between two vLLM releases for everybody, without a config."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.versions import choose
 from rlaudit.layers import Layer, Verdict
 from rlaudit.say import say
+from rlaudit.standard_output import to_stdout
 from rlaudit.vllm_versions.machine import Machine
 from rlaudit.vllm_versions.moved import Moved, moved
 from rlaudit.vllm_versions.tell import moved_lines
@@ -41,7 +41,7 @@ def print_defaults(before: Version | None, after: Version | None, machine: Machi
     lines = "".join(f"{line}\n" for line in moved_lines(chosen.before, chosen.after, machine)) if texts else ""
     for output in texts:
         if output.path is None:
-            sys.stdout.write(lines)
+            to_stdout(lines)
         else:
             write_file(output.path, lines)
     others = [output for output in outputs if output not in texts]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.errors import UsageError
+from rlaudit.standard_output import to_stdout
 
 # Factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def explain(
     """Print what a rule, a framework, a factor or a metric is, and how to read it; or what a dashboard's key means."""
     about_rule = _about_rule(name)
     if about_rule is not None:
-        print(about_rule)
+        to_stdout(f"{about_rule}\n")
         return 0
     documented = _documentation()
     if name not in documented:
@@ -49,20 +50,20 @@ def explain(
 
         about = about_key(name)
         if about is not None:
-            print(about)
+            to_stdout(f"{about}\n")
             return 0
         nearest = difflib.get_close_matches(name, documented, n=1)
         raise UsageError(
             f"nothing is called {name!r}",
             f"did you mean {nearest[0]}?" if nearest else "see: rlaudit list rules, or list factors",
         )
-    print(documented[name]())
+    to_stdout(f"{documented[name]()}\n")
     return 0
 
 
 def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
     """List what rlaudit knows, one line each."""
-    print(LISTS[what]())
+    to_stdout(f"{LISTS[what]()}\n")
     return 0
 
 

@@ -1,6 +1,5 @@
 """`rlaudit inspect`: what vLLM will really do with a config, before and after a migration. Nothing is started."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -11,6 +10,7 @@ from rlaudit.cli.inspect_arguments import parse
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.say import say
+from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
     from rlaudit.finding import Severity
@@ -121,8 +121,7 @@ def _run(request: "Request", wishes: _Wishes) -> int:
         code = max(code, NOT_FINISHED)
     document = document_of(inspection, code, wishes.threshold, fixed)
     if wishes.diff:
-        sys.stdout.write(patch)
-        sys.stdout.flush()
+        to_stdout(patch)
         for sentence in summary(document):
             say(sentence)
     write_outputs(list(wishes.outputs), document)

@@ -10,6 +10,9 @@ from pathlib import Path
 from rlaudit.errors import UsageError
 from rlaudit.reports import formats
 from rlaudit.reports.report_format import Document, ReportFormat
+from rlaudit.standard_output import to_stdout
+from rlaudit.unusable_place import unusable_place
+from rlaudit.write_atomically import write_atomically
 
 HELP = "FORMAT[:PATH], repeatable; without a path it goes to stdout."
 
@@ -23,7 +26,7 @@ class Output:
 
 
 def parse_outputs(wanted: list[str]) -> list[Output]:
-    """Raises UsageError for a format there is no file for, or two reports on one stdout."""
+    """Raises UsageError for a format there is no file for, two reports on one stdout, or one on a closed stdout."""
     # Only the formats that are asked for are imported: a file is named after its format (a test says so).
     known = sorted(module.name for module in pkgutil.iter_modules(formats.__path__))
     outputs = []
@@ -33,28 +36,41 @@ def parse_outputs(wanted: list[str]) -> list[Output]:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(known)}")
         report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
         outputs.append(Output(report_format, Path(path) if path else None))
-    if sum(output.path is None for output in outputs) > 1:
+    on_stdout = sum(output.path is None for output in outputs)
+    if on_stdout > 1:
         raise UsageError("only one report can go to stdout", "give the others a path: --output json:report.json")
+    if on_stdout and sys.stdout is None:
+        raise UsageError("standard output is closed", "give the report a path: --output json:report.json")
     return outputs
 
 
 def write_outputs(outputs: list[Output], document: Document) -> None:
-    """Render and write every report. Raises UsageError where a file cannot be written."""
+    """Render and write every report. Raises as `to_stdout` and `write_file` do."""
     for output in outputs:
         if output.path is None:
-            sys.stdout.write(output.report_format.text(document, terminal_width()))
-            sys.stdout.flush()
+            to_stdout(output.report_format.text(document, terminal_width()))
         else:
             write_file(output.path, output.report_format.text(document, None))
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a report. Raises UsageError where that cannot be done."""
+    """Write a report or recipe in one step: a kill or a full disk leaves what was there.
+
+    A pipe or a device is written into as it is. Raises UsageError for a path where no file can be, NotFinished where
+    there is no room or no right to write.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            path.write_text(text, encoding="utf-8")
+        else:
+            write_atomically(path, text.encode())
     except OSError as error:
-        raise UsageError(f"the report {path} cannot be written: {error.strerror}") from error
+        error.filename = error.filename or str(path)
+        told = unusable_place(error, "the report cannot be written:")
+        if told is None:
+            raise
+        raise told from error
 
 
 def terminal_width() -> int | None:
@@ -63,6 +79,8 @@ def terminal_width() -> int | None:
     NO_COLOR and FORCE_COLOR as everywhere. A dumb terminal knows no colours.
     """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
+        return None
+    if sys.stdout is None:
         return None
     if sys.stdout.isatty() or os.environ.get("FORCE_COLOR"):
         try:

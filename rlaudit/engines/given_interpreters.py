@@ -8,7 +8,6 @@ An interpreter, or a command line in front of one, split into words as a shell w
 beginning of a word is the home folder, which a shell leaves alone behind a `=`.
 """
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.engines.environment_spec import Command
 from rlaudit.errors import UsageError
+from rlaudit.home import expanded
 
 ENGINE_HELP = (
     "VERSION=COMMAND, repeatable: an interpreter that holds this vLLM, or a command line in front of one "
@@ -113,4 +113,4 @@ def _words(text: str, option: str) -> Command:
         raise UsageError(f"{option} cannot be read: {error}", "Quote it as for a shell.") from None
     if not words or not words[0]:
         raise UsageError(f"{option} names no interpreter", "Write --python VERSION=COMMAND.")
-    return tuple(os.path.expanduser(word) if word.startswith("~/") else word for word in words)  # noqa: PTH111
+    return tuple(str(expanded(word)) if word.startswith("~/") else word for word in words)

@@ -25,6 +25,7 @@ from rlaudit.engines.model_identity import STATE, contents
 from rlaudit.engines.pip_configuration import read_package_sources
 from rlaudit.engines.uv import Uv, UvError, find_uv
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.home import expanded
 from rlaudit.write_atomically import write_atomically
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
@@ -81,7 +82,7 @@ def ensure_model(
     """
     if name_or_path == DEFAULT_MODEL:
         return _as_it_is(_default_model(trainer, report, uv))
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     if path.is_dir():
         _require_checkpoint(path)
         return _as_it_is(ModelOnDisk(str(path.resolve()), None, None, f"the directory {path}"))
@@ -101,7 +102,7 @@ def places_of_model(name_or_path: str) -> tuple[Path, ...]:
         folder = user_cache_path("rlaudit") / "models"
         folder.mkdir(parents=True, exist_ok=True)
         return (folder,)
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     return (path.resolve(),) if path.is_dir() else ()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from rlaudit.engines.hub_cache import snapshot
 from rlaudit.engines.model import DEFAULT_MODEL, require_hub_id
+from rlaudit.home import expanded
 from rlaudit.vllm_versions.checkpoint import read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -66,7 +67,7 @@ def read_model_files(model: str, revision: str | None = None, environ: Mapping[s
     environ = os.environ if environ is None else environ
     if model == DEFAULT_MODEL:
         return ModelFiles(model, DEFAULT_CONFIGURATION, DEFAULT_BYTES)
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     cached = None if folder.is_dir() else snapshot(model, revision, environ)
     found = folder if folder.is_dir() else cached
     if found is not None:

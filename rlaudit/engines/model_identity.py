@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.file_digest import file_digest
+from rlaudit.home import expanded
 
 CONFIGURATION = "config.json"
 WEIGHTS = ".safetensors"
@@ -32,7 +33,7 @@ def model_identity(model: str, commit: str | None = None) -> dict[str, Any]:
 
     Raises OSError where a file cannot be read.
     """
-    place = Path(model).expanduser()
+    place = expanded(model)
     if place.is_dir():
         return {"path": str(place.resolve()), "revision": None, **contents(place)}
     if place.is_file():

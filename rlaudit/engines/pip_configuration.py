@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlaudit.home import expanded
+
 DEFAULT_INDEX = "https://pypi.org/simple"
 _KEYS = ("index-url", "extra-index-url", "find-links", "no-index", "cert")
 
@@ -82,7 +84,7 @@ def read_package_sources(environ: Mapping[str, str] | None = None) -> PackageSou
 def _configuration_files(environ: Mapping[str, str]) -> list[Path]:
     if environ.get("PIP_CONFIG_FILE") == os.devnull:
         return []
-    home = Path(environ.get("HOME", "~")).expanduser()
+    home = expanded(environ.get("HOME", "~"))
     xdg_dirs = [Path(part) for part in environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":") if part]
     user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     files = [

@@ -34,6 +34,7 @@ from rlaudit.experiment.plan import Plan
 from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.rollout import RolloutContext
+from rlaudit.home import expanded
 from rlaudit.progress import Progress, seconds_since
 
 TOKENIZE = Path(launch.__file__).parent / "scripts" / "tokenize_prompts.py"
@@ -214,7 +215,7 @@ def _arm_models(plan: Plan) -> list[str]:
 
 def _commit(model: str) -> str | None:
     """The commit of a hub id, where it is known; None for what lies on this machine."""
-    return None if Path(model).expanduser().exists() else read_model_files(model).commit
+    return None if expanded(model).exists() else read_model_files(model).commit
 
 
 def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from rlaudit.home import expanded
+
 LARGEST_LOCK = 20_000_000
 _NUMBER = r"(?P<version>\d+\.\d+(?:\.\d+)?[\w.+!-]*)"
 _EXTRAS = r"(?:\[[^\]\n]*\])?"
@@ -89,7 +91,7 @@ def _around(folder: Path) -> Hints:
                 said = tuple(f"{shown} asks for vllm{span}: not one version" for span in _ranges(text) if not found)
             hints += found
             remarks += said
-    if (folder / ".git").exists() or folder.parent == folder or folder == Path.home():
+    if (folder / ".git").exists() or folder.parent == folder or folder == expanded("~"):
         return Hints(tuple(hints), tuple(remarks))
     above = _around(folder.parent)
     return Hints((*hints, *above.hints), (*remarks, *above.remarks))

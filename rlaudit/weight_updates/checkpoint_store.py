@@ -10,6 +10,7 @@ from rlaudit.engines.model_identity import contents
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.rollout import RolloutContext
 from rlaudit.experiment.runner import Runner
+from rlaudit.home import expanded
 from rlaudit.weight_updates.checkpoints import (
     Order,
     derive_cell,
@@ -47,7 +48,7 @@ class CheckpointStore:
         orders = version_orders(self._recipe, versions)
         self._derive(orders, f"{versions} versions of the weights")
         own = self._recipe.weight_updates.checkpoint
-        own_contents = None if own is None else contents(Path(own).expanduser())
+        own_contents = None if own is None else contents(expanded(own))
         for version in range(1, versions + 1):
             name = str(version)
             made_by = [order for order in orders if int(order["name"].rpartition("-")[2]) <= version]

@@ -11,6 +11,7 @@ from typing import Any
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.rollout import RolloutContext
+from rlaudit.home import expanded
 from rlaudit.trainer import __path__ as trainer_folder
 from rlaudit.weight_updates.settings import UpdateRecipe
 
@@ -45,7 +46,7 @@ def fault_orders(recipe: UpdateRecipe, faults: Sequence[str]) -> list[Order]:
 
 def _name_of(recipe: UpdateRecipe, version: int) -> str:
     own = recipe.weight_updates.checkpoint
-    return str(Path(own).expanduser().resolve()) if version == 1 and own is not None else version_name(version)
+    return str(expanded(own).resolve()) if version == 1 and own is not None else version_name(version)
 
 
 def derive_cell(

@@ -1,0 +1,32 @@
+"""Standard output as commands need it: all of it is written, or it is said that it was not.
+
+Whoever reads may leave early, as `head` does: then the rest goes nowhere, and a verdict stays what it is.
+"""
+
+import os
+import sys
+
+from rlaudit.errors import NotFinished
+
+_ELSEWHERE = "--output FORMAT:PATH writes a report to a file"
+
+
+def to_stdout(text: str) -> None:
+    """Write text. Raises NotFinished where standard output is closed, full or broken."""
+    if sys.stdout is None:
+        raise NotFinished("there is no standard output to write to: it is closed", _ELSEWHERE)
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _into_nothing()
+    except OSError as error:
+        _into_nothing()
+        raise NotFinished(f"standard output: {error.strerror}", _ELSEWHERE) from error
+
+
+def _into_nothing() -> None:
+    """Python writes what is left when it ends, and complains when it cannot."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

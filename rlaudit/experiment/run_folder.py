@@ -93,6 +93,10 @@ class RunFolder:
         if seal.of != self._plan:
             return {}
         own = {name: mark for name, mark in seal.files.items() if name in REPORTED}
+        if self.cells.exists():
+            for cell in (self.folder / name for name in seal.files if _cell_of(name) is not None):
+                if not cell.parent.exists():
+                    self.found_damaged(Damage(cell.parent, "is missing"))
         damage = seal.damage(self.folder, [PLAN, *own])
         if damage is None:
             return own

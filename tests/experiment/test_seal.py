@@ -83,7 +83,7 @@ def test_any_damage_to_any_file_is_named(tmp_path: Path, kind: Callable[[Path, R
         found = damage(folder)
         assert found is not None
         assert found.path.parent == folder
-        assert kind is exchange or found.path.name == name or name == SEAL
+        assert kind is exchange or name in {found.path.name, SEAL}
 
 
 def test_the_files_of_another_folder_do_not_pass_for_this_one_s(tmp_path: Path) -> None:
@@ -95,8 +95,18 @@ def test_the_files_of_another_folder_do_not_pass_for_this_one_s(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"[]", b"null", b"{}", b'{"format": 1, "of": 1, "files": []}', b'{"format": 2, "of": "key", "files": {}}']
-    + [b"[" * 100_000, b"\xff\xfe", b'{"format": 1, "of": "key", "files": {"a": 3}}', b" " * (LARGEST + 1)],
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"{}",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b" " * (LARGEST + 1),
+        b'{"format": 1, "of": 1, "files": []}',
+        b'{"format": 2, "of": "key", "files": {}}',
+        b'{"format": 1, "of": "key", "files": {"a": 3}}',
+    ],
 )
 def test_what_is_no_seal_is_damage_and_no_crash(tmp_path: Path, content: bytes) -> None:
     folder = sealed(tmp_path / "a")

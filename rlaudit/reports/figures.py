@@ -1,6 +1,6 @@
 """How figures of the document are written: value, interval, sample size, always the same way."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Arm = Mapping[str, Any]
@@ -53,6 +53,11 @@ def several_blocks(document: Mapping[str, Any]) -> bool:
     return len({arm["block"] for arm in document["arms"]}) > 1
 
 
+def damaged(files: Sequence[str]) -> str:
+    """Which files were not as an earlier run had left them."""
+    return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
+
+
 def cost(document: Mapping[str, Any]) -> list[str]:
     """What the run took, in sentences."""
     run = document["run"]
@@ -61,6 +66,7 @@ def cost(document: Mapping[str, Any]) -> list[str]:
         f"peak memory of a cell {run['peak_memory_mib'] / 1024:.1f} GiB",
         f"{run['sequences_sampled']} sequences, {run['sequences_scored']} distinct ones scored by the trainer",
     ]
+    lines += [damaged(run["damaged"])] if run.get("damaged") else []
     lines += [
         f"trainer against itself ({floor['trainer']}; {floor['sequences']} sequences alone and in their batch): "
         f"mean |d| {number(floor['mean_abs'])}, max {number(floor['max_abs'])}, k3 {number(floor['k3'])}"

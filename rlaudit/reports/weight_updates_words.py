@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rlaudit.reports.figures import damaged
 from rlaudit.reports.report_format import Document
 
 Table = list[list[str]]
@@ -153,7 +154,8 @@ def verdict(document: Document) -> str:
 def cost(document: Document) -> str:
     """What the run took."""
     spent = document["weight_updates"]["cost"]
-    return f"{spent['seconds']:.0f} s, {spent['cells_run']} cells run, {spent['cells_kept']} kept"
+    said = f"{spent['seconds']:.0f} s, {spent['cells_run']} cells run, {spent['cells_kept']} kept"
+    return f"{said}; {damaged(spent['damaged'])}" if spent.get("damaged") else said
 
 
 def interval(found: Document | None, key: str = "value") -> str:

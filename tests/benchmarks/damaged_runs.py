@@ -226,6 +226,15 @@ def trials(laboratory: Laboratory, number: int, seed: int) -> Iterator[Trial]:
         yield runs.trial(random)
 
 
+def as_far_as_it_came(steps: Iterator[Any]) -> list[Any]:
+    """All of them, or those before Ctrl-C."""
+    done = []
+    with contextlib.suppress(KeyboardInterrupt):
+        for step in steps:
+            done.append(step)
+    return done
+
+
 def report(done: Sequence[Trial]) -> int:
     """Print what came of it; 1 where there was a failure."""
     for name in ("report", "compare", "diagnose", "ablate"):
@@ -250,7 +259,7 @@ def main() -> int:
         home.mkdir()
         build_engine_cache(cache)
         with laboratory_in(home, cache) as laboratory:
-            return report(list(trials(laboratory, number, seed)))
+            return report(as_far_as_it_came(trials(laboratory, number, seed)))
 
 
 if __name__ == "__main__":

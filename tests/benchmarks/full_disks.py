@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from damaged_runs import BLOCK, said, verdict_of
+from damaged_runs import BLOCK, as_far_as_it_came, said, verdict_of
 from laboratories import Laboratory, build_engine_cache, laboratory_in
 
 SMALLEST = 4096  # a page, the least that tmpfs gives
@@ -142,7 +142,7 @@ def main() -> int:
         home.mkdir()
         build_engine_cache(cache)
         with laboratory_in(home, cache) as laboratory:
-            return report(list(points(FullDisks(laboratory), number)))
+            return report(as_far_as_it_came(points(FullDisks(laboratory), number)))
 
 
 if __name__ == "__main__":

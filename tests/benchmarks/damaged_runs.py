@@ -1,6 +1,6 @@
 """Hundreds of damages to a finished run: is each noticed, named, and made good, and does no verdict change in silence?
 
-    python tests/benchmarks/damaged_runs.py [NUMBER] [SEED]
+    python tests/benchmarks/damaged_runs.py [NUMBER] [SEED] [MINUTES]
 
 A run of stand-in engines is damaged in one file at a time (cut off, a bit turned, exchanged with another file, deleted,
 emptied), or in a whole folder of a cell. Then `report`, `compare` and `diagnose` look at it, the command that made the
@@ -10,10 +10,12 @@ there is one.
 
 import contextlib
 import io
+import itertools
 import json
 import shutil
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -226,13 +228,10 @@ def trials(laboratory: Laboratory, number: int, seed: int) -> Iterator[Trial]:
         yield runs.trial(random)
 
 
-def as_far_as_it_came(steps: Iterator[Any]) -> list[Any]:
-    """All of them, or those before Ctrl-C."""
-    done = []
-    with contextlib.suppress(KeyboardInterrupt):
-        for step in steps:
-            done.append(step)
-    return done
+def within(steps: Iterator[Any], minutes: float) -> list[Any]:
+    """All of them, or those that began in this time."""
+    until = time.monotonic() + 60 * minutes
+    return list(itertools.takewhile(lambda _: time.monotonic() < until, steps))
 
 
 def report(done: Sequence[Trial]) -> int:
@@ -254,12 +253,13 @@ def main() -> int:
     """0 where nothing failed."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 300
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    minutes = float(sys.argv[3]) if len(sys.argv) > 3 else 600.0
     with tempfile.TemporaryDirectory() as folder:
         cache, home = Path(folder) / "cache", Path(folder) / "laboratory"
         home.mkdir()
         build_engine_cache(cache)
         with laboratory_in(home, cache) as laboratory:
-            return report(as_far_as_it_came(trials(laboratory, number, seed)))
+            return report(within(trials(laboratory, number, seed), minutes))
 
 
 if __name__ == "__main__":

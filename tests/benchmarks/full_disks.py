@@ -1,6 +1,6 @@
 """A disk that is full after so many bytes, at 50 sizes: what the run says, what it leaves, and how it goes on.
 
-    python tests/benchmarks/full_disks.py [POINTS]
+    python tests/benchmarks/full_disks.py [POINTS] [MINUTES]
 
 Half of the points start a run of stand-in engines in a file system (tmpfs, which root may mount) that is too small for
 it, and give the command again once there is room. The other half fill the disk of a finished run up to some bytes,
@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from damaged_runs import BLOCK, as_far_as_it_came, said, verdict_of
+from damaged_runs import BLOCK, said, verdict_of, within
 from laboratories import Laboratory, build_engine_cache, laboratory_in
 
 SMALLEST = 4096  # a page, the least that tmpfs gives
@@ -137,12 +137,13 @@ def report(done: Sequence[Point]) -> int:
 def main() -> int:
     """0 where nothing failed."""
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    minutes = float(sys.argv[2]) if len(sys.argv) > 2 else 600.0
     with tempfile.TemporaryDirectory() as folder:
         cache, home = Path(folder) / "cache", Path(folder) / "laboratory"
         home.mkdir()
         build_engine_cache(cache)
         with laboratory_in(home, cache) as laboratory:
-            return report(as_far_as_it_came(points(FullDisks(laboratory), number)))
+            return report(within(points(FullDisks(laboratory), number), minutes))
 
 
 if __name__ == "__main__":

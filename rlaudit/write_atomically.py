@@ -103,6 +103,8 @@ def _locked(path: Path) -> int:
                     return descriptor
                 path.unlink()
         except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
             os.close(descriptor)
             raise
         # It was renamed while we waited for it, or is not ours.

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from damaged_runs import trials
 
 PLAIN = {"name": "plain", "candidate": {"version": V1}, "repeats": 0}
-DAMAGES = 10
+DAMAGES = 8
 # A bit, an end, an exchange and a loss of each kind of file (tests/benchmarks/damaged_runs.py makes hundreds).
 SEED = 11
 

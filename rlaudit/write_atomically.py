@@ -102,9 +102,13 @@ def _locked(path: Path) -> int:
                     os.ftruncate(descriptor, 0)
                     return descriptor
                 path.unlink()
-        except BaseException:
+        except OSError:
             with contextlib.suppress(OSError):
                 path.unlink()
+            os.close(descriptor)
+            raise
+        except BaseException:
+            # Ctrl-C while another writer holds it: the draft is that writer's.
             os.close(descriptor)
             raise
         # It was renamed while we waited for it, or is not ours.

@@ -101,8 +101,8 @@ def ablate(
     )
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
     with opened(folder) as kept:
+        surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
         diagnosis = diagnose(execute(plan, kept, surroundings, progress))
         document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)
         tokens = tokens_of(diagnosis)

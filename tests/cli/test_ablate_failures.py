@@ -10,7 +10,6 @@ ILL = {
     "unknown argument": {"engine_args": {"no_such_argument": 1}},
     "too slow": {"environment_variables": {"FAKE_VLLM_AILMENT": "hangs"}, "timeout_minutes": 0.03},
     "killed": {"environment_variables": {"FAKE_VLLM_AILMENT": "killed"}},
-    "missing model": {"model": "/nowhere/checkpoint"},
     "core dies": {"environment_variables": {"FAKE_VLLM_AILMENT": "engine-core-dies"}},
     "no memory": {"environment_variables": {"FAKE_VLLM_AILMENT": "out-of-memory"}},
     "nan": {"environment_variables": {"FAKE_VLLM_AILMENT": "nan"}},
@@ -37,7 +36,6 @@ def ill(shared_laboratory: Laboratory) -> Run:
         ("unknown argument", "load", "TypeError: EngineArgs.__init__() got an unexpected keyword argument"),
         ("too slow", "timeout", "no result after 2 s"),
         ("killed", "died", "the worker was ended by SIGKILL"),
-        ("missing model", "load", "OSError: /nowhere/checkpoint is not a local folder"),
         ("core dies", "load", "ValueError: the block size 17 is not a multiple of 16"),
         ("no memory", "out-of-memory", "torch.OutOfMemoryError: CUDA out of memory"),
         ("nan", "integrity", "the rollout logprobs: nan at 384 of 384 tokens"),
@@ -52,6 +50,14 @@ def test_a_failed_arm_names_its_boundary_and_its_root_cause(ill: Run, name: str,
     assert "\n" not in arm["error"]["message"]
     assert f"{name}: failed at {boundary}: " in "\n".join(ill.report["not_seen"])
     assert words in ill.stdout
+
+
+def test_an_arm_whose_model_is_nowhere_is_refused_before_anything_starts(laboratory: Laboratory) -> None:
+    block = {**BLOCK, "arms": [{"name": "elsewhere", "model": "/nowhere/checkpoint"}]}
+    refused = laboratory.ablate(laboratory.recipe(block))
+    assert refused.exit_code == 2
+    assert "there is no model '/nowhere/checkpoint'" in refused.stderr
+    assert not (refused.folder / "cells").exists()
 
 
 def test_the_other_arms_are_finished_and_judged(ill: Run) -> None:

@@ -2,26 +2,28 @@
 
 Logs convict and rarely acquit. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
 out; top logprobs of both sides show a temperature; the trainer's entropy shows whether the tokens are as sharp as the
-trainer believes, and with it a filter that is not light. Only with that a match can be said.
+trainer believes, and with it a filter that is not light. Only with that a match can be said, and only where no test
+would convict with some prompts left out (`left_out.py`): no single row turns a mismatch into a match, or back.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.attribute import Attribution
+from rlaudit.mismatch.attribute import Attribution, all_causes
+from rlaudit.mismatch.constant_shift import constant_shift
 from rlaudit.mismatch.evidence import Measurement
 from rlaudit.mismatch.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.mismatch.least_data import OF_A_BIAS
 from rlaudit.mismatch.logged_semantics import one_sidedness, temperature_ratio
 from rlaudit.mismatch.reported_calibration import first_choice_excess
 from rlaudit.mismatch.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS
 from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS
 from rlaudit.mismatch.semantics import SemanticEvidence
-from rlaudit.mismatch.standard_score import standard_score
+from rlaudit.mismatch.sharpness import Sharpness, sharpness
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 CANNOT_TELL = (
@@ -29,38 +31,20 @@ CANNOT_TELL = (
     "penalties and logit biases that both sides leave out",
 )
 UNEXPLAINED_BIAS = "unexplained bias"
+UNEXPLAINED_SHIFT = "unexplained constant shift"
+# A mismatch that was measured and has no cause yet.
+UNEXPLAINED = frozenset({UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT})
 NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
 
 
-@dataclass(frozen=True)
-class Sharpness:
-    """Whether tokens are as sharp as the trainer believes: mean of log pi(a) + H(pi), 0 if they were drawn from pi.
-
-    inverse_step: one Newton step for the relative change of 1/T; positive when tokens are sharper.
-    """
-
-    inverse_step: float
-    z: float
-
-    @property
-    def convicts(self) -> bool:
-        """Surprising, and larger than engine noise or a policy a few steps older can make it."""
-        ln_p = math.log(2.0) + float(log_ndtr(-abs(self.z)))
-        return ln_p < math.log(ALPHA) and abs(self.inverse_step) > TEMPERATURE_EFFECT
-
-
-def sharpness(evidence: TokenEvidence) -> Sharpness | None:
-    """From the trainer's entropies; None where nobody recorded them."""
+def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
+    """Against the trainer's entropies; None where nobody recorded them."""
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
         return None
-    score_T = evidence.trainer_logprobs_T + np.asarray(entropy_T, dtype=np.float64)
-    mean, variance = float(score_T.mean()), float(np.square(score_T).mean())
-    tokens_P = np.bincount(evidence.cluster_T, minlength=evidence.clusters)
-    apart_P = np.bincount(evidence.cluster_T, score_T, minlength=evidence.clusters) - mean * tokens_P
-    few = evidence.clusters / (evidence.clusters - 1)
-    error = math.sqrt(few * float(np.square(apart_P).sum())) / evidence.tokens
-    return Sharpness(mean / variance if variance > 0 else 0.0, standard_score(mean, error, evidence.clusters))
+    return sharpness(
+        evidence.trainer_logprobs_T, np.asarray(entropy_T, dtype=np.float64), evidence.cluster_T, evidence.clusters
+    )
 
 
 def judge_semantics(
@@ -95,14 +79,14 @@ def judge_semantics(
             shifted[0].falsifier,
             shifted[0].next,
         )
-    return _from_logs(evidence, ratio)
+    return _from_logs(evidence, attribution, ratio)
 
 
 def not_told(evidence: TokenEvidence, semantics: SemanticEvidence | None) -> tuple[str, ...]:
     """What these data cannot tell of the meaning of logprobs."""
     if semantics is not None:
         return semantics.not_told
-    if sharpness(evidence) is None and temperature_ratio(evidence) is None:
+    if sharpness_of(evidence) is None and temperature_ratio(evidence) is None:
         return (NOT_WITHOUT, *CANNOT_TELL)
     return CANNOT_TELL
 
@@ -131,34 +115,12 @@ def _dishonest(evidence: TokenEvidence, ratio: Measurement, signatures: list[str
     )
 
 
-def _from_logs(evidence: TokenEvidence, ratio: Measurement) -> Judgement:
-    sharp = sharpness(evidence)
-    factor = temperature_ratio(evidence)
-    lines = [_ratio_line(ratio)]
-    if sharp is not None:
-        lines.append(
-            f"tokens against the trainer's entropy: 1/T of the sampler is {sharp.inverse_step:+.2%} off "
-            f"(z {sharp.z:.1f})"
-        )
-    if factor is not None:
-        lines.append(
-            f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
-            f"[{factor.low:.3f}, {factor.high:.3f}]"
-        )
-    said = tuple(lines)
-    if _biased(ratio):
-        side = one_sidedness(evidence)
-        shape = f"; {side:.0%} of the squared difference lies in tokens that the trainer finds less likely"
-        return Judgement(
-            Layer.SEMANTIC,
-            Verdict.MISMATCH,
-            UNEXPLAINED_BIAS,
-            f"{_ratio_line(ratio)}: the reported logprobs are not those of the sampler{shape}",
-            said,
-            "a mean ratio of 1 on a new batch",
-            "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
-        )
-    if sharp is not None and sharp.convicts:
+def _from_logs(evidence: TokenEvidence, attribution: Attribution, ratio: Measurement) -> Judgement:
+    sharp = sharpness_of(evidence)
+    said = _figures(evidence, sharp, ratio)
+    if _off(ratio):
+        return _bias(evidence, ratio, said)
+    if sharp is not None and sharp.convicts(TEMPERATURE_EFFECT, ALPHA):
         kind = "sharper" if sharp.inverse_step > 0 else "flatter"
         return Judgement(
             Layer.SEMANTIC,
@@ -170,9 +132,8 @@ def _from_logs(evidence: TokenEvidence, ratio: Measurement) -> Judgement:
             "the same test on tokens sampled with every sampling parameter written out (generation_config=vllm)",
             "score a sample with --score MODEL: its support tests tell temperature and filters apart",
         )
-    few = evidence.tokens < FEWEST_TOKENS or len(evidence.cluster_S) < FEWEST_SEQUENCES
-    if few or not _unbiased(ratio):
-        why = "too few tokens" if few else "the interval of the mean ratio reaches over 1 % either way"
+    why = _open(evidence, attribution, sharp, ratio)
+    if why is not None:
         return Judgement(
             Layer.SEMANTIC, Verdict.INCONCLUSIVE, None, f"nothing convicts, but {why}", said, next="more tokens"
         )
@@ -197,16 +158,97 @@ def _from_logs(evidence: TokenEvidence, ratio: Measurement) -> Judgement:
     )
 
 
+def _figures(evidence: TokenEvidence, sharp: Sharpness | None, ratio: Measurement) -> tuple[str, ...]:
+    lines = [_ratio_line(ratio)]
+    if sharp is not None:
+        lines.append(
+            f"tokens against the trainer's entropy: 1/T of the sampler is {sharp.inverse_step:+.2%} off "
+            f"(z {sharp.score.score:.1f})"
+        )
+    factor = temperature_ratio(evidence)
+    if factor is not None:
+        lines.append(
+            f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
+            f"[{factor.low:.3f}, {factor.high:.3f}]"
+        )
+    return tuple(lines)
+
+
+def _bias(evidence: TokenEvidence, ratio: Measurement, said: tuple[str, ...]) -> Judgement:
+    """A mean ratio that is surely off 1; where prompts are too few to convict by it, by nothing else either."""
+    shift = constant_shift(evidence)
+    if shift is None:
+        side = one_sidedness(evidence)
+        shape = f"{side:.0%} of the squared difference lies in tokens that the trainer finds less likely"
+    else:
+        shape = f"the trainer's logprob is the reported one {shift:+.3g} nats at every token, as no sampler makes it"
+    if not _surprising(ratio):
+        return Judgement(
+            Layer.SEMANTIC,
+            Verdict.INCONCLUSIVE,
+            None,
+            f"{_ratio_line(ratio)}: too few to convict by; {shape}",
+            said,
+            next=f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
+        )
+    if shift is not None:
+        return Judgement(
+            Layer.SEMANTIC,
+            Verdict.MISMATCH,
+            UNEXPLAINED_SHIFT,
+            f"{_ratio_line(ratio)}: {shape}",
+            said,
+            "log ratios that differ from token to token on a new batch",
+            "compare the normalisers of both sides for one token: padded vocabulary, base of the logarithm, an offset",
+        )
+    return Judgement(
+        Layer.SEMANTIC,
+        Verdict.MISMATCH,
+        UNEXPLAINED_BIAS,
+        f"{_ratio_line(ratio)}: the reported logprobs are not those of the sampler; {shape}",
+        said,
+        "a mean ratio of 1 on a new batch",
+        "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
+    )
+
+
+def _open(evidence: TokenEvidence, attribution: Attribution, sharp: Sharpness | None, ratio: Measurement) -> str | None:
+    """Why nobody is acquitted although nothing convicts; None where that is all there is to say."""
+    causes = all_causes()
+    leaning = [name for name in attribution.leaning if causes[name].layer is Layer.SEMANTIC]
+    first = first_choice_excess(evidence)
+    if first is not None and first.leans(GREEDY_EFFECT):
+        leaning.append("the share of first choices")
+    if sharp is not None and sharp.leans(TEMPERATURE_EFFECT, ALPHA):
+        leaning.append("the sharpness of the tokens")
+    if leaning:
+        return f"{' and '.join(leaning)} would with some prompts left out: it hangs on a few of them"
+    if evidence.tokens < FEWEST_TOKENS or len(evidence.cluster_S) < FEWEST_SEQUENCES:
+        return (
+            f"{evidence.tokens} tokens in {len(evidence.cluster_S)} sequences are too few tokens to acquit "
+            f"(needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})"
+        )
+    return None if _unbiased(ratio) else "the interval of the mean ratio reaches over 1 % either way"
+
+
 def _z(ratio: Measurement) -> float:
-    if ratio.value is None or ratio.low is None or ratio.high is None or ratio.high <= ratio.low:
+    if ratio.value is None or ratio.low is None or ratio.high is None:
         return 0.0
+    if ratio.high <= ratio.low:
+        return math.copysign(math.inf, ratio.value)  # all prompts agree; what rounding moves is in the interval
     # Student's reach for few prompts is in the interval already, so a normal reading of it is conservative.
     return ratio.value * 2 * 1.96 / (ratio.high - ratio.low)
 
 
-def _biased(ratio: Measurement) -> bool:
+def _off(ratio: Measurement) -> bool:
+    """Whether all of the interval, which holds the value without any one prompt, is off 1 to one side."""
+    low, high = ratio.low or 0.0, ratio.high or 0.0
+    return low > MEAN_RATIO_EFFECT or high < -MEAN_RATIO_EFFECT
+
+
+def _surprising(ratio: Measurement) -> bool:
     ln_p = math.log(2.0) + float(log_ndtr(-abs(_z(ratio))))
-    return abs(ratio.value or 0.0) > MEAN_RATIO_EFFECT and ln_p < math.log(ALPHA) and ratio.reliable
+    return ln_p < math.log(ALPHA) and ratio.reliable
 
 
 def _unbiased(ratio: Measurement) -> bool:

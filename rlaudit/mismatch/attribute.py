@@ -23,6 +23,7 @@ from rlaudit.mismatch import causes as cause_files
 from rlaudit.mismatch.alignment import Misalignment
 from rlaudit.mismatch.base_slope import base_slope
 from rlaudit.mismatch.cause import Cause, NotTested, Signature
+from rlaudit.mismatch.constant_shift import constant_shift
 from rlaudit.mismatch.excess import ExcessModel, fit_excess
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.semantic_signature import (
@@ -79,13 +80,15 @@ class Attribution:
 
     verdict: MATCH only where nothing is named and k2 is surely within the margin. unexplained: share of the excess k2
     that no named cause accounts for, 0 to 1; None where nothing was there to explain. k2: nats^2, under the meaning
-    found, with its 95 % interval over prompts. excluded: signatures of the causes that were tested and not named.
+    found, with its 95 % interval over prompts. leaning: causes that would be named with some prompts left out, and with
+    others not: neither named nor excluded. excluded: signatures of the causes that were tested and not named.
     """
 
     verdict: Verdict
     named: tuple[NamedCause, ...]
     unexplained: float | None
     not_tested: tuple[Untested, ...]
+    leaning: Mapping[str, Signature]
     excluded: Mapping[str, Signature]
     k2: float
     k2_low: float
@@ -106,6 +109,7 @@ class Attribution:
             "named": [cause.as_dict() for cause in self.named],
             "unexplained": self.unexplained,
             "not_tested": [asdict(one) for one in self.not_tested],
+            "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
             "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
             "floor_k2": self.floor_k2,
@@ -134,6 +138,9 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     if case.convict(MEANING) and not corrected:
         case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
         return case.attribution(margin, unexplained=None)
+    if constant_shift(evidence) is not None:
+        case.leave("every token has the same log ratio: that is no noise, and follows nothing")
+        return case.attribution(margin, unexplained=None)
     case.fit()
     least = TIMES_FLOOR * floor if floor is not None else margin
     if case.excess.k2_low <= least:
@@ -152,6 +159,7 @@ class _Case:
         self.causes = all_causes()
         self.waiting = dict.fromkeys(self.causes)
         self.named: list[NamedCause] = []
+        self.leaning: dict[str, Signature] = {}
         self.excluded: dict[str, Signature] = {}
         self.untested: list[Untested] = []
         self.unfit: dict[str, str] = {}
@@ -177,6 +185,8 @@ class _Case:
             if one.large and (p_value < ALPHA or not holm):
                 cause = self.causes[name]
                 self.named.append(NamedCause(name, cause.title, cause.layer, one, p_value, cause.falsifier, cause.next))
+            elif one.leans or (one.large and holm and one.p_value < ALPHA):
+                self.leaning[name] = one
             else:
                 self.excluded[name] = one
         return any(name in found for name in (cause.name for cause in self.named))
@@ -185,6 +195,9 @@ class _Case:
         missing = self.evidence.missing(cause.needs)
         if missing:
             return NotTested(f"column {' and '.join(missing)} is missing")
+        lacking = cause.least.lacking(self.evidence)
+        if lacking is not None:
+            return NotTested(lacking)
         if cause.name in self.unfit:
             return NotTested(self.unfit[cause.name])
         return cause.signature(self.evidence)
@@ -246,6 +259,12 @@ class _Case:
         if self.named:
             verdict = Verdict.MISMATCH
             because = "; ".join(f"{cause.name}: {cause.signature.because}" for cause in self.named)
+        elif self.leaning:
+            names = " and ".join(self.leaning)
+            verdict = Verdict.INCONCLUSIVE
+            because = (
+                f"{names} would be named if some prompts were left out, and not with all of them: more prompts decide"
+            )
         elif excess is not None and high <= margin:
             verdict, because = Verdict.MATCH, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] is within {margin:.2g} nats^2"
         elif excess is not None and low > margin:
@@ -265,6 +284,7 @@ class _Case:
             named=tuple(self.named),
             unexplained=unexplained,
             not_tested=tuple(self.untested),
+            leaning=self.leaning,
             excluded=self.excluded,
             k2=k2,
             k2_low=low,

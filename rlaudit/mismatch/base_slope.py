@@ -7,13 +7,13 @@ the token; slope 1 when the rollout is the base model, 0 when it has nothing to 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.excess import LEAST_ROOM, LEVEL, REPLICATES, Part
+from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats, Integers
-from rlaudit.mismatch.standard_score import standard_score
+from rlaudit.mismatch.standard_score import chance_apart, standard_score
 
 # Base models that give a token nothing would decide the slope alone.
 CAP_NATS = 5.0
@@ -48,5 +48,11 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(value_B, [tail, 1.0 - tail])
     error = float(slope_B.std(ddof=1))
-    p_value = float(2.0 * ndtr(-abs(standard_score(slope, error, clusters))))
-    return BaseSlope(slope, Part(value, float(low), float(high), p_value), log_ratio_T + slope * leaning_T)
+    slope_K, value_K = explained(sums_left(sums_PJ))
+
+    def p_value(one: float, units: int) -> float:
+        return chance_apart(standard_score(one, error, units), units)
+
+    p_left_K = np.array([p_value(float(one), clusters - 1) for one in slope_K])
+    part = Part(value, float(low), float(high), p_value(slope, clusters), value_K, p_left_K)
+    return BaseSlope(slope, part, log_ratio_T + slope * leaning_T)

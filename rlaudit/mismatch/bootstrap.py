@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.mismatch.heavy_tail import normal_reach, widening
+from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.metric import IntervalMethod
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.standard_score import ROUNDING
@@ -144,6 +145,10 @@ def interval(
     if not math.isfinite(resampled.value) or not np.isfinite(resampled.values_B).all():
         return _without(level, "undefined in some resamples")
     low, high, used = _ends(resampled, weights_BP, method, is_share)
+    left_K = statistic(sums_left(sums_PJ))
+    left_K = left_K[np.isfinite(left_K)]
+    # No single prompt turns a verdict: intervals of two tables that differ in one both hold the value without it.
+    low, high = min(low, float(left_K.min(initial=low))), max(high, float(left_K.max(initial=high)))
     reason = _why_unreliable(sequences, clusters)
     return Interval(low, high, level, used, reason is None, reason)
 

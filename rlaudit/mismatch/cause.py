@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.layers import Layer
+from rlaudit.mismatch.least_data import LeastData
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
@@ -21,7 +22,8 @@ class Signature:
     p_value: one-sided, of the null that the cause leaves no trace; Holm's correction comes later.
     effect, low, high: its size with an interval over prompts, in the words of `effect_of`.
     share, share_low, share_high: of the excess k2 that it explains; None for a cause that no difference of logprobs
-    shows. large: whether the effect, and not only its p-value, is enough to name it.
+    shows. large: whether the effect, and not only its p-value, is enough to name it, whichever prompt is left out.
+    leans: whether it is with some prompts left out only, so that it is neither named nor excluded.
     """
 
     p_value: float
@@ -34,6 +36,7 @@ class Signature:
     share: float | None = None
     share_low: float | None = None
     share_high: float | None = None
+    leans: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,15 @@ class Cause:
     """name: fixed, used in documents and case studies. needs: columns without which it cannot be told.
 
     basis: (T, J) non-negative covariates in which the variance of the log ratio grows, where the cause is told by them.
-    falsifier: what would refute it. next: the one experiment that settles it.
+    least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
+    settles it.
     """
 
     name: str
     title: str
     layer: Layer
     needs: tuple[str, ...]
+    least: LeastData
     signature: Callable[[TokenEvidence], Outcome]
     falsifier: str
     next: str

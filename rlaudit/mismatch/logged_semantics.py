@@ -7,18 +7,15 @@ Not covered: hidden truncation under raw logprobs, and temperature from sampled 
 Source: the pair test of Tinker's cookbook (validate_temperature_logprobs); TRL 7269 for the shape of a missing mask.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
-from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.excess import REPLICATES
+from rlaudit.mismatch.estimate import Estimate, estimate_of
+from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats, Integers
-from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 FEWEST_POSITIONS = 64
@@ -26,23 +23,8 @@ STRATA = 8
 # Relative difference of temperatures that would not be noticed.
 TEMPERATURE_TOLERANCE = 0.03
 LEAST_MEAN_RATIO = 1e-2
-ALPHA = 1e-4
 # Rounding makes log ratios of both signs; a missing mask only negative ones.
 ONE_SIDED = 0.95
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with a 95 % interval over prompts, and the p-value of its null."""
-
-    value: float
-    low: float
-    high: float
-    p_value: float
-
-    def convicts(self, least: float, null: float = 0.0) -> bool:
-        """Whether it is surely, and by more than `least`, away from the null value."""
-        return self.p_value < ALPHA and abs(self.value - null) > least
 
 
 def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
@@ -60,14 +42,23 @@ def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
     near = trainer < 8.0
     rollout, trainer, cluster = rollout[near], trainer[near], evidence.cluster_T[row[near]]
     sums_PJ = cluster_sums((rollout**2, rollout * trainer, trainer**2), cluster, evidence.clusters)
-    ends = _ratio(sums_PJ[:, 1:], null=1.0), _ratio(sums_PJ[:, :2], null=1.0)
-    first, second = (math.log(max(end.value, 1e-300)) for end in ends)
-    apart = first * second > 0 and abs(first - second) < min(abs(first), abs(second))
+    return _between(estimate_of(sums_PJ[:, 1:], null=1.0), estimate_of(sums_PJ[:, :2], null=1.0))
+
+
+def _between(first: Estimate, second: Estimate) -> Estimate:
+    """The geometric mean of two slopes on each other, which have the truth between them."""
+    logs = [np.log(np.maximum(np.append(end.value, end.left_K), 1e-300)) for end in (first, second)]
+    apart = np.abs(logs[0] - logs[1]) < np.minimum(np.abs(logs[0]), np.abs(logs[1]))
+    ln_p = np.maximum(np.append(first.ln_p, first.ln_p_left_K), np.append(second.ln_p, second.ln_p_left_K))
+    ln_p = np.where(apart & (logs[0] * logs[1] > 0), ln_p, 0.0)
+    values = np.exp((logs[0] + logs[1]) / 2.0)
     return Estimate(
-        value=math.exp((first + second) / 2),
-        low=min(end.low for end in ends),
-        high=max(end.high for end in ends),
-        p_value=max(end.p_value for end in ends) if apart else 1.0,
+        value=float(values[0]),
+        low=min(first.low, second.low),
+        high=max(first.high, second.high),
+        ln_p=float(ln_p[0]),
+        left_K=values[1:],
+        ln_p_left_K=ln_p[1:],
     )
 
 
@@ -94,13 +85,13 @@ def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
 
 
 def too_high(evidence: TokenEvidence) -> Estimate | None:
-    """The mean ratio - 1 where it is surely above 0: what was reported is not what tokens were sampled from.
+    """The mean ratio - 1 where it is above 0: what was reported is then not what tokens were sampled from.
 
     E over the sampler of trainer / reported is 1 for an honest report whatever the trainer is, and below 1 where the
     sampler cut a tail that the trainer keeps.
     """
     found = mean_ratio_minus_one(evidence)
-    return found if found.value > 0 and found.convicts(LEAST_MEAN_RATIO) else None
+    return found if found.value > 0 else None
 
 
 def one_sidedness(evidence: TokenEvidence) -> float:
@@ -108,6 +99,15 @@ def one_sidedness(evidence: TokenEvidence) -> float:
     squared_T = np.square(evidence.log_ratio_T)
     total = float(squared_T.sum())
     return float(squared_T[evidence.log_ratio_T < 0].sum()) / total if total > 0 else 0.5
+
+
+def one_sidedness_left(evidence: TokenEvidence) -> Floats:
+    """(K,) the same without each part of the prompts."""
+    squared_T = np.square(evidence.log_ratio_T)
+    columns = (np.where(evidence.log_ratio_T < 0, squared_T, 0.0), squared_T)
+    left_KJ = sums_left(cluster_sums(columns, evidence.cluster_T, evidence.clusters))
+    sided_K: Floats = np.divide(left_KJ[:, 0], left_KJ[:, 1], out=np.full(len(left_KJ), 0.5), where=left_KJ[:, 1] > 0)
+    return sided_K
 
 
 @dataclass(frozen=True)
@@ -153,19 +153,4 @@ def _mean(evidence: TokenEvidence, values_T: Floats, kept_T: Floats, less_T: Flo
     columns = [values_T * kept_T, kept_T]
     if less_T is not None:
         columns += [values_T * less_T, less_T]
-    return _ratio(cluster_sums(columns, evidence.cluster_T, evidence.clusters), null=0.0)
-
-
-def _ratio(sums_PJ: Floats, null: float) -> Estimate:
-    def of(sums: Floats) -> Floats:
-        first: Floats = sums[..., 0] / np.maximum(sums[..., 1], 1e-300)
-        return first if sums.shape[-1] == 2 else first - sums[..., 2] / np.maximum(sums[..., 3], 1e-300)
-
-    value = float(of(sums_PJ.sum(axis=0)))
-    values_B = of(replicate_sums(cluster_weights(len(sums_PJ), REPLICATES), sums_PJ))
-    low, high = np.quantile(values_B, [0.025, 0.975])
-    error = float(values_B.std(ddof=1))
-    # Student's distribution: the spread of few clusters is itself a guess, and one cluster has none.
-    free = int((sums_PJ[:, 1] != 0).sum()) - 1
-    z = standard_score(value, error, free + 1, null)
-    return Estimate(value, float(low), float(high), float(2.0 * stdtr(free, -abs(z))) if free > 0 else 1.0)
+    return estimate_of(cluster_sums(columns, evidence.cluster_T, evidence.clusters))

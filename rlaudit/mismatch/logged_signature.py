@@ -1,15 +1,16 @@
 """Signatures of semantic causes from logs alone (`logged_semantics.py`)."""
 
 from rlaudit.mismatch.cause import Signature
+from rlaudit.mismatch.estimate import Estimate
 from rlaudit.mismatch.honesty import GREEDY_EFFECT
-from rlaudit.mismatch.logged_semantics import TEMPERATURE_TOLERANCE, Estimate, temperature_ratio
+from rlaudit.mismatch.logged_semantics import TEMPERATURE_TOLERANCE, temperature_ratio
 from rlaudit.mismatch.reported_calibration import first_choice_excess
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 
-def logged_signature(found: Estimate, what: str, named: bool, because: str) -> Signature:
+def logged_signature(found: Estimate, what: str, named: bool, because: str, leans: bool = False) -> Signature:
     """An estimate as a signature. Of k2 no share is stated: without scores it cannot be recomputed."""
-    return Signature(found.p_value, found.value, found.low, found.high, what, named, because)
+    return Signature(found.p_value, found.value, found.low, found.high, what, named, because, leans=leans)
 
 
 def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature | None:
@@ -24,11 +25,12 @@ def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature
     reported, trainer = _temperatures(evidence, found.value)
     honest = _alike(reported, evidence.sampling.temperature)
     named = found.convicts(TEMPERATURE_TOLERANCE, null=1.0) and honest != dishonest
+    leans = found.leans(TEMPERATURE_TOLERANCE, null=1.0)
     because = (
         f"top logprobs of both sides differ by the factor {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]: "
         f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
     )
-    return logged_signature(found, "T of the trainer / T reported", named, because)
+    return logged_signature(found, "T of the trainer / T reported", named, because, leans)
 
 
 def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]:

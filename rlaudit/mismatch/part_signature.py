@@ -1,5 +1,7 @@
 """The signature of a cause that shows as a part of the excess mismatch (`excess.py`)."""
 
+import numpy as np
+
 from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, NotTested, Outcome, Signature
 from rlaudit.mismatch.excess import Part
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -8,6 +10,8 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 LEAST_OF_FLOOR = 0.5
 # Of a cause that follows the position: so does the noise of any two engines, up to 15 % of its k2 (SmolLM2, bfloat16).
 LEAST_SHARE_BY_POSITION = 0.2
+# p-value, not corrected for the number of causes, from which on a part that is not named is not excluded either.
+LEANS_BELOW = 5e-3
 
 
 def part_signature(evidence: TokenEvidence, name: str, because: str, least_share: float = LEAST_SHARE) -> Outcome:
@@ -23,16 +27,21 @@ def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share:
     excess = evidence.excess
     assert excess is not None
     share, low, high = excess.share(part)
-    noticed = part.k2 > LEAST_OF_FLOOR * (evidence.floor_k2 or 0.0)
+    share_K = np.append(share, excess.share_left(part))
+    least_k2 = LEAST_OF_FLOOR * (evidence.floor_k2 or 0.0)
+    # What the rest says, whichever prompts are left out: one outlier neither makes a cause nor drowns it.
+    told_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
+    large = bool(told_K.all()) and low >= SURELY
     return Signature(
-        p_value=part.p_value,
+        p_value=part.surely_p,
         effect=part.k2,
         low=part.low,
         high=part.high,
         effect_of="k2, nats^2",
-        large=share >= least_share and low >= SURELY and noticed,
+        large=large,
         because=f"{because}: {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
         share=share,
         share_low=low,
         share_high=high,
+        leans=not large and bool((told_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any()),
     )

@@ -7,11 +7,10 @@ Source: the greedy-leak test of `honesty.py`, with the reported distribution in 
 """
 
 import numpy as np
-from scipy.special import ndtr
 
-from rlaudit.mismatch.logged_semantics import Estimate
+from rlaudit.mismatch.cluster_sums import cluster_sums
+from rlaudit.mismatch.estimate import Estimate, estimate_of
 from rlaudit.mismatch.scored_tokens import FEWEST_PROMPTS
-from rlaudit.mismatch.standard_score import standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 
@@ -27,12 +26,8 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     excess_T = (ids_TK[rows, best_T] == evidence.token_id_T) - np.exp(logprobs_TK[rows, best_T])
     if not np.isfinite(excess_T).all():
         return None
-    value = float(excess_T.mean())
-    tokens_P = np.bincount(evidence.cluster_T, minlength=evidence.clusters)
-    apart_P = np.bincount(evidence.cluster_T, excess_T, minlength=evidence.clusters) - value * tokens_P
-    few = evidence.clusters / (evidence.clusters - 1)
-    error = float(np.sqrt(few * np.square(apart_P).sum())) / evidence.tokens
-    # Under an honest report tokens are Bernoulli draws one by one: the larger of both standard errors.
-    error = max(error, float(excess_T.std(ddof=1)) / float(np.sqrt(evidence.tokens)))
-    p_value = float(2.0 * ndtr(-abs(standard_score(value, error, evidence.clusters))))
-    return Estimate(value, value - 1.96 * error, value + 1.96 * error, p_value)
+    # Under an honest report tokens are draws one by one: a first choice of mass m varies by m (1 - m), seen or not.
+    mass_T = np.exp(logprobs_TK[rows, best_T])
+    columns = (excess_T, np.ones(evidence.tokens), mass_T * (1.0 - mass_T))
+    sums_PJ = cluster_sums(columns, evidence.cluster_T, evidence.clusters)
+    return estimate_of(sums_PJ[:, :2], least_variance_P=sums_PJ[:, 2])

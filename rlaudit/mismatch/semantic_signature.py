@@ -5,13 +5,11 @@ A verdict may name several: a trainer that forgot temperature and filters has fo
 
 from dataclasses import dataclass
 
-from scipy.special import ndtr
-
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.cause import Signature
 from rlaudit.mismatch.semantics import ON_TOKENS, SemanticEvidence
-from rlaudit.mismatch.standard_score import standard_score
+from rlaudit.mismatch.standard_score import chance_above, standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 RAW_LOGPROBS = "raw-logprobs"
@@ -91,7 +89,7 @@ def _by_report(semantics: SemanticEvidence, named: bool, clusters: int) -> Signa
     total = max(fit.trainer_loss, 1e-300)
     share, low, high = (one / total for one in (gain, fit.gain_low, fit.gain_high))
     return Signature(
-        p_value=float(ndtr(-standard_score(gain, error, clusters))),
+        p_value=chance_above(standard_score(gain, error, clusters), clusters),
         effect=gain,
         low=fit.gain_low,
         high=fit.gain_high,

@@ -6,7 +6,7 @@ import pytest
 from rlaudit.mismatch.bootstrap import cluster_weights, interval
 from rlaudit.mismatch.excess import _summary
 from rlaudit.mismatch.metric import IntervalMethod
-from rlaudit.mismatch.standard_score import standard_score
+from rlaudit.mismatch.standard_score import chance_above, chance_apart, ln_chance_apart, standard_score
 
 ONE_STEP = np.finfo(np.float64).eps
 
@@ -30,7 +30,16 @@ def test_prompts_that_agree_to_the_last_digit_count_alike_under_every_kernel(err
 
 def test_the_resamples_of_one_prompt_convict_nobody():
     replicates_B = 0.05 * (1.0 + ONE_STEP * np.resize([0.0, 1.0, 2.0], 400))
-    assert _summary(0.05, replicates_B, clusters=1).p_value == 0.5
+    assert _summary(0.05, replicates_B, np.zeros(0), clusters=1).surely_p == 1.0
+
+
+def test_few_prompts_take_a_larger_score_than_many():
+    assert chance_above(3.0, 1) == 1.0
+    assert chance_above(3.0, 3) == pytest.approx(0.0477, abs=1e-3)
+    assert chance_above(3.0, 100_000) == pytest.approx(0.00135, abs=1e-5)
+    assert chance_apart(-3.0, 3) == 2 * chance_above(3.0, 3)
+    assert chance_apart(0.0, 5) == 1.0
+    assert ln_chance_apart(1e9, 100_000) == pytest.approx(-744, abs=1)
 
 
 def test_replicates_that_differ_by_the_order_of_sums_are_constant_to_an_interval():

@@ -16,6 +16,7 @@ from scipy.special import fdtrc
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome, Signature
 from rlaudit.mismatch.excess import CAP
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.pairs import Floats, Integers
 from rlaudit.mismatch.part_signature import part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -120,6 +121,7 @@ CAUSE = Cause(
     title="Logprobs depend on the batch",
     layer=Layer.INFERENCE_PATH,
     needs=("batch_id",),
+    least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
     falsifier="the same differences between batches with batch invariance on, or one request at a time",

@@ -6,14 +6,13 @@ wrong weights look the same; then it stays an unexplained residual. Precision is
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 
-from scipy.special import ndtr
-
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
 from rlaudit.mismatch.causes.head_precision import explained_share
 from rlaudit.mismatch.dense_noise import dense_noise
 from rlaudit.mismatch.excess import CONSTANT
-from rlaudit.mismatch.standard_score import standard_score
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
+from rlaudit.mismatch.standard_score import chance_above, standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "body-precision"
@@ -45,7 +44,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     # A head in bfloat16 rounds what goes into it as well, which no lattice shows and which adds up to as much again.
     beyond = beyond and (not rounding.rounded_sides or kept > OF_WHAT_IS_LEFT)
     return Signature(
-        p_value=_one_sided(z),
+        p_value=chance_above(z, evidence.clusters),
         effect=value,
         low=low,
         high=high,
@@ -59,15 +58,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
-def _one_sided(z: float) -> float:
-    return float(ndtr(-z))
-
-
 CAUSE = Cause(
     name=NAME,
     title="Precision of the model's body",
     layer=Layer.INFERENCE_PATH,
     needs=("token_id",),
+    least=OF_A_VARIANCE,
     signature=signature,
     falsifier="the same k2 with float32 bodies on both sides",
     next="run both bodies in one higher precision (float32, or float16 instead of bfloat16) and compare",

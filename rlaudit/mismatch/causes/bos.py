@@ -10,6 +10,7 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.part_signature import LEAST_SHARE_BY_POSITION, part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -44,6 +45,7 @@ CAUSE = Cause(
     title="Prompts differ (BOS, chat template)",
     layer=Layer.SEMANTIC,
     needs=(),
+    least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
     falsifier="identical prompt token ids on both sides",

@@ -10,6 +10,7 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.part_signature import part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -39,6 +40,7 @@ CAUSE = Cause(
     title="Edges of blocks or prefill chunks",
     layer=Layer.INFERENCE_PATH,
     needs=("absolute_position",),
+    least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
     falsifier="the same excess at the same tokens with another block size or chunked prefill off",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
 from rlaudit.mismatch.excess import CONSTANT, Part
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "head-precision"
@@ -90,6 +91,7 @@ CAUSE = Cause(
     title="Precision of the output head",
     layer=Layer.INFERENCE_PATH,
     needs=("rollout_top_logprobs",),
+    least=OF_A_VARIANCE,
     signature=signature,
     falsifier="the same k2 with a float32 head on both sides",
     next="compute the head in float32 on both sides (never on one) and compare",

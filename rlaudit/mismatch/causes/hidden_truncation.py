@@ -7,6 +7,7 @@ Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.least_data import OF_SCORES
 from rlaudit.mismatch.semantic_signature import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
@@ -21,6 +22,7 @@ CAUSE = Cause(
     title="Hidden truncation of the support",
     layer=Layer.SEMANTIC,
     needs=("trainer_scores",),
+    least=OF_SCORES,
     signature=signature,
     falsifier="the same tests on tokens sampled with every sampling parameter written out",
     next="set generation_config=vllm and write out top_k, top_p and min_p, then sample again",

@@ -17,6 +17,7 @@ from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
 from rlaudit.mismatch.causes.head_precision import one_step_off
 from rlaudit.mismatch.excess import CONSTANT, ExcessModel
+from rlaudit.mismatch.least_data import OF_OUTLIERS
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 NAME = "moe-routing"
@@ -77,6 +78,7 @@ CAUSE = Cause(
     title="Mixture-of-experts routing flips",
     layer=Layer.INFERENCE_PATH,
     needs=(),
+    least=OF_OUTLIERS,
     signature=signature,
     falsifier="the same outliers in a dense model, or with routing replayed",
     next="replay the rollout's routing in the trainer, or look at the router's margins at these tokens",

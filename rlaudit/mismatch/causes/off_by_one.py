@@ -9,6 +9,7 @@ from rlaudit.layers import Layer
 from rlaudit.mismatch.alignment import Misalignment
 from rlaudit.mismatch.alignment_signature import alignment_signature
 from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.least_data import OF_AGREEMENT
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 
@@ -22,6 +23,7 @@ CAUSE = Cause(
     title="Off by one",
     layer=Layer.SEMANTIC,
     needs=(),
+    least=OF_AGREEMENT,
     signature=signature,
     falsifier="agreement at lag 0 after the labels of one side are moved",
     next="move the labels of one side by the lag that was found, and compare again",

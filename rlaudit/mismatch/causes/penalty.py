@@ -8,7 +8,8 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome
-from rlaudit.mismatch.logged_semantics import seen_shift, too_high
+from rlaudit.mismatch.least_data import OF_A_MEAN
+from rlaudit.mismatch.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
 from rlaudit.mismatch.logged_signature import logged_signature
 from rlaudit.mismatch.semantic_signature import PENALTY, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -20,7 +21,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the log ratios of tokens seen before."""
     if evidence.semantics is not None:
         return semantic_signature(evidence, PENALTY)
-    if too_high(evidence):
+    high = too_high(evidence)
+    if high is not None and high.convicts(LEAST_MEAN_RATIO):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:
@@ -29,8 +31,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
         f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
         f"{seen.share:.0%} of their squares"
     )
-    named = seen.shift.value > 0 and seen.shift.convicts(LEAST_SHIFT) and seen.share >= LEAST_SHARE
-    return logged_signature(seen.shift, "shift of seen tokens, nats", named, because)
+    lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE
+    named, leans = seen.shift.convicts(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)
+    return logged_signature(seen.shift, "shift of seen tokens, nats", lifted and named, because, lifted and leans)
 
 
 CAUSE = Cause(
@@ -38,6 +41,7 @@ CAUSE = Cause(
     title="Penalty on one side",
     layer=Layer.SEMANTIC,
     needs=(),
+    least=OF_A_MEAN,
     signature=signature,
     falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",
     next="write out repetition_penalty=1 (generation_config=vllm) and sample again",

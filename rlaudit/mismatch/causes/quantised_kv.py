@@ -11,6 +11,7 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.part_signature import LEAST_SHARE_BY_POSITION, part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -44,6 +45,7 @@ CAUSE = Cause(
     title="Quantised key-value cache",
     layer=Layer.INFERENCE_PATH,
     needs=(),
+    least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
     falsifier="the same growth with kv_cache_dtype set to the model's own",

@@ -9,7 +9,8 @@ Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not te
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
-from rlaudit.mismatch.logged_semantics import too_high
+from rlaudit.mismatch.least_data import OF_A_MEAN
+from rlaudit.mismatch.logged_semantics import LEAST_MEAN_RATIO, too_high
 from rlaudit.mismatch.logged_signature import logged_signature, temperature_signature
 from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -28,7 +29,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
             f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
             f"[{high.low:+.3g}, {high.high:+.3g}] off 1: upwards only where the report leaves a temperature out"
         )
-        return logged_signature(high, "mean ratio - 1", True, because)
+        surely, leans = high.convicts(LEAST_MEAN_RATIO), high.leans(LEAST_MEAN_RATIO)
+        if surely or leans:
+            return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
 
 
@@ -37,6 +40,7 @@ CAUSE = Cause(
     title="Raw logprobs",
     layer=Layer.SEMANTIC,
     needs=(),
+    least=OF_A_MEAN,
     signature=signature,
     falsifier="reported logprobs that follow the sampling parameters on new tokens",
     next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",

@@ -9,6 +9,7 @@ from rlaudit.layers import Layer
 from rlaudit.mismatch.alignment import Misalignment
 from rlaudit.mismatch.alignment_signature import alignment_signature
 from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.least_data import OF_AGREEMENT
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 
@@ -22,6 +23,7 @@ CAUSE = Cause(
     title="Re-tokenised text",
     layer=Layer.SEMANTIC,
     needs=(),
+    least=OF_AGREEMENT,
     signature=signature,
     falsifier="equal token ids on both sides",
     next="pass token ids in and out (return_token_ids) instead of text",

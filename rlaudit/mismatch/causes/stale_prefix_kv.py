@@ -11,6 +11,7 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.part_signature import part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -43,6 +44,7 @@ CAUSE = Cause(
     title="Prefix cache kept across a weight update",
     layer=Layer.INFERENCE_PATH,
     needs=("cached_tokens",),
+    least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
     falsifier="the same excess after reset_prefix_cache, or in sequences without cached tokens",

@@ -11,6 +11,7 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.part_signature import part_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -38,6 +39,7 @@ CAUSE = Cause(
     title="Rollout weights older than the trainer's",
     layer=Layer.INFERENCE_PATH,
     needs=("version_lag",),
+    least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
     falsifier="the same excess on tokens of lag 0, or one that stays when rollouts wait for the update",

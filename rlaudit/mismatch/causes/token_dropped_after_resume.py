@@ -9,6 +9,7 @@ from rlaudit.layers import Layer
 from rlaudit.mismatch.alignment import Misalignment
 from rlaudit.mismatch.alignment_signature import alignment_signature
 from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.least_data import OF_AGREEMENT
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 
@@ -22,6 +23,7 @@ CAUSE = Cause(
     title="A token lost at a resume",
     layer=Layer.INFERENCE_PATH,
     needs=(),
+    least=OF_AGREEMENT,
     signature=signature,
     falsifier="the same shift in sequences that were never paused",
     next="pause with clear_cache=False or turn async scheduling off, and look at the tokens around a resume",

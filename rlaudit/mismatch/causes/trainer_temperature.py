@@ -7,6 +7,7 @@ Source: verl 4252, prime-rl 697, ms-swift 8427.
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_MEAN
 from rlaudit.mismatch.logged_signature import temperature_signature
 from rlaudit.mismatch.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -25,6 +26,7 @@ CAUSE = Cause(
     title="The trainer's temperature",
     layer=Layer.SEMANTIC,
     needs=(),
+    least=OF_A_MEAN,
     signature=signature,
     falsifier="the same difference with the trainer's logits divided by the sampling temperature",
     next="divide the trainer's logits by the sampling temperature before the log softmax",

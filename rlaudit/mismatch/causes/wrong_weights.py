@@ -11,6 +11,7 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
+from rlaudit.mismatch.least_data import OF_A_VARIANCE
 from rlaudit.mismatch.part_signature import signature_of
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
@@ -34,6 +35,7 @@ CAUSE = Cause(
     title="Wrong weights (partial sync, unmerged adapter)",
     layer=Layer.INFERENCE_PATH,
     needs=("base_logprob",),
+    least=OF_A_VARIANCE,
     signature=signature,
     falsifier="equal checksums of the weights on both sides",
     next="compare weight checksums of trainer and engine, tensor by tensor",

@@ -8,10 +8,12 @@ from rlaudit.diagnosis import distance_words as words
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.layers import Layer, Verdict
+from rlaudit.mismatch.alignment import Misalignment
 from rlaudit.mismatch.attribute import Attribution
 
 SHOWN = 4
 MISSING = "column "
+SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})
 
 
 def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
@@ -32,8 +34,12 @@ def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement
             evidence if corrected else (),
             next="mend the semantic layer first",
         )
-    shifted = [cause.name for cause in named if cause.name in {"token-dropped-after-resume", "retokenised"}]
+    shifted = [cause.name for cause in named if cause.name in SHIFTS]
     verdict = Verdict.MISMATCH if shifted else distance.verdict
+    hanging = [name for name in attribution.leaning if name in SHIFTS]
+    if hanging and verdict is Verdict.MATCH:
+        because = f"{' and '.join(hanging)} in one sequence, which decides nothing alone; {words.because(distance)}"
+        return Judgement(Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, None, because, evidence, next="more sequences")
     if verdict is Verdict.MATCH:
         seen = f"; {attribution.because}" if named else ""
         return Judgement(

@@ -9,10 +9,11 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 
 # The price of a change of lag is five nats, and the lag taken has to save four more.
 CERTAIN = 1e-4
+FEWEST_SEQUENCES = 2
 
 
 def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
-    """Share of sequences that fail in this way; one is enough, since its figures would be those of a shift."""
+    """Share of sequences that fail in this way. One alone may be its log's fault; it acquits nobody either."""
     report = evidence.alignment
     if report is None:
         return NotTested("alignment was not looked at")
@@ -25,6 +26,7 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
         low=float(betaincinv(count, rest + 1, tail)) if count else 0.0,
         high=float(betaincinv(count + 1, rest, 1.0 - tail)) if rest else 1.0,
         effect_of="share of sequences",
-        large=count > 0,
+        large=count >= FEWEST_SEQUENCES,
         because=report.message_of(kind) or "every sequence is aligned",
+        leans=0 < count < FEWEST_SEQUENCES,
     )

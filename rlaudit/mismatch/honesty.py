@@ -13,17 +13,20 @@ token rejects a true null there far too often, the product of S_t(c_hat) over po
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from rlaudit.mismatch.candidates import Semantics
+from rlaudit.mismatch.cluster_sums import cluster_sums
+from rlaudit.mismatch.estimate import Estimate, estimate_of
 from rlaudit.mismatch.filter_edge import edge_share
+from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.standard_score import standard_score
+from rlaudit.mismatch.sharpness import sharpness
 
 TESTS = 8
 ALPHA = 1e-4 / TESTS  # Bonferroni
@@ -42,7 +45,8 @@ RATIO_CAP = 20.0
 class SemanticTest:
     """One test: what was computed, how surprising it is, how large the effect is, and whether both convict.
 
-    ln_p is the natural logarithm of the p-value, for values that underflow.
+    ln_p is the natural logarithm of the p-value, for values that underflow. convicts: whichever part of the prompts is
+    left out (`left_out.py`); leans: with some part left out only.
     """
 
     name: str
@@ -54,6 +58,7 @@ class SemanticTest:
     tokens: int
     formula: str
     convicts: bool
+    leans: bool = False
 
 
 def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tuple[SemanticTest, ...]:
@@ -70,18 +75,18 @@ def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tupl
 def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     """Mean importance ratio - 1: zero, however far two engines are apart, when reported logprobs are honest.
 
-    ratio - 1 is then a martingale difference, so tokens count one by one; the larger of that standard error and the
-    one over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry
+    ratio - 1 is then a martingale difference, so its squares are a variance as well; the larger of that and of the one
+    over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry
     across the edge of a replayed filter lower the mean without anybody reporting another number.
     """
     excess_T = np.exp(np.minimum(scored.log_ratio_T, RATIO_CAP)) - 1.0
     excess_T = np.where(np.isfinite(excess_T), excess_T, -1.0)
-    mean, z = _z(scored, excess_T)
+    found = _mean(scored, excess_T)
     impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
     margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
     return _two_sided(
-        "mean-ratio", z, mean, "mean ratio - 1", scored.tokens, "z of mean(exp(trainer - rollout) - 1)",
-        abs(mean) > margin,
+        "mean-ratio", found, found.value, "mean ratio - 1", scored.tokens, "z of mean(exp(trainer - rollout) - 1)",
+        found.convicts(margin, alpha=ALPHA), found.leans(margin, alpha=ALPHA),
     )  # fmt: skip
 
 
@@ -91,14 +96,13 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
     The estimate is one Newton step for the sampling temperature; truncation reads as a lower temperature.
     """
     usable_T = np.isfinite(scored.trainer_logprobs_T)
-    score_T = np.where(usable_T, scored.trainer_logprobs_T + scored.entropy_T, 0.0)
-    mean, z = _z(scored, score_T)
-    variance = float(np.mean(np.square(score_T)))
-    inverse_step = mean / variance if variance > 0 else 0.0
-    temperature = trainer.temperature / max(0.1, 1.0 + inverse_step)
+    logprobs_T = np.where(usable_T, scored.trainer_logprobs_T, -scored.entropy_T)
+    found = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
+    temperature = trainer.temperature / max(0.1, 1.0 + found.inverse_step)
     return _two_sided(
-        "temperature-score", z, temperature, "sampling temperature", scored.tokens, "z of mean(log pi(a) + H(pi))",
-        abs(inverse_step) > TEMPERATURE_EFFECT,
+        "temperature-score", found.score, temperature, "sampling temperature", scored.tokens,
+        "z of mean(log pi(a) + H(pi))",
+        found.convicts(TEMPERATURE_EFFECT, ALPHA), found.leans(TEMPERATURE_EFFECT, ALPHA),
     )  # fmt: skip
 
 
@@ -107,10 +111,12 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     top_T = scored.max_probability_T
     if 1 in scored.grids.top_k:
         top_T = scored.top_k_mass_TG[:, scored.grids.top_k.index(1)].astype(np.float64)  # ties at the top together
-    mean, z = _z(scored, (scored.rank_T == 1) - top_T)
+    found = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
+    more = found.value > 0
     return _two_sided(
-        "greedy-leak", z, mean, "share of first choices - their mass", scored.tokens, "z of mean(1[rank 1] - max pi)",
-        mean > GREEDY_EFFECT,
+        "greedy-leak", found, found.value, "share of first choices - their mass", scored.tokens,
+        "z of mean(1[rank 1] - max pi)",
+        more and found.convicts(GREEDY_EFFECT, alpha=ALPHA), more and found.leans(GREEDY_EFFECT, alpha=ALPHA),
     )  # fmt: skip
 
 
@@ -139,15 +145,21 @@ def support_tests(scored: ScoredTokens, trainer: Semantics) -> tuple[SemanticTes
     """
     ratio_T = np.exp(scored.trainer_logprobs_T) / np.maximum(scored.max_probability_T, 1e-30)
     return (
-        _support("support-top-p", scored.mass_above_T, scored.nucleus_mass_TG, scored.grids.nucleus),
-        _support("support-top-k", scored.rank_T.astype(np.float64), scored.top_k_mass_TG, scored.grids.top_k),
+        _support(scored, "support-top-p", scored.mass_above_T, scored.nucleus_mass_TG, scored.grids.nucleus),
+        _support(scored, "support-top-k", scored.rank_T.astype(np.float64), scored.top_k_mass_TG, scored.grids.top_k),
         # min-p cuts from below: negate, so that "beyond" is larger in all three.
-        _support("support-min-p", -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-m for m in scored.grids.min_p]),
+        _support(
+            scored, "support-min-p", -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-m for m in scored.grids.min_p]
+        ),
     )
 
 
 def _support(
-    name: str, extremity_T: Floats, mass_TG: NDArray[np.floating], edges: "list[float] | tuple[float, ...]"
+    scored: ScoredTokens,
+    name: str,
+    extremity_T: Floats,
+    mass_TG: NDArray[np.floating],
+    edges: "list[float] | tuple[float, ...]",
 ) -> SemanticTest:
     formula = "prod of S_t(edge), or its tilted form that tolerates tokens beyond the edge"
     order = np.argsort(edges)
@@ -156,23 +168,39 @@ def _support(
         return _test(name, 0.0, 0.0, None, "edge", len(extremity_T), formula, False)
     beyond_TG = np.clip(1.0 - mass_TG[:, order].astype(np.float64), 0.0, 1.0 - 1e-12)
     beyond_TG[beyond_TG < ROUNDED_TO_ONE] = 0.0
-    observed_G = np.array([(extremity_T > edge).sum() for edge in edge_G])
-    exact_G = np.where(observed_G == 0, np.log1p(-beyond_TG).sum(axis=0), 0.0)
-    # The smallest tabulated edge that holds every token: larger than the observed extreme, so S is too large.
-    first = int(np.argmax(observed_G == 0)) if (observed_G == 0).any() else len(edge_G) - 1
-    exact = float(exact_G[first])
-    tilted_G = np.stack(
-        [tilt * observed_G + np.log1p(-beyond_TG * -math.expm1(-tilt)).sum(axis=0) for tilt in TILTS]
-    ).min(axis=0) + math.log(len(TILTS) * len(edge_G))
-    choice = int(np.argmin(tilted_G))
-    if exact <= tilted_G[choice]:
-        ln_p, edge, outside = exact, edge_G[first], int(observed_G[first])
-    else:
-        ln_p, edge, outside = float(tilted_G[choice]), edge_G[choice], int(observed_G[choice])
-    ln_p = min(0.0, ln_p + math.log(2.0))
+    # What each prompt adds to the tokens beyond each edge, and to the logarithms of all products.
+    observed_PG = _per_cluster(scored, (extremity_T[:, None] > edge_G).astype(np.float64))
+    exact_PG = _per_cluster(scored, np.log1p(-beyond_TG))
+    tilted_PG = [_per_cluster(scored, np.log1p(-beyond_TG * -math.expm1(-tilt))) for tilt in TILTS]
+    ln_p, place, outside = _ln_p_of_support(
+        observed_PG.sum(axis=0), exact_PG.sum(axis=0), [one.sum(axis=0) for one in tilted_PG]
+    )
+    left = zip(sums_left(observed_PG), sums_left(exact_PG), *(sums_left(one) for one in tilted_PG), strict=True)
+    ln_p_left = [_ln_p_of_support(observed_G, exact_G, tilted)[0] for observed_G, exact_G, *tilted in left]
+    edge = edge_G[place]
     inside_T = extremity_T[extremity_T <= edge]
     estimate = abs(float(inside_T.max())) if inside_T.size else abs(float(edge))
-    return _test(name, outside, ln_p, estimate, "edge", len(extremity_T), formula, ln_p < math.log(SUPPORT_ALPHA))
+    told = [one < math.log(SUPPORT_ALPHA) for one in (ln_p, *(ln_p_left if scored.clusters > 1 else [0.0]))]
+    convicts = all(told)
+    return _test(name, outside, ln_p, estimate, "edge", len(extremity_T), formula, convicts, any(told) and not convicts)
+
+
+def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Floats]) -> tuple[float, int, int]:
+    """ln p, the place of the edge it belongs to, and how many tokens lie beyond that."""
+    # The smallest tabulated edge that holds every token: larger than the observed extreme, so S is too large.
+    none_G = observed_G == 0
+    first = int(np.argmax(none_G)) if none_G.any() else len(observed_G) - 1
+    exact = float(exact_G[first]) if none_G[first] else 0.0
+    tilted_G = np.stack([tilt * observed_G + one for tilt, one in zip(TILTS, tilted, strict=True)]).min(axis=0)
+    tilted_G = tilted_G + math.log(len(TILTS) * len(observed_G))
+    choice = int(np.argmin(tilted_G))
+    ln_p, place = (exact, first) if exact <= tilted_G[choice] else (float(tilted_G[choice]), choice)
+    return min(0.0, ln_p + math.log(2.0)), place, int(observed_G[place])
+
+
+def _per_cluster(scored: ScoredTokens, values_TG: Floats) -> Floats:
+    """(P, G) sums of each column."""
+    return cluster_sums(list(values_TG.T), scored.cluster_T, scored.clusters)
 
 
 def scored_any(extremity_T: Floats, edge_G: Floats) -> bool:
@@ -180,30 +208,27 @@ def scored_any(extremity_T: Floats, edge_G: Floats) -> bool:
     return bool(len(extremity_T)) and bool(len(edge_G))
 
 
-def _z(scored: ScoredTokens, values_T: Floats) -> tuple[float, float]:
-    """Mean over tokens, and its z with the larger of the standard errors over tokens and over prompts."""
-    if scored.tokens < 2:
-        return (float(values_T.mean()) if scored.tokens else 0.0), 0.0
-    mean = float(values_T.mean())
-    by_token = float(values_T.std(ddof=1)) / math.sqrt(scored.tokens)
-    lengths_P = scored.per_cluster(np.ones(scored.tokens))
-    apart_P = scored.per_cluster(values_T) - mean * lengths_P
-    few = scored.clusters / max(1, scored.clusters - 1)
-    by_prompt = math.sqrt(few * float(np.square(apart_P).sum())) / scored.tokens
-    error = max(by_token, by_prompt if scored.clusters > 1 else 0.0)
-    return mean, standard_score(mean, error, scored.tokens)
+def _mean(scored: ScoredTokens, values_T: Floats, stated_T: Floats | None = None) -> Estimate:
+    """Mean over tokens; its error is the largest of those over prompts, over tokens, and of the variance stated."""
+    columns = [values_T, np.ones(scored.tokens), np.square(values_T)]
+    if stated_T is not None:
+        columns.append(stated_T)
+    sums_PJ = cluster_sums(columns, scored.cluster_T, scored.clusters)
+    return estimate_of(sums_PJ[:, :2], least_variance_P=sums_PJ[:, 2:].max(axis=1))
 
 
 def _two_sided(
-    name: str, z: float, estimate: float, estimate_of: str, tokens: int, formula: str, effect: bool
-) -> SemanticTest:
-    ln_p = min(0.0, math.log(2.0) + float(log_ndtr(-abs(z))))
-    return _test(name, z, ln_p, estimate, estimate_of, tokens, formula, effect and ln_p < math.log(ALPHA))
+    name: str, found: Estimate, estimate: float, estimate_of: str, tokens: int, formula: str, convicts: bool,
+    leans: bool,
+) -> SemanticTest:  # fmt: skip
+    return _test(name, found.score, found.ln_p, estimate, estimate_of, tokens, formula, convicts, leans)
 
 
 def _test(
     name: str, statistic: float, ln_p: float, estimate: float | None, estimate_of: str, tokens: int, formula: str,
-    convicts: bool,
+    convicts: bool, leans: bool = False,
 ) -> SemanticTest:  # fmt: skip
     p_value = math.exp(ln_p) if ln_p > -700 else 0.0
-    return SemanticTest(name, float(statistic), p_value, ln_p, estimate, estimate_of, tokens, formula, bool(convicts))
+    return SemanticTest(
+        name, float(statistic), p_value, ln_p, estimate, estimate_of, tokens, formula, bool(convicts), bool(leans)
+    )

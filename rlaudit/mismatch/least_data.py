@@ -48,7 +48,10 @@ OF_OUTLIERS = LeastData(
     because="outliers are counted: a hundredth of the tokens has to be more than a handful",
 )
 OF_AGREEMENT = LeastData(
-    prompts=1, sequences=1, tokens=8, because="a shift is read off the tokens of one sequence, 8 of them at least"
+    prompts=2,
+    sequences=2,
+    tokens=16,
+    because="a shift is read off 8 tokens of a sequence, and no sequence decides alone",
 )
 OF_SCORES = LeastData(
     prompts=3,

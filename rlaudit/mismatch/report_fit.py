@@ -5,18 +5,21 @@ penalty moves a minority of the tokens, and a median does not see them. A token 
 nevertheless sampled: engine noise carries some across the edge of a filter, more than noise can refute the meaning.
 
 A meaning other than the trainer's is accepted when it halves the loss, when a paired interval over prompts of the
-difference excludes 0, and when the trainer's own loss is above twice the noise floor.
+difference excludes 0, and when the trainer's own loss is above twice the noise floor; and when it does so whichever
+prompt is left out (`left_out.py`). One that halves it with some prompts left out only leaves the verdict open.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.filter_edge import edge_share
+from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.scored_tokens import ScoredTokens
 
@@ -34,7 +37,7 @@ class ReportFit:
 
     theta: the accepted meaning (the trainer's own unless another is accepted). best: the one with the least loss,
     accepted or not. loss, trainer_loss: mean Huber losses, nats^2. gain_low, gain_high: 99.9 % interval over prompts
-    of trainer_loss - loss of `best`.
+    of trainer_loss - loss of `best`. halves_some: whether a meaning halves the loss with some prompts left out.
     """
 
     theta: Semantics
@@ -47,6 +50,7 @@ class ReportFit:
     floor: float
     tokens: int
     sequences: int
+    halves_some: bool = False
     formula: str = "mean Huber(reported - logprob under meaning), width 1 nat"
 
     @property
@@ -57,7 +61,8 @@ class ReportFit:
     @property
     def suspicious(self) -> bool:
         """Whether another meaning halves a loss above the floor, although prompts are too few to be sure."""
-        return not self.differs and self.ratio < HALF and self.trainer_loss > TIMES_FLOOR * self.floor
+        halves = self.ratio < HALF and self.trainer_loss > TIMES_FLOOR * self.floor
+        return not self.differs and (halves or self.halves_some)
 
 
 def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats:
@@ -107,8 +112,14 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
     def cost_of(logprobs_T: Floats) -> float:
         return float(losses(logprobs_T).mean())
 
-    costs = [cost_of(scored.candidate_logprobs_TC[:, c].astype(np.float64)) for c in range(len(scored.candidates))]
-    best = scored.candidates[int(np.argmin(costs))]
+    losses_PC = np.stack(
+        [
+            scored.per_cluster(losses(scored.candidate_logprobs_TC[:, place].astype(np.float64)))
+            for place in range(len(scored.candidates))
+        ],
+        axis=1,
+    )
+    best = scored.candidates[int(np.argmin(losses_PC.sum(axis=0)))]
     if best.plain:
         best = refined_temperature(scored, best, cost_of)
     explained_T = scored.logprobs_under(best)
@@ -119,7 +130,17 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
     if trainer_loss <= loss or not best.differences(trainer, tolerance=0.0):
         best, loss, loss_T = trainer, trainer_loss, trainer_loss_T
     low, high = paired_interval(scored, trainer_loss_T - loss_T, seed)
+
+    def halved(losses_T: Floats | None) -> NDArray[np.bool_]:
+        """(K,) without each part of the prompts; by the meaning of these losses, or by any candidate."""
+        own_PC = losses_PC if losses_T is None else scored.per_cluster(losses_T)[:, None]
+        left_KC = sums_left(np.column_stack([own_PC, scored.per_cluster(trainer_loss_T), scored.lengths_P]))
+        above_K = left_KC[:, -2] > TIMES_FLOOR * floor * left_KC[:, -1]
+        found: NDArray[np.bool_] = above_K & (left_KC[:, :-2].min(axis=1) < HALF * left_KC[:, -2])
+        return found
+
     differs = loss < HALF * trainer_loss and low > 0 and trainer_loss > TIMES_FLOOR * floor
+    differs = differs and scored.clusters > 2 and bool(halved(loss_T).all())
     return ReportFit(
         theta=best if differs else trainer,
         best=best,
@@ -131,12 +152,13 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
         floor=floor,
         tokens=scored.tokens,
         sequences=scored.sequences,
+        halves_some=bool(halved(None).any()),
     )
 
 
 def paired_interval(scored: ScoredTokens, values_T: Floats, seed: int = 0, level: float = 0.999) -> tuple[float, float]:
     """Percentile interval over prompts of the token mean of a paired difference."""
-    sums_PJ = np.stack([scored.per_cluster(values_T), scored.per_cluster(np.ones(scored.tokens))], axis=1)
+    sums_PJ = np.stack([scored.per_cluster(values_T), scored.lengths_P], axis=1)
     replicates_BJ = replicate_sums(cluster_weights(scored.clusters, 2000, seed), sums_PJ)
     means_B = replicates_BJ[:, 0] / replicates_BJ[:, 1]
     low, high = np.quantile(means_B, [(1 - level) / 2, (1 + level) / 2])

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.filter_edge import edge_share
 from rlaudit.mismatch.honesty import ALPHA
+from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.report_fit import paired_interval, refined_temperature
 from rlaudit.mismatch.scored_tokens import ScoredTokens
@@ -33,7 +35,8 @@ class SampleFit:
 
     theta: accepted (the trainer's own unless another is). best: most likely, accepted or not. gain: nats per token by
     which `best` is likelier than the trainer, with a 99.9 % interval over prompts; ln_p: of the likelihood ratio.
-    log_likelihood_T: (T,) of theta.
+    gains_some: whether, with some prompts left out, a meaning is that much likelier (`left_out.py`); `differs` asks for
+    it whichever are.
     """
 
     theta: Semantics
@@ -43,6 +46,7 @@ class SampleFit:
     gain_low: float
     gain_high: float
     ln_p: float
+    gains_some: bool = False
     formula: str = "likelihood ratio of the tokens, meaning / trainer"
 
 
@@ -68,8 +72,12 @@ def fit_sample(
         return -float(mixed(logprobs_T).mean())
 
     columns = scored.candidate_logprobs_TC
-    costs = [cost_of(columns[:, place].astype(np.float64)) for place in range(len(scored.candidates))]
-    best = scored.candidates[int(np.argmin(costs))] if costs else trainer
+    likely_PC = np.stack(
+        [scored.per_cluster(trainer_T), *(scored.per_cluster(mixed(one_T.astype(np.float64))) for one_T in columns.T)],
+        axis=1,
+    )
+    likely_C = likely_PC[:, 1:].sum(axis=0)
+    best = scored.candidates[int(np.argmax(likely_C))] if likely_C.size else trainer
     best = refined_temperature(scored, best, cost_of)
     chosen, chosen_T = best, _under(scored, best, trainer)
     for preferred in likely:
@@ -85,7 +93,18 @@ def fit_sample(
     ln_p = min(0.0, math.log(max(1, len(scored.candidates))) - float(gain_T.sum()))
     low, high = paired_interval(scored, gain_T, seed)
     least = max(LEAST_GAIN, 2.0 * (floor_k2 or 0.0))
-    differs = bool(chosen.differences(trainer)) and low > 0 and ((ln_p < math.log(ALPHA) and gain > least) or convicted)
+    prior = math.log(max(1, len(scored.candidates)))
+
+    def gains(gain_PC: Floats) -> NDArray[np.bool_]:
+        """(K,) whether one of these gains is enough without each part of the prompts."""
+        left_KC = sums_left(np.column_stack([gain_PC, scored.lengths_P]))
+        most_K = left_KC[:, :-1].max(axis=1, initial=0.0)
+        found: NDArray[np.bool_] = (prior - most_K < math.log(ALPHA)) & (most_K > least * left_KC[:, -1])
+        return found
+
+    surely = ln_p < math.log(ALPHA) and gain > least and bool(gains(scored.per_cluster(gain_T)[:, None]).all())
+    differs = bool(chosen.differences(trainer)) and low > 0 and scored.clusters > 2 and (surely or convicted)
+    apart = [place for place, one in enumerate(scored.candidates, start=1) if one.differences(trainer)]
     return SampleFit(
         theta=chosen if differs else trainer,
         best=chosen,
@@ -94,6 +113,7 @@ def fit_sample(
         gain_low=low,
         gain_high=high,
         ln_p=ln_p,
+        gains_some=not differs and bool(gains(likely_PC[:, apart] - likely_PC[:, :1]).any()),
     )
 
 

@@ -116,6 +116,11 @@ class ScoredTokens:
         """(P,) sums of a per-token quantity."""
         return np.bincount(self.cluster_T, values_T, minlength=self.clusters).astype(np.float64)
 
+    @cached_property
+    def lengths_P(self) -> Floats:
+        """(P,) tokens of each cluster."""
+        return self.per_cluster(np.ones(self.tokens))
+
     def logprobs_under(self, semantics: Semantics) -> Floats | None:
         """(T,) logprobs under a candidate, or under any plain temperature that the grid brackets; else None.
 

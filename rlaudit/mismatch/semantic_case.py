@@ -166,6 +166,17 @@ class SemanticCase:
                 f"interval over prompts of the difference includes 0 ({size})",
                 "the same ratio of losses with an interval that excludes 0, on more prompts",
             )
+        hanging = [test.name for test in self.tests if test.leans]
+        if self.sample.gains_some:
+            hanging.append("the likelihood of the tokens")
+        if hanging:
+            return (
+                Verdict.INCONCLUSIVE,
+                None,
+                f"nothing convicts, but {' and '.join(hanging)} would with some prompts left out: it hangs on a few of "
+                f"them ({size})",
+                "the same result on more prompts",
+            )
         unseen = self.requested.differences(self.train)
         if unseen:
             return (

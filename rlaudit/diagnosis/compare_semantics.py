@@ -225,7 +225,7 @@ def _open(evidence: TokenEvidence, attribution: Attribution, sharp: Sharpness | 
         return f"{' and '.join(leaning)} would with some prompts left out: it hangs on a few of them"
     if evidence.tokens < FEWEST_TOKENS or len(evidence.cluster_S) < FEWEST_SEQUENCES:
         return (
-            f"{evidence.tokens} tokens in {len(evidence.cluster_S)} sequences are too few tokens to acquit "
+            f"{evidence.tokens} tokens in {len(evidence.cluster_S)} sequences are too few to acquit "
             f"(needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})"
         )
     return None if _unbiased(ratio) else "the interval of the mean ratio reaches over 1 % either way"

@@ -64,7 +64,8 @@ def _filter_there(evidence: TokenEvidence) -> bool:
 
 def _least_kept(sampling: Semantics) -> float:
     """The mass that the filters keep at least; only top-p alone promises one."""
-    return sampling.top_p if sampling.top_k == 0 and sampling.min_p == 0 else 0.0
+    alone = sampling.top_p < 1 and sampling.top_k == 0 and sampling.min_p == 0
+    return sampling.top_p if alone else 0.0
 
 
 CAUSE = Cause(

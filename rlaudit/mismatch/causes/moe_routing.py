@@ -1,7 +1,8 @@
 """Routers that choose other experts: a few tokens far off while all others stay where they were.
 
 Covered: tokens beyond six standard deviations of what every other covariate explains. Told from precision, which is
-dense, and from a local cause, which its covariate explains. Not covered: routing differences in most tokens, which
+dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which its covariate
+explains. Not covered: routing differences in most tokens, which
 look like dense noise, and rollouts under a filter, whose
 edge moves with any noise and puts a few tokens far off.
 Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
@@ -26,6 +27,9 @@ ORDINARY_SHARE = 3.3e-4
 # Such tails alone give the outliers some hundredths of the variance.
 LEAST_OUTLIER_SHARE = 0.15
 FEWEST = 12
+# In squared standard deviations: where a tail lies that reaches as far. Student's t with 3 degrees of freedom leaves
+# twice as many tokens here as beyond OUTLIER, routing flips of 1.2 % a fifth (tests/mismatch/honest_tables.py).
+TAIL_FROM = 9.0
 # A part of the excess this sure, and large enough to be named, is another cause at work.
 SURE = 5e-3
 
@@ -41,6 +45,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     quiet_T = ~_loud(excess)
     far_T = quiet_T & excess.outlier_T & ~one_step_off(evidence)
     count = int(far_T.sum())
+    standardised_T = np.nan_to_num(excess.standardised_T)
+    between = int((quiet_T & (standardised_T > TAIL_FROM) & ~excess.outlier_T).sum())
     squared_T = np.square(evidence.log_ratio_T)
     # As many flips per token are to be expected where another cause drowns them.
     flipped = float(squared_T[far_T].sum()) / max(float(quiet_T.mean()), 1e-300)
@@ -53,7 +59,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         low=theirs * excess.outliers.low,
         high=theirs * excess.outliers.high,
         effect_of="k2, nats^2",
-        large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST,
+        large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST and count > between,
         because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations and carry "
         f"{share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
         share=share,

@@ -12,13 +12,14 @@ from rlaudit.mismatch.candidates import Semantics
 
 PLAIN = Semantics()
 FAST = CompareSettings(replicates=300)
-SMALL = [size for size in SIZES if size.prompts * size.samples * size.length < 5000]
+SMALL = [size for size in SIZES if size.prompts * size.samples * size.length < 2500]
 
 
 @pytest.mark.parametrize("shape", Shape)
 @pytest.mark.parametrize("size", SMALL, ids=lambda size: size.name)
 def test_nothing_is_named_where_nothing_is_wrong(size, shape):
-    for seed, entropy in enumerate(ENTROPIES[1::3]):
+    first = (SMALL.index(size) + list(Shape).index(shape)) % 5
+    for seed, entropy in enumerate(ENTROPIES[first::5]):
         found = compare([honest_table(seed, size, shape, entropy)], PLAIN, PLAIN, FAST)
         assert found.attribution.names == frozenset()
         semantic = found.layers[0]

@@ -1,7 +1,7 @@
 """Runs one command under the guardian and waits for it, whatever becomes of either.
 
 The guardian (guardian.py) ends everything below it when the lease is dropped: when the command's time is up, on Ctrl-C,
-and when rlaudit itself is killed. Nothing is read from a pipe: what the command prints goes to files.
+and when rlaudit itself is killed. Where the guardian is killed, its orphans come to this process, which ends them.
 """
 
 import os
@@ -9,9 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from rlaudit.engines.guardian import Process, adopt_orphans, below_us, end_all
+from rlaudit.engines.leftovers import end_leftovers, new_record
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
@@ -29,12 +32,15 @@ def run_guarded(
     """Whether the command ended by itself; False when its time was up. All that it started is gone then.
 
     `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
-    time. KeyboardInterrupt is raised again when the command's processes are gone.
+    time. KeyboardInterrupt is raised again when the command's processes are gone. What a killed run left is ended
+    first.
     """
+    end_leftovers()
+    record = new_record()
     timed_out = False
-    with _lease() as (lease, drop):
+    with _orphans_of_the_guardian(record), _lease() as (lease, drop):
         guardian = subprocess.Popen(
-            [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), *command],
+            [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), str(record), *command],
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -53,7 +59,7 @@ def run_guarded(
                 time.sleep(POLL_SECONDS)
         finally:
             drop()
-            _wait_undisturbed(guardian)
+            _undisturbed(guardian.wait)
     return not timed_out
 
 
@@ -73,11 +79,33 @@ def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
         drop()
 
 
-def _wait_undisturbed(guardian: "subprocess.Popen[bytes]") -> None:
+@contextmanager
+def _orphans_of_the_guardian(record: Path) -> Iterator[None]:
+    """Afterwards nothing of the guardian's is left, even where it was killed.
+
+    What it started is in other sessions than ours and can never join it; what was there before is not its own.
+    """
+    with suppress(OSError):  # the command runs without a record, too
+        record.parent.mkdir(parents=True, exist_ok=True)
+    before = {one.identity for one in below_us()}
+    own_session = os.getsid(0)
+
+    def orphans() -> list[Process]:
+        return [one for one in below_us() if one.session != own_session and one.identity not in before]
+
+    adopt_orphans()
+    try:
+        yield
+    finally:
+        _undisturbed(lambda: end_all(orphans))
+        adopt_orphans(False)
+
+
+def _undisturbed(last_things: Callable[[], object]) -> None:
     """A second Ctrl-C must not leave the first one's processes behind."""
     while True:
         try:
-            guardian.wait()
+            last_things()
         except KeyboardInterrupt:
             continue
         return

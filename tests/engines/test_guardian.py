@@ -13,12 +13,12 @@ from laboratories import MARK, Signpost, processes_of, wait_for_processes, wait_
 
 from rlaudit.engines.guarded import GUARDIAN
 
-# Patience of the tests; the guardian's own is ten seconds.
+# Patience of the tests; the guardian's own is five seconds.
 IMPATIENT = """
 import runpy, sys
 guardian = runpy.run_path(sys.argv[1])
 guardian["end_all"].__globals__.update(TERMINATION_SECONDS=0.3, SAMPLE_SECONDS=0.01)
-sys.exit(guardian["main"](int(sys.argv[2]), sys.argv[3], sys.argv[4:]))
+sys.exit(guardian["main"](int(sys.argv[2]), *sys.argv[3:5], sys.argv[5:]))
 """
 LIVE = "import signal\nwhile True: signal.pause()\n"
 TELL = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('here')\n"
@@ -37,9 +37,10 @@ class Guarded:
     def __init__(self, folder: Path, program: str, *arguments: object) -> None:
         reading, self.lease = os.pipe()
         self.usage = folder / "usage.json"
+        self.record = folder / "record.json"
         command = [sys.executable, "-c", program, *map(str, arguments)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", IMPATIENT, str(GUARDIAN), str(reading), str(self.usage), *command],
+            [sys.executable, "-c", IMPATIENT, str(GUARDIAN), str(reading), str(self.usage), str(self.record), *command],
             pass_fds=(reading,),
             env={**os.environ, MARK: str(folder)},
         )
@@ -89,8 +90,8 @@ def test_when_the_lease_ends_so_does_the_command(tmp_path: Path, signpost: Signp
 def test_a_daemon_in_a_session_of_its_own_ends_with_the_lease(tmp_path: Path, signpost: Signpost) -> None:
     guarded = Guarded(tmp_path, DAEMON + TELL + LIVE, signpost.path, LIVE)
     signpost.wait()
-    # Guardian, command, daemon.
-    assert len(wait_for_processes(tmp_path, 3)) == 3
+    # Both guardians, command, daemon.
+    assert len(wait_for_processes(tmp_path, 4)) == 4
     guarded.drop()
     guarded.ended()
     assert processes_of(tmp_path) == []

@@ -260,7 +260,7 @@ def test_the_first_process_of_a_container_ends_at_sigterm_with_all_that_is_in_it
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         cell.run(body, front=namespace, on_event=interrupt)
-    # Had it to be killed, the guardian's ten seconds would have passed first.
+    # Had it to be killed, the guardian's patience would have passed first.
     assert time.monotonic() - began < TERMINATION_SECONDS
     assert processes_of(cell.folder) == []
 

@@ -18,6 +18,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from rlaudit.printable import one_line, printable
+from rlaudit.secrets import mask
 
 # Enough for the last line of any log.
 _TAIL_BYTES = 4096
@@ -45,7 +46,7 @@ class Progress:
         clock = "" if self._console.is_terminal else time.strftime("%H:%M:%S ")
         # Where nothing can be said, the run goes on all the same.
         with suppress(OSError):
-            self._console.print(escape(f"{clock}{printable(text)}"))
+            self._console.print(escape(f"{clock}{printable(mask(text))}"))
 
     def update(self, text: str) -> None:
         """What the step in progress is doing now; not kept."""
@@ -137,4 +138,4 @@ def _readable(seconds: float) -> str:
 
 def _cut(text: str, style: str = "") -> Text:
     """One line of the terminal: a live display that wraps would leave pieces behind."""
-    return Text(str(printable(text)), style=style, no_wrap=True, overflow="ellipsis")
+    return Text(str(printable(mask(text))), style=style, no_wrap=True, overflow="ellipsis")

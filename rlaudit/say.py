@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 from rlaudit.printable import no_commands, printable
+from rlaudit.secrets import mask
 from rlaudit.standard_output import to_stdout
 
 
@@ -12,9 +13,9 @@ def say(sentence: str) -> None:
     # Closed (print would take stdout instead) or full: nobody is there to be told.
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(no_commands(f"rlaudit: {printable(sentence)}"), file=sys.stderr, flush=True)
+            print(no_commands(f"rlaudit: {printable(mask(sentence))}"), file=sys.stderr, flush=True)
 
 
 def answer(text: str) -> None:
     """The answer of a command that makes no report, on stdout. Raises NotFinished where it cannot be written."""
-    to_stdout(f"{no_commands(printable(text))}\n")
+    to_stdout(f"{no_commands(printable(mask(text)))}\n")

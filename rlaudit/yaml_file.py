@@ -11,6 +11,7 @@ import yaml
 
 from rlaudit.errors import UsageError
 from rlaudit.read_regular import read_regular
+from rlaudit.secrets import learn, learn_text
 
 MOST_BYTES = 1_000_000
 # Counting what an alias repeats: ten levels of ten aliases are a file of 1 kB and 10^10 values.
@@ -21,7 +22,9 @@ DEEPEST = 100
 def read_yaml_file(path: Path) -> Any:
     """What the file holds. Raises UsageError with the line where it stops being YAML."""
     try:
-        document = yaml.safe_load(read_regular(path, MOST_BYTES, "no recipe").decode("utf-8"))
+        text = read_regular(path, MOST_BYTES, "no recipe").decode("utf-8")
+        learn_text(text)
+        document = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
         while_ = f" ({error.context})" if error.context else ""
@@ -33,6 +36,7 @@ def read_yaml_file(path: Path) -> Any:
     excess = _excess(document)
     if excess is not None:
         raise UsageError(f"{path}: {excess}, which no recipe or settings file has", "write out what its aliases repeat")
+    learn(document)
     return document
 
 

@@ -16,6 +16,7 @@ from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_fi
 from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
+from rlaudit.secrets import mask, masked_places
 from rlaudit.vllm_versions.machine import Machine
 from rlaudit.yaml_file import read_yaml_file
 
@@ -41,9 +42,10 @@ def experiment_of(
 
 def as_yaml(experiment: ConfigExperiment) -> str:
     """The recipe as a file to keep, with what was changed as comments."""
-    said = "".join(f"# {sentence}\n" for sentence in experiment.changed)
-    document: Mapping[str, Any] = experiment.document
-    return said + yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
+    document: Mapping[str, Any] = mask(dict(experiment.document))
+    hidden = [f"{place}: a secret, to be put in again or left out" for place in masked_places(document)]
+    said = "".join(f"# {mask(sentence)}\n" for sentence in (*experiment.changed, *hidden))
+    return said + yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
 
 
 def _inspected(path: Path, before: str | None, after: str | None, machine: Machine) -> InspectedConfig:

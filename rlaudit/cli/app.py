@@ -4,11 +4,13 @@
 70 a bug in rlaudit; 130 interrupted, finished cells kept.
 """
 
+import os
 import sys
 
 import rlaudit
 from rlaudit.errors import NotFinished, RlauditError
 from rlaudit.say import say
+from rlaudit.secrets import learn, learn_text, mask
 from rlaudit.unusable_place import unusable_place
 
 BUG = 70
@@ -22,6 +24,8 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each code of the contract
     """The exit code of one command line."""
+    learn(dict(os.environ))
+    learn_text(" ".join(arguments))
     try:
         outcome = _outcome(arguments)
     except RlauditError as error:
@@ -56,7 +60,7 @@ def _bug() -> int:
     import traceback
 
     if sys.stderr is not None:
-        traceback.print_exc()
+        print(mask(traceback.format_exc()), file=sys.stderr)
     say(f"this is a bug in rlaudit {rlaudit.__version__}; please report the lines above")
     return BUG
 

@@ -14,6 +14,8 @@ from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec
 from rlaudit.engines.given_interpreters import ENGINE_HELP, given_interpreters
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.printable import no_commands, printable
+from rlaudit.say import answer
+from rlaudit.secrets import mask
 
 if TYPE_CHECKING:
     from rlaudit.engines.accelerator import Accelerator
@@ -65,7 +67,7 @@ def list_(
     from rlaudit.engines.environment import list_environments, root
 
     if drivers:
-        typer.echo("\n".join(driver_table(_machine_to_build_for())))
+        answer("\n".join(driver_table(_machine_to_build_for())))
         return
     environments = list_environments()
     if not environments:
@@ -89,10 +91,10 @@ def doctor(
     ill = []
     for environment in _environments_to_examine(versions or [], cpu, python):
         diagnosis = examine(environment, _progress)
-        typer.echo(environment.spec.name)
+        answer(environment.spec.name)
         for symptom in diagnosis.symptoms:
             works = {True: "yes", False: "no", None: "-"}[symptom.works]
-            typer.echo(f"  {symptom.name:<17} {works:<4} {symptom.says}")
+            answer(f"  {symptom.name:<17} {works:<4} {symptom.says}")
         if not diagnosis.healthy:
             ill.append(environment.spec.name)
     if ill:
@@ -118,7 +120,7 @@ def remove(
         names += matching or [word]
     for name in dict.fromkeys(names):
         environments.remove(name)
-        typer.echo(f"removed {name}")
+        answer(f"removed {name}")
 
 
 def _environments_to_examine(versions: list[str], cpu: bool | None, python: list[str] | None) -> list[Environment]:
@@ -170,12 +172,12 @@ def _machine_to_build_for() -> "Accelerator":
 
 
 def _progress(line: str) -> None:
-    print(no_commands(printable(line)), file=sys.stderr, flush=True)
+    print(no_commands(printable(mask(line))), file=sys.stderr, flush=True)
 
 
 def _print_environment(environment: Environment) -> None:
     versions = environment.versions
     packages = (f"{name} {versions[name]}" for name in ("python", "torch", "transformers") if name in versions)
-    typer.echo(f"{environment.spec.name}  {', '.join(packages)}  {shlex.join(environment.command)}")
+    answer(f"{environment.spec.name}  {', '.join(packages)}  {shlex.join(environment.command)}")
     for note in environment.notes:
-        typer.echo(f"  note: {note}")
+        answer(f"  note: {note}")

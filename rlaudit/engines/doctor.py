@@ -20,6 +20,7 @@ from platformdirs import user_cache_path
 from rlaudit.engines.accelerator import detect
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.engines.expected_engine import expected_engine
+from rlaudit.engines.handed_over import hand_over
 from rlaudit.engines.kernel_compiler import missing_for_triton
 from rlaudit.engines.launch import Outcome, launch
 from rlaudit.engines.machine import machine_of
@@ -212,8 +213,7 @@ def _run(
     variables: Mapping[str, str] | None = None,
 ) -> Outcome:
     cell.mkdir()
-    document = json.dumps({"script": str(_SCRIPTS / script), **job})
-    (cell / "job.json").write_text(document, encoding="utf-8")
+    hand_over(cell, "job.json", {"script": str(_SCRIPTS / script), **job})
     declared = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables, **(variables or {})}
     if job.get("fp32_head"):
         declared["PYTHONPATH"] = str(_EXTENSION)

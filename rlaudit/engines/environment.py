@@ -30,6 +30,7 @@ from rlaudit.engines.kernel_compiler import missing_for_triton, said_of_missing
 from rlaudit.engines.pip_configuration import read_package_sources
 from rlaudit.engines.uv import Uv, find_uv
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.secrets import mask
 
 __all__ = [
     "Environment",
@@ -169,7 +170,7 @@ def _write(home: Path, built: Built, seconds: float) -> None:
 
 def _write_state(home: Path, state: dict[str, Any]) -> None:
     part = home / f"{STATE}.part"
-    part.write_text(json.dumps(state, indent=1), encoding="utf-8")
+    part.write_text(json.dumps(mask(state), indent=1), encoding="utf-8")
     part.replace(home / STATE)
 
 

@@ -6,12 +6,13 @@ another value starts afresh; what can only break a run, or make it slower, is wr
 """
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Literal
+
+from rlaudit.secrets import MASK, mask_text, names_a_secret
 
 Device = Literal["cpu", "cuda"]
 
@@ -20,6 +21,7 @@ class Fate(Enum):
     """What becomes of a variable of the shell."""
 
     STRIPPED = "not passed on"
+    WITHHELD = "a secret that no engine needs: not passed on, its name recorded"
     DECIDES = "passed, recorded, and part of a cell's identity on any device"
     DECIDES_ON_CUDA = "passed and recorded; part of a cell's identity on CUDA"
     DECIDES_ON_CPU = "passed and recorded; part of a cell's identity on a CPU"
@@ -36,7 +38,7 @@ class Inheritance:
     reason: str
 
 
-# The first that matches decides; a variable that none matches is passed.
+# The first that matches decides; a variable that none matches is passed, unless its name is that of a secret.
 INHERITANCE = (
     Inheritance(
         ("VLLM_*", "TORCHINDUCTOR_*", "TORCH_LOGS*"),
@@ -130,6 +132,11 @@ INHERITANCE = (
     ),
     Inheritance(("GLIBC_TUNABLES",), Fate.DECIDES_ON_CPU, "it hides instruction sets from the mathematics library"),
     Inheritance(
+        ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "MODELSCOPE_API_TOKEN"),
+        Fate.PASSED,
+        "an engine fetches a gated model with them",
+    ),
+    Inheritance(
         ("HF_HOME", "HF_HUB_*", "TRANSFORMERS_*", "SAFETENSORS_*", "TMPDIR", "XDG_CACHE_HOME"),
         Fate.RECORDED,
         "where models and caches lie; a cell's identity has the weights themselves",
@@ -139,22 +146,30 @@ INHERITANCE = (
 # The patterns alone, for the worker: what a container or a launcher adds is a shell's variable like any other.
 STRIPPED = tuple(pattern for one in INHERITANCE if one.fate is Fate.STRIPPED for pattern in one.patterns)
 
-# Names of secrets, and values that carry one in an address.
-SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
-SECRET_VALUE = re.compile(r"://[^/\s]*@")
-
 
 def fate_of(name: str) -> Fate:
     """What becomes of the variable of this name."""
     for one in INHERITANCE:
         if any(fnmatchcase(name, pattern) for pattern in one.patterns):
             return one.fate
-    return Fate.PASSED
+    return Fate.WITHHELD if names_a_secret(name) else Fate.PASSED
 
 
-def inherited(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What an engine process gets of the shell's variables."""
-    return {name: value for name, value in environ.items() if fate_of(name) is not Fate.STRIPPED}
+def inherited(environ: Mapping[str, str] = os.environ, with_secrets: bool = False) -> dict[str, str]:
+    """What an engine process gets of the shell's variables; `with_secrets`, those that it does not need as well."""
+    kept = {Fate.STRIPPED} if with_secrets else {Fate.STRIPPED, Fate.WITHHELD}
+    return {name: value for name, value in environ.items() if fate_of(name) not in kept}
+
+
+def withheld(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Names of the shell's secrets that no engine gets, unless a recipe declares them."""
+    return sorted(name for name in environ if fate_of(name) is Fate.WITHHELD)
+
+
+def secrets_passed(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Names of the shell's secrets that an engine gets: by their names, or by what their values hold."""
+    passed = {name for name in environ if fate_of(name) not in {Fate.STRIPPED, Fate.WITHHELD}}
+    return sorted(passed - set(_recordable(environ)))
 
 
 def handed_on(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -171,8 +186,9 @@ def deciding(device: Device, environ: Mapping[str, str] = os.environ) -> dict[st
 
 def recorded(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Variables of the shell that a run writes down, by name. Never one that could hold a secret."""
-    return {name: environ[name] for name in _recordable(environ) if fate_of(name) not in {Fate.STRIPPED, Fate.PASSED}}
+    left_out = {Fate.STRIPPED, Fate.WITHHELD, Fate.PASSED}
+    return {name: environ[name] for name in _recordable(environ) if fate_of(name) not in left_out}
 
 
 def _recordable(environ: Mapping[str, str]) -> list[str]:
-    return sorted(name for name in environ if not SECRET_NAME.search(name) and not SECRET_VALUE.search(environ[name]))
+    return sorted(name for name in environ if not names_a_secret(name) and MASK not in mask_text(environ[name]))

@@ -13,9 +13,10 @@ from typing import Any
 
 from rlaudit.engines.environment_spec import Command
 from rlaudit.engines.guarded import run_guarded
-from rlaudit.engines.inherited_variables import STRIPPED, handed_on, inherited
+from rlaudit.engines.handed_over import forget, hand_over
+from rlaudit.engines.inherited_variables import STRIPPED, handed_on, inherited, withheld
 from rlaudit.engines.log import read_log, root_cause, says_out_of_memory
-from rlaudit.write_atomically import write_atomically
+from rlaudit.engines.masked_log import masked_log
 
 WORKER = Path(__file__).with_name("worker.py")
 STARTING = ("launch", "load")
@@ -44,9 +45,13 @@ class Outcome:
     usage: Mapping[str, Any]
 
 
-def cell_environment(declared: Mapping[str, str]) -> dict[str, str]:
-    """What a cell inherits of the parent's environment, plus the declared variables."""
-    return inherited() | dict(declared)
+def cell_environment(declared: Mapping[str, str], in_front: bool = False) -> dict[str, str]:
+    """What a cell inherits of the parent's environment, plus the declared variables.
+
+    in_front: for a command that stands in front of the interpreter. It is the user's own and may need a secret that an
+    engine does not; the worker leaves that behind.
+    """
+    return inherited(with_secrets=in_front) | dict(declared)
 
 
 def launch(
@@ -68,19 +73,22 @@ def launch(
         "directory": str(Path.cwd()),
         "variables": declared,
         "handed_on": handed_on(),
-        "stray": STRIPPED,
+        "stray": [*STRIPPED, *withheld()],
     }
-    write_atomically(cell / "environment.json", json.dumps(document, indent=1).encode())
     events = _EventTail(cell / "events.jsonl", on_event)
-    with (cell / "log.txt").open("ab") as log:
-        in_time = run_guarded(
-            [*command, "-s", str(WORKER), str(cell.absolute())],
-            cell_environment(declared if len(command) == 1 else {}),
-            cell / "usage.json",
-            timeout_seconds,
-            log,
-            meanwhile=events.read,
-        )
+    try:
+        hand_over(cell, "environment.json", document)
+        with masked_log(cell / "log.txt") as log:
+            in_time = run_guarded(
+                [*command, "-s", str(WORKER), str(cell.absolute())],
+                cell_environment(declared) if len(command) == 1 else cell_environment({}, in_front=True),
+                cell / "usage.json",
+                timeout_seconds,
+                log,
+                meanwhile=events.read,
+            )
+    finally:
+        forget(cell)
     events.read()
     return judge(cell, events.phase, None if in_time else timeout_seconds, refusal)
 

@@ -8,7 +8,6 @@ is entered by being born into it and its number is not given away while anybody 
 
 import json
 import os
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from rlaudit.engines.guardian import Process, end_all, machine, processes
+from rlaudit.say import say
 
 # A record of another boot may be that of another machine with the same home: it is left alone for so long.
 _SECONDS_TO_KEEP_A_FOREIGN_RECORD = 30 * 24 * 3600.0
@@ -67,9 +67,9 @@ def end_leftovers() -> None:
         left = record.left()
         if left:
             names = ", ".join(f"{one.pid} ({_name(one.pid)})" for one in left)
-            print(f"rlaudit: ending what a killed run left: {names}", file=sys.stderr, flush=True)
+            say(f"ending what a killed run left: {names}")
             if end_all(record.left):
-                print(f"rlaudit: it could not be ended; {file} names it", file=sys.stderr, flush=True)
+                say(f"it could not be ended; {file} names it")
                 continue
         with suppress(OSError):
             file.unlink()

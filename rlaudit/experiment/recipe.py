@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
+from rlaudit.secrets import MASK, learn, masked_places
 from rlaudit.vllm_versions.resolution.engine import EngineKind
 from rlaudit.yaml_file import read_yaml_file
 
@@ -232,10 +233,21 @@ def load_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> LoadedRec
 
 def recipe_of(document: dict[str, Any], path: Path, profile: Literal["cpu", "cuda"]) -> LoadedRecipe:
     """The recipe that plain data holds; `path` is named in errors. Raises UsageError as `load_recipe` does."""
+    know_secrets(document, path)
     try:
         return LoadedRecipe(Recipe.model_validate(overlay(document, profile)), path, profile)
     except ValidationError as error:
         raise UsageError(f"{path}: {_first_complaint(error)}") from error
+
+
+def know_secrets(document: dict[str, Any], path: Path) -> None:
+    """Leave the recipe's secrets out of all that is written from now on. Raises UsageError where one was masked."""
+    learn(document)
+    if masked := masked_places(document):
+        raise UsageError(
+            f"{path}: {masked[0]} was written without its secret",
+            f"put it in for {MASK}, or leave the line out: engines get HF_TOKEN of the shell",
+        )
 
 
 def overlay(document: dict[str, Any], profile: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
+from rlaudit.secrets import mask
 from rlaudit.write_atomically import replacing, write_atomically
 
 PLAN, CELLS, TOKENS, REPORT = "plan.json", "cells.json", "tokens.parquet", "report.json"
@@ -41,7 +42,7 @@ class RunFolder:
 
     def begin(self, plan: Mapping[str, Any]) -> None:
         """Write down what this run is about. What was reported of another plan goes, and so does what is damaged."""
-        written = json.dumps(plan, indent=1).encode()
+        written = json.dumps(mask(plan), indent=1).encode()
         self._plan, self._asked = hashlib.sha256(written).hexdigest(), []
         kept = self._last_report()
         with replacing(self.folder / PLAN, self.folder / CELLS, self.folder / SEAL) as (plan_draft, cells, seal):
@@ -70,7 +71,7 @@ class RunFolder:
 
         Raises OSError, and then the last report is still there.
         """
-        written = json.dumps(document, indent=1, allow_nan=False).encode()
+        written = json.dumps(mask(document), indent=1, allow_nan=False).encode()
         names = [*([] if write_tokens is None else [TOKENS]), REPORT]
         with replacing(*(self.folder / name for name in (*names, SEAL))) as (*drafts, seal):
             if write_tokens is not None:

@@ -18,7 +18,7 @@ from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec
 from rlaudit.engines.given_environment import given_environment
 from rlaudit.engines.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.gpu_memory import GpuMemory
-from rlaudit.engines.inherited_variables import recorded
+from rlaudit.engines.inherited_variables import recorded, secrets_passed, withheld
 from rlaudit.engines.launch import NO_MEMORY, Failure, Outcome
 from rlaudit.engines.machine import machine_of
 from rlaudit.engines.model import ModelOnDisk, ensure_model, places_of_model
@@ -103,6 +103,7 @@ class Surroundings:
             "platform": platform.platform(),
             "accelerator": asdict(self.accelerator),
             "inherited_variables": recorded(),
+            "variables_not_shown": {"passed": secrets_passed(), "withheld": withheld()},
             "model": {**self.model.identity, "source": self.model.source},
             "prompts": {
                 "name": self.prompts.name,

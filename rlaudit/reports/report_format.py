@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.printable import no_commands
+from rlaudit.secrets import mask
 
 Document = Mapping[str, Any]
 
@@ -22,5 +23,6 @@ class ReportFormat:
 
     def text(self, document: Document, width: int | None) -> str:
         """The report as it is written."""
-        rendered = self.render(document, width)
+        # Before it is rendered, since a format has its own way to write a quote; after it for what a format adds.
+        rendered = mask(self.render(mask(document), width))
         return rendered if self.for_programs else no_commands(rendered)

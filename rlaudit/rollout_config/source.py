@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rlaudit.read_regular import read_regular
 from rlaudit.rollout_config.node import Node
+from rlaudit.secrets import learn_text
 
 if TYPE_CHECKING:
     from rlaudit.rollout_config.python_text import Call
@@ -31,6 +32,10 @@ class Source:
     text: str
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        # Whatever is said of the file, its secrets are left out of it.
+        learn_text(self.text)
 
     @property
     def suffix(self) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import yaml
 
+from rlaudit.secrets import mask
 from rlaudit.weight_updates.judge import JudgedCase
 from rlaudit.weight_updates.settings import UpdateRecipe
 from rlaudit.weight_updates.update_finding import ERROR, WARNING, UpdateFinding
@@ -42,6 +43,6 @@ def write_reproductions(
     for number, finding in enumerate(serious, start=1):
         path = folder / f"{number}-{finding.name}.yaml"
         document = smallest_recipe(recipe, by_name[finding.case]).model_dump(mode="json", by_alias=True)
-        write_atomically(path, yaml.safe_dump(document, sort_keys=False).encode())
+        write_atomically(path, yaml.safe_dump(mask(document), sort_keys=False).encode())
         commands[finding] = f"rlaudit ablate {path}"
     return commands

@@ -14,7 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import check_engine
-from rlaudit.experiment.recipe import DtypeName, Engine, Level, Objective, Recipe, Version, find_recipe, overlay
+from rlaudit.experiment.recipe import (
+    DtypeName,
+    Engine,
+    Level,
+    Objective,
+    Recipe,
+    Version,
+    find_recipe,
+    know_secrets,
+    overlay,
+)
 from rlaudit.yaml_file import read_yaml_file
 
 KEY = "weight_updates"
@@ -129,6 +139,7 @@ def load_update_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> Lo
 
 def update_recipe_of(document: dict[str, Any], path: Path) -> UpdateRecipe:
     """The recipe that plain data holds; `path` is named in errors."""
+    know_secrets(document, path)
     try:
         recipe = UpdateRecipe.model_validate(document)
     except ValidationError as error:

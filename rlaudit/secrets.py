@@ -1,0 +1,271 @@
+"""What a secret is, and how it is kept out of everything that rlaudit writes, prints or passes on a command line.
+
+A secret is the value of a key or variable whose name says so (`hf_token`, `WANDB_API_KEY`, `password`), and whatever
+has the shape of a token, whatever it is called. A value that was met under such a name is known from then on: it is
+masked wherever it turns up, in a sentence or in an engine's log as well. A plain word (`auto`) is masked behind its
+name only: elsewhere it is a word.
+
+Not covered: a secret that nothing names and that looks like any other text.
+
+The worker loads this file by its path inside the engine's interpreter: standard library only, Python 3.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+MASK = "***"
+# A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
+_SHORTEST_KNOWN_ANYWHERE = 8
+_REFERENCE = re.compile(r"\$\{?\w|\{\{|%\(|^<.*>$|^\**$")
+_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[ _./:-]?[A-Z]?[a-z]+)*|[\d.,:+-]+")
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SURE = re.compile(
+    r".*(?:password|passwd|passphrase)|secrets?|credentials?|apikeys?|authorization|bearer|cookies?|pwd|pw"
+)
+_KEYS_OF = re.compile(r"api|access|secret|private|account|encryption|signing|auth|license|ssh|deploy|master")
+# Names of vocabulary and of columns: every tokenizer has the former, every RL dataset the latter.
+_TOKENS_OF_TEXT = re.compile(
+    r"added|bad|begin|bos|by|cls|decode|each|end|eos|every|first|image|input|last|mask|new|next|of|one|output|pad|per|"
+    r"placeholder|previous|prompt|sampled|sep|special|start|stop|think|tool|unk|user|video|audio|adapter"
+)
+_KEYS_OF_DATA = re.compile(
+    r"answer|audio|cache|candidate|cell|chat|column|config|context|data|dataset|dict|eval|field|fn|foreign|group|id|"
+    r"images?|input|label|messages|metric|modal|model|multi|name|nested|output|partition|primary|prompt|public|query|"
+    r"question|reference|response|reward|routing|score|solution|sort|state|target|template|text|tools?|train|value|video"
+)
+# As Kubernetes and reports write a variable: {name: HF_TOKEN, value: ...}.
+_VALUES_OF_A_NAME = ("value", "written", "effective_from", "effective_to")
+_DIRECTORIES = frozenset({"PWD", "OLDPWD"})
+_LOGINS = re.compile(r"admin|db|https?|index|login|mail|proxy|redis|registry|root|smtp|user")
+
+# A shape with what a text that holds one must hold: looking for that first is fifty times as fast.
+_SHAPES = tuple(
+    (marks, re.compile(pattern))
+    for marks, pattern in (
+        (("hf_",), r"\bhf_[A-Za-z0-9]{16,}"),
+        (("sk-",), r"\bsk-(?=[\w-]{0,200}\d)[\w-]{16,}"),
+        (("gho_", "ghp_", "ghr_", "ghs_", "ghu_"), r"\bgh[oprsu]_[A-Za-z0-9]{16,}"),
+        (("github_pat_",), r"\bgithub_pat_\w{16,}"),
+        (("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}"),
+        (("glpat-",), r"\bglpat-[\w-]{10,}"),
+        (("xox",), r"\bxox[abeoprs]-[\w-]{8,}"),
+        (("eyJ",), r"\beyJ[\w-]{5,}\.[\w-]{4,}\.[\w-]*"),
+        (("AIza",), r"\bAIza[\w-]{30,}"),
+        (("://",), r"(?<=://)(?:[^/\s:@'\"]{0,200}:[^/\s@'\"]{1,999}|[^/\s:@'\"]{16,999})(?=@)"),
+        (("earer ",), r"(?<=earer )[\w+/=.~-]{8,}"),
+        (("PRIVATE KEY",), r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}-----|\Z)"),
+    )
+)
+_TELLING = ("token", "key", "pass", "pwd", "pw", "secret", "credential", "auth", "bearer", "cookie")
+_LONGEST_NAME = 80
+_REST_OF_A_NAME = re.compile(rf"[\w.-]{{0,{_LONGEST_NAME}}}", re.ASCII)
+# Between a name and its value: `name: value`, `name=value`, `"name": "value"`, `environ["NAME"] = "value"`,
+# `setdefault("NAME", "value")`, `name: str = "value"`, and a `value:` in the line below a `name:`.
+_BETWEEN = (
+    r"""["']?\]?\s{0,20}(?::\s{0,20}[\w\[\]. |]{1,40}=|[:=]|,(?=\s{0,20}["'])|"""
+    r"""\s{1,80}["']?value["']?\s{0,20}[:=])\s{0,20}"""
+)
+_VALUE = r"""\\?(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"',;)}\]#&|\\]+))"""
+_GIVEN = re.compile(_BETWEEN + _VALUE, re.ASCII)
+_GIVEN_TO_A_FLAG = re.compile(rf"(?:{_BETWEEN}|\s{{1,20}}){_VALUE}", re.ASCII)
+
+_anywhere: set[str] = set()
+_behind_their_names: set[str] = set()
+_compiled: list[re.Pattern[str]] = []
+
+
+@lru_cache(maxsize=4096)
+def names_a_secret(name: str) -> bool:
+    """Whether a key or variable of this name holds a secret."""
+    return _is_sure(name) or _is_likely(name)
+
+
+@lru_cache(maxsize=4096)
+def _is_sure(name: str) -> bool:
+    """Whether everything under this name is one, a table or a number as well."""
+    words = _words(name)
+    if name in _DIRECTORIES or not words:
+        return False
+    before = ("", *words)
+    return (
+        any(_SURE.fullmatch(word) for word in words)
+        or any(_KEYS_OF.fullmatch(before[place]) and words[place] in ("key", "keys") for place in range(len(words)))
+        or (words[-1] == "pass" and _LOGINS.fullmatch(before[-2]) is not None)
+    )
+
+
+def _is_likely(name: str) -> bool:
+    """Whether text under this name is one; a number or a table is not."""
+    words = _words(name)
+    if not words:
+        return False
+    before = ("", *words)[-2]
+    if words[-1].endswith("token"):
+        return not _TOKENS_OF_TEXT.fullmatch(before)
+    if words[-1] == "key":
+        return before != "" and not _KEYS_OF_DATA.fullmatch(before)
+    return "auth" in words
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def learn(document: Any, name: str = "") -> None:
+    """Know from now on every secret of plain data (mappings, lists, text), by the names in it."""
+    for held, value in _named_values(document, name):
+        if names_a_secret(held):
+            _know(value)
+
+
+def learn_text(text: str) -> None:
+    """Know from now on what a text of any syntax (a config, a script, a command line) gives to the name of a secret."""
+    for name, begin, end, quoted in _given_in(text):
+        # What code calls a key or a token is mostly none.
+        if _is_sure(name) or quoted or _looks_random(text[begin:end]):
+            _know(text[begin:end])
+
+
+def mask(data: Any) -> Any:
+    """The same text or plain data without its secrets."""
+    return _masked(data, "", None, ())
+
+
+def take_out(document: Any) -> tuple[Any, list[Any]]:
+    """The data without its secrets, and the secrets as `[path, value]`, path being keys and numbers from the top."""
+    taken: list[Any] = []
+    return _masked(document, "", taken, ()), taken
+
+
+def put_back(document: Any, taken: list[Any]) -> Any:
+    """The data with the secrets that `take_out` took out of it."""
+    for path, value in taken:
+        *way, last = path
+        place = document
+        for step in way:
+            place = place[step]
+        place[last] = value
+    return document
+
+
+def masked_places(document: Any, name: str = "") -> list[str]:
+    """Where data was masked that should hold a secret, as dotted paths."""
+    if isinstance(document, dict):
+        below = [(str(key), value) for key, value in document.items()]
+    elif isinstance(document, (list, tuple)):
+        below = [(str(number), value) for number, value in enumerate(document)]
+    else:
+        return [name] if document == MASK else []
+    return [place for key, value in below for place in masked_places(value, name + "." + key if name else key)]
+
+
+def _name_of(key: object, table: Mapping[Any, Any], above: str) -> str:
+    """The name that the value of a key goes by: that of a table of credentials goes for all that is in it."""
+    said = table.get("name")
+    if isinstance(said, str) and key in _VALUES_OF_A_NAME and names_a_secret(said):
+        return said
+    return above if _is_sure(above) else str(key)
+
+
+def _named_values(data: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Every text of the data with the name that it goes by."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _named_values(value, _name_of(key, data, name))
+    elif isinstance(data, (list, tuple, set)):
+        for value in data:
+            yield from _named_values(value, name)
+    elif isinstance(data, str) or (isinstance(data, int) and not isinstance(data, bool) and _is_sure(name)):
+        yield name, str(data)
+
+
+def _masked(data: Any, name: str, taken: list[Any] | None, path: tuple[Any, ...]) -> Any:
+    if isinstance(data, dict):
+        return {
+            # A key stays where what was taken out is to find its way back.
+            key if taken is not None or not isinstance(key, str) else mask_text(key): _masked(
+                value, _name_of(key, data, name), taken, (*path, key)
+            )
+            for key, value in data.items()
+        }
+    if isinstance(data, (list, tuple)):
+        return [_masked(value, name, taken, (*path, number)) for number, value in enumerate(data)]
+    hidden = data
+    if isinstance(data, str):
+        hidden = MASK if names_a_secret(name) and not _is_reference(data) else mask_text(data)
+    elif isinstance(data, (int, float)) and not isinstance(data, bool) and _is_sure(name):
+        hidden = MASK
+    if taken is not None and hidden is not data and hidden != data:
+        taken.append([list(path), data])
+    return hidden
+
+
+def mask_text(text: str) -> str:
+    """A text without the secrets that are known or have the shape of one."""
+    for marks, shape in _SHAPES:
+        if any(mark in text for mark in marks):
+            text = shape.sub(MASK, text)
+    if _anywhere:
+        if not _compiled:
+            # The longest first: one may begin with another.
+            _compiled.append(re.compile("|".join(re.escape(one) for one in sorted(_anywhere, key=len, reverse=True))))
+        text = _compiled[0].sub(MASK, text)
+    if not _behind_their_names:
+        return text
+    kept: list[str] = []
+    copied = 0
+    for _name, begin, end, _quoted in _given_in(text):
+        if begin >= copied and text[begin:end] in _behind_their_names:
+            kept += [text[copied:begin], MASK]
+            copied = end
+    return "".join([*kept, text[copied:]])
+
+
+def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
+    """(name, where its value begins and ends, whether in quotes), for each name of a secret that is given one."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # there are capitals that become two characters
+        lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
+    found = sorted(telling.span() for word in _TELLING for telling in re.finditer(word, lowered))
+    done = 0
+    for telling, telling_end in found:
+        if telling < done:
+            continue
+        begin, earliest = telling, max(done, telling - _LONGEST_NAME)
+        while begin > earliest and (text[begin - 1].isalnum() or text[begin - 1] in "_.-"):
+            begin -= 1
+        rest = _REST_OF_A_NAME.match(text, telling_end)
+        done = rest.end() if rest else telling_end
+        name = text[begin:done]
+        if not names_a_secret(name):
+            continue
+        value = (_GIVEN_TO_A_FLAG if name.startswith("--") else _GIVEN).match(text, done)
+        if value is not None:
+            group = value.lastindex or 0
+            yield name, value.start(group), value.end(group), group < 3
+
+
+def _know(value: str) -> None:
+    for one in {value, value.strip(), *value.split("\n")}:
+        if not one or _is_reference(one):
+            continue
+        if len(one) >= _SHORTEST_KNOWN_ANYWHERE and not _PLAIN_WORDS.fullmatch(one):
+            if one not in _anywhere:
+                _anywhere.add(one)
+                _compiled.clear()
+        else:
+            _behind_their_names.add(one)
+
+
+def _is_reference(value: str) -> bool:
+    """Whether a value stands for another: ${HF_TOKEN}, {{ .Values.token }}, <your token>, nothing, or a mask."""
+    return _REFERENCE.search(value) is not None
+
+
+def _looks_random(value: str) -> bool:
+    return len(value) >= _SHORTEST_KNOWN_ANYWHERE and re.fullmatch(r"(?=.*\d)[\w+=~-]+", value) is not None

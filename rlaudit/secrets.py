@@ -22,6 +22,7 @@ MASK = "***"
 _SHORTEST_KNOWN_ANYWHERE = 8
 _REFERENCE = re.compile(r"\$\{?\w|\{\{|%\(|^<.*>$|^\**$")
 _PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[ _./:-]?[A-Z]?[a-z]+)*|[\d.,:+-]+")
+_LETTERS_AND_DIGITS = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^()\[\]{}<>\s]+$")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SURE = re.compile(
@@ -67,7 +68,7 @@ _REST_OF_A_NAME = re.compile(rf"[\w.-]{{0,{_LONGEST_NAME}}}", re.ASCII)
 # Between a name and its value: `name: value`, `name=value`, `"name": "value"`, `environ["NAME"] = "value"`,
 # `setdefault("NAME", "value")`, `name: str = "value"`, and a `value:` in the line below a `name:`.
 _BETWEEN = (
-    r"""["']?\]?\s{0,20}(?::\s{0,20}[\w\[\]. |]{1,40}=|[:=]|,(?=\s{0,20}["'])|"""
+    r"""["']?\]?\s{0,20}(?::\s{0,20}[\w\[\]. |]{1,40}=(?=\s{0,20}["'])|[:=]|,(?=\s{0,20}["'])|"""
     r"""\s{1,80}["']?value["']?\s{0,20}[:=])\s{0,20}"""
 )
 _VALUE = r"""\\?(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"',;)}\]#&|\\]+))"""
@@ -268,4 +269,5 @@ def _is_reference(value: str) -> bool:
 
 
 def _looks_random(value: str) -> bool:
-    return len(value) >= _SHORTEST_KNOWN_ANYWHERE and re.fullmatch(r"(?=.*\d)[\w+=~-]+", value) is not None
+    """Whether a value without quotes is more than a number, a word or an expression of code."""
+    return len(value) >= _SHORTEST_KNOWN_ANYWHERE and _LETTERS_AND_DIGITS.match(value) is not None

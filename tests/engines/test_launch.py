@@ -158,9 +158,14 @@ def test_stray_engine_variables_of_the_shell_do_not_reach_a_cell(cell: Cell, mon
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HF_TOKEN", "kept")
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
-    seen = cell.run("return {'seen': dict(os.environ)}").result["seen"]
+    monkeypatch.setenv("WANDB_API_KEY", "not an engine's")
+    result = cell.run("return {'seen': dict(os.environ), 'reversed': os.environ['HF_TOKEN'][::-1]}").result
+    seen = result["seen"]
+    assert "WANDB_API_KEY" not in seen
     assert not stray.keys() & seen.keys()
-    assert (seen["HF_TOKEN"], seen["NCCL_SOCKET_IFNAME"]) == ("kept", "eth0")
+    assert (result["reversed"], seen["NCCL_SOCKET_IFNAME"]) == ("tpek", "eth0")
+    # What the engine tells of a secret is written without it.
+    assert seen["HF_TOKEN"] == "***"
     assert seen["VLLM_NO_USAGE_STATS"] == "1"
 
 

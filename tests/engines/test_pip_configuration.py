@@ -8,7 +8,13 @@ from rlaudit.engines.pip_configuration import DEFAULT_INDEX, PackageSources, rea
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
     """An environment in which no file of this machine is read."""
-    return {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path / "xdg"), "VIRTUAL_ENV": str(tmp_path / "venv")}
+    # /etc/pip.conf is read all the same, and may name certificates.
+    return {
+        "SSL_CERT_FILE": "/mine.pem",
+        "HOME": str(tmp_path),
+        "XDG_CONFIG_DIRS": str(tmp_path / "xdg"),
+        "VIRTUAL_ENV": str(tmp_path / "venv"),
+    }
 
 
 def configured(tmp_path: Path, text: str, home: dict[str, str]) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 Sampling is real (temperature, seeds), and so are the differences between releases that an audit is about: V0 returns
 logprobs of what it samples from, V1 those of the untouched logits unless `logprobs_mode` says otherwise.
+FAKE_VLLM_TELL (a path) gets the arguments and variables of the engine, as they arrived.
 FAKE_VLLM_DRIFT (a number) moves the logits of an engine that does not run eagerly, as compiled kernels do.
 """
 
 import dataclasses
+import json
 import os
 import random
 from itertools import accumulate, takewhile
@@ -44,6 +46,11 @@ class LLM:
     """An engine that is loaded."""
 
     def __init__(self, model: str, **engine_args: Any):
+        # As vLLM does, whatever is among them.
+        print(f"INFO 11-21 03:38:11 [utils.py:1] non-default args: {engine_args}")
+        if told := os.environ.get("FAKE_VLLM_TELL"):
+            arrived = {"engine_args": engine_args, "variables": dict(os.environ)}
+            Path(told).write_text(json.dumps(arrived, default=str))
         args = EngineArgs(model=model, **engine_args)
         args.create_engine_config()
         if not Path(model).is_dir():

@@ -22,6 +22,7 @@ class _V0:
     max_num_seqs: int = 256
     worker_extension_cls: str = ""
     hf_overrides: dict[str, Any] | None = None
+    hf_token: str | None = None
 
     def create_engine_config(self):
         """Nothing here; the real one makes the configuration, and chooses the engine in the same way."""

@@ -151,8 +151,8 @@ def test_a_run_leaves_prints_and_passes_on_no_secret_and_the_engine_has_those_it
     assert found_in(texts) == []
     assert any("non-default args: " in text and "'hf_token': '***'" in text for text in texts.values())
     provenance = json.loads((laboratory.run_dir / "plan.json").read_text())["provenance"]
-    assert "HF_TOKEN" in provenance["inherited_secrets"]["passed"]
-    assert {"WANDB_API_KEY", "DB_PASSWORD"} <= set(provenance["inherited_secrets"]["withheld"])
+    assert "HF_TOKEN" in provenance["variables_not_shown"]["passed"]
+    assert {"WANDB_API_KEY", "DB_PASSWORD"} <= set(provenance["variables_not_shown"]["withheld"])
 
 
 @pytest.fixture

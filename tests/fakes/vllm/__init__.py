@@ -2,6 +2,7 @@
 
 Sampling is real (temperature, seeds), and so are the differences between releases that an audit is about: V0 returns
 logprobs of what it samples from, V1 those of the untouched logits unless `logprobs_mode` says otherwise.
+FAKE_VLLM_ENGINE_CORE gives the engine a process of its own, as V1 has one.
 FAKE_VLLM_TELL (a path) gets the arguments and variables of the engine, as they arrived.
 FAKE_VLLM_DRIFT (a number) moves the logits of an engine that does not run eagerly, as compiled kernels do.
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import engine_core
 import known_model
 
 from vllm import _ailments
@@ -56,6 +58,7 @@ class LLM:
         if not Path(model).is_dir():
             raise OSError(f"{model} is not a local folder and is not a valid model identifier")
         _ailments.suffer_at_load()
+        self._ask = engine_core.start() if os.environ.get("FAKE_VLLM_ENGINE_CORE") else lambda: None
         self._args = args
         self._drift = 0.0 if args.enforce_eager else float(os.environ.get("FAKE_VLLM_DRIFT", "0"))
         self._seen: list[tuple[int, ...]] = []
@@ -66,6 +69,7 @@ class LLM:
     def generate(self, prompts, sampling_params, use_tqdm):
         """One output per prompt, in order."""
         _ailments.suffer_at_generation()
+        self._ask()
         runner = self._worker.model_runner
         if IS_V1:
             runner.cudagraph_dispatcher.dispatch()

@@ -1,0 +1,199 @@
+"""Kills at random moments over every process of a run, alone and in pairs: what is left, what is kept, what is said.
+
+    python tests/benchmarks/kills.py [--kills 200] [--seed 1]              stand-in engines, seconds per kill
+    python tests/benchmarks/kills.py --engines --kills 20                  real ones: `ablate quick --cpu`, 6 prompts
+
+A run is started, one or two of its processes are killed with SIGKILL at a random moment, and what is alive a while
+later is counted. Then the same command runs to its end. Processes are found by parents, sessions, numbers and start
+times (killable.py): never by a command line or an environment, which an engine overwrites.
+
+Printed as JSON lines, and at the end: orphans, cells that were finished and ran again, reports that differ from that
+of an undisturbed run.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+
+from killable import ROLES, alive, cast, impatient_guardian, kill, seconds_until_gone  # noqa: E402
+from laboratories import FAKES, V1, Laboratory, build_engine_cache, laboratory_in  # noqa: E402
+
+from rlaudit.engines.guarded import GUARDIAN  # noqa: E402
+from rlaudit.engines.guardian import Process, descendants  # noqa: E402
+
+# Who is killed: every process alone, and every two at once.
+VICTIMS = [*((role,) for role in ROLES), *itertools.combinations(ROLES, 2)]
+PATIENCE_OF_GUARDIANS = 0.5
+SECONDS_TO_GO = 15.0
+# rlaudit with guardians of little patience: the stand-in's daemon is deaf to SIGTERM in every cell.
+PROGRAM = """
+import sys
+from pathlib import Path
+from rlaudit.cli.app import main
+from rlaudit.engines import guarded, guardian
+if sys.argv[1]:
+    from rlaudit.experiment import scoring
+    scoring.SCORE = Path(sys.argv[1])
+    guarded.GUARDIAN, guardian.TERMINATION_SECONDS = Path(sys.argv[2]), float(sys.argv[3])
+del sys.argv[1:4]
+main()
+"""
+# What a report says of the run and not of the engines.
+OF_THE_RUN = ("run",)
+
+
+@dataclass(frozen=True)
+class Course:
+    """A command that is run again and again in new run directories."""
+
+    words: list[str]
+    program: list[str]
+
+    def start(self, folder: Path) -> "subprocess.Popen[bytes]":
+        """rlaudit as a process in a session of its own."""
+        with (folder.parent / "said").open("ab") as said:
+            return subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, *self.program, *self.words, "--run-dir", str(folder)],
+                env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+            )
+
+
+@contextmanager
+def stand_in() -> Iterator[tuple[Course, Path]]:
+    """Engines of tests/fakes with a process of their own, as vLLM has one."""
+    with tempfile.TemporaryDirectory(prefix="rlaudit-kills-") as scratch:
+        folder, cache = Path(scratch) / "laboratory", Path(scratch) / "cache"
+        folder.mkdir()
+        build_engine_cache(cache)
+        with laboratory_in(folder, cache) as laboratory:
+            recipe = _recipe(laboratory)
+            guardian = impatient_guardian(folder, GUARDIAN, PATIENCE_OF_GUARDIANS)
+            score = str(FAKES / "scripts" / "score.py")
+            words = ["ablate", str(recipe), "--cpu"]
+            yield Course(words, [score, str(guardian), str(PATIENCE_OF_GUARDIANS)]), folder
+
+
+def _recipe(laboratory: Laboratory) -> Path:
+    block = {"name": "kills", "candidate": {"version": V1}, "repeats": 1}
+    return laboratory.recipe(block, environment_variables={"FAKE_VLLM_ENGINE_CORE": "1"})
+
+
+@contextmanager
+def real() -> Iterator[tuple[Course, Path]]:
+    """The environments of the user's cache."""
+    with tempfile.TemporaryDirectory(prefix="rlaudit-kills-") as scratch:
+        prompts = Path(scratch) / "prompts.txt"
+        prompts.write_text("".join(f"What is {number} + {number}?\n" for number in range(6)))
+        words = ["ablate", "quick", "--cpu", "--prompts", str(prompts), "--samples", "1"]
+        yield Course(words, ["", "", ""]), Path(scratch)
+
+
+def main() -> int:
+    """Kill, count, print; 1 where anything was left, lost or said otherwise."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--kills", type=int, default=200)
+    asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--engines", action="store_true", help="real engines of the user's cache")
+    options = asked.parse_args()
+    chance = random.Random(options.seed)
+    found: Counter[str] = Counter()
+    with real() if options.engines else stand_in() as (course, folder):
+        undisturbed = folder / "undisturbed"
+        began = time.monotonic()
+        course.start(undisturbed).wait()
+        seconds = time.monotonic() - began
+        expected = conclusions(undisturbed)
+        for number in range(options.kills):
+            row = one_kill(course, folder / f"run-{number}", chance, seconds, expected)
+            print(json.dumps(row), flush=True)
+            found.update({key: int(row[key]) for key in ("orphans", "lost_cells", "other_report", "killed")})
+    print(json.dumps({"kills": options.kills, **found}))
+    return int(any(found[key] for key in ("orphans", "lost_cells", "other_report")))
+
+
+def one_kill(
+    course: Course, run_dir: Path, chance: random.Random, seconds: float, expected: dict[str, Any]
+) -> dict[str, Any]:
+    """One run that is killed and one that ends it; `seconds` is what an undisturbed one takes."""
+    wanted = chance.choice(VICTIMS)
+    process = course.start(run_dir)
+    _wait(process, chance.uniform(0.0, seconds))
+    roles, everybody = _when_they_are_there(process, wanted, seconds)
+    victims = [roles[role] for role in wanted if role in roles]
+    kill(victims)
+    finished = _finished(run_dir)
+    process.wait()
+    gone = seconds_until_gone(everybody, SECONDS_TO_GO)
+    left = alive(everybody)
+    kill(left)
+    course.start(run_dir).wait()
+    row = {
+        "victims": wanted,
+        "killed": len(victims) == len(wanted),
+        "seconds_until_gone": None if left else round(gone, 2),
+        "orphans": len(left),
+        "finished": len(finished),
+        "lost_cells": sum(_finished(run_dir).get(cell) != written for cell, written in finished.items()),
+        "other_report": conclusions(run_dir) != expected,
+    }
+    shutil.rmtree(run_dir, ignore_errors=True)
+    return row
+
+
+def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> None:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _when_they_are_there(
+    process: "subprocess.Popen[bytes]", wanted: tuple[str, ...], seconds: float
+) -> tuple[dict[str, Process], list[Process]]:
+    """Who plays which role as soon as those that are wanted do, or when the run is over."""
+    deadline = time.monotonic() + 2 * seconds
+    while True:
+        roles = cast(process.pid)
+        if set(wanted) <= set(roles) or process.poll() is not None or time.monotonic() > deadline:
+            return roles, [*roles.values(), *descendants(process.pid)]
+
+
+def _finished(run_dir: Path) -> dict[str, int]:
+    """When each cell that is done was written, in ns."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in run_dir.glob("cells/*/result.json")
+            if json.loads(path.read_text())["status"] == "ok"}  # fmt: skip
+
+
+def conclusions(run_dir: Path) -> dict[str, Any]:
+    """What a report says, without what it says of the run itself."""
+    try:
+        report = json.loads((run_dir / "report.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    for arm in report["arms"]:
+        for key in ("seconds", "tokens_per_second", "peak_memory_mib", "usage", "load_seconds", "generate_seconds"):
+            arm.pop(key, None)
+    return {key: value for key, value in report.items() if key not in OF_THE_RUN}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,11 +10,11 @@ Another plan takes the place of the last one together with what was reported of 
 report where it is until a new one is whole.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,12 +108,13 @@ class RunFolder:
         return json.dumps({"plan": self._plan, "cells": self._asked}, indent=1).encode()
 
 
-@contextmanager
+@contextlib.contextmanager
 def opened(folder: Path) -> Iterator[RunFolder]:
     """The run directory, made where there is none, for this process alone.
 
     Raises NotFinished when another process is using it, OSError where it cannot be made.
     """
+    new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
@@ -124,6 +125,11 @@ def opened(folder: Path) -> Iterator[RunFolder]:
         yield RunFolder(folder)
     finally:
         lock.release()
+        if new and {path.name for path in folder.iterdir()} <= {".lock"}:
+            # What was refused before it began leaves nothing behind.
+            with contextlib.suppress(OSError):
+                (folder / ".lock").unlink(missing_ok=True)
+                folder.rmdir()
 
 
 def is_run(folder: Path) -> bool:

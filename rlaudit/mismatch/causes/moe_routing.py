@@ -27,9 +27,11 @@ ORDINARY_SHARE = 3.3e-4
 # Such tails alone give the outliers some hundredths of the variance.
 LEAST_OUTLIER_SHARE = 0.15
 FEWEST = 12
-# In squared standard deviations: where a tail lies that reaches as far. Student's t with 3 degrees of freedom leaves
-# twice as many tokens here as beyond OUTLIER, routing flips of 1.2 % a fifth (tests/mismatch/honest_tables.py).
+# In squared standard deviations: where a tail lies that reaches beyond OUTLIER. Of Student's t with 3 degrees of
+# freedom at most half as many tokens lie beyond as in between (tests/mismatch/honest_tables.py), of routing flips as
+# many at the least in the two generators of the self-test (November 2026).
 TAIL_FROM = 9.0
+MORE_THAN_A_TAIL = 0.75
 # A part of the excess this sure, and large enough to be named, is another cause at work.
 SURE = 5e-3
 
@@ -59,7 +61,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
         low=theirs * excess.outliers.low,
         high=theirs * excess.outliers.high,
         effect_of="k2, nats^2",
-        large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST and count > between,
+        large=share >= LEAST_OUTLIER_SHARE and low >= SURELY and count >= FEWEST and count > MORE_THAN_A_TAIL * between,
         because=f"{count / max(evidence.tokens, 1):.2%} of the tokens lie beyond six standard deviations and carry "
         f"{share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
         share=share,

@@ -12,20 +12,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.integrity import ROUNDING_ABOVE_ZERO
+from rlaudit.token_table.best_first import best_first, rising
 from rlaudit.token_table.column_range import EXCLUDED, RANGES
 from rlaudit.token_table.fault import Fault, FaultKind, Faults
-from rlaudit.token_table.token_batch import NO_TOKEN, TOPS, Column, TokenBatch
+from rlaudit.token_table.token_batch import MOST_LISTED, NO_TOKEN, TOPS, Column, TokenBatch
 
 LEFT_OUT = "; the sequence is left out"
 
 
 def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool = False) -> TokenBatch:
-    """The batch without its broken sequences.
+    """The batch without its broken sequences, its top lists in order.
 
     trainer_excludes: the trainer replays the sampler's filters, so that a trainer logprob of -inf (a token outside
     them) is an answer and not a fault.
     """
+    batch = best_first(batch)
     broken_S = np.zeros(batch.sequences, dtype=np.bool_)
     for found in _broken(batch, trainer_excludes):
         own = np.unique(batch.sequence_T[found.broken_T])
@@ -137,11 +138,10 @@ def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
         expected = f"a logprob for each of {ids}"
         yield _Broken(FaultKind.MISSING, logprobs, missing_T, logprobs_TK, expected, "has a NaN or another length")
     yield from _outside(logprobs, logprobs_TK, batch)
-    # Both ends of a step of -inf to -inf are padding.
-    with np.errstate(invalid="ignore"):
-        rising_T = (np.diff(logprobs_TK, axis=1) > ROUNDING_ABOVE_ZERO).any(axis=1) & counted_T
+    rising_T = rising(logprobs_TK) & counted_T
     if rising_T.any():
-        yield _Broken(FaultKind.IMPOSSIBLE, logprobs, rising_T, logprobs_TK, "the best token first", "rises")
+        what = f"rises within its first {MOST_LISTED} entries, which are all that is read"
+        yield _Broken(FaultKind.IMPOSSIBLE, logprobs, rising_T, logprobs_TK, "the best token first", what)
     if ids_TK is not None and ids_TK.shape == logprobs_TK.shape:
         lone_T = ((ids_TK == NO_TOKEN) & np.isfinite(logprobs_TK)).any(axis=1) & counted_T
         if lone_T.any():

@@ -42,6 +42,8 @@ from rlaudit.engines.guardian import Process, descendants  # noqa: E402
 VICTIMS = [*((role,) for role in ROLES), *itertools.combinations(ROLES, 2)]
 PATIENCE_OF_GUARDIANS = 0.5
 SECONDS_TO_GO = 15.0
+# Share of a run after which too little of it is left to find a worker or an engine.
+LATEST = 0.6
 # rlaudit with guardians of little patience: the stand-in's daemon is deaf to SIGTERM in every cell.
 PROGRAM = """
 import sys
@@ -139,7 +141,7 @@ def one_kill(
     """One run that is killed and one that ends it; `seconds` is what an undisturbed one takes."""
     wanted = chance.choice(VICTIMS)
     process = course.start(run_dir)
-    _wait(process, chance.uniform(0.0, seconds))
+    _wait(process, chance.uniform(0.0, LATEST * seconds))
     roles, everybody = _when_they_are_there(process, wanted, seconds)
     victims = [roles[role] for role in wanted if role in roles]
     kill(victims)

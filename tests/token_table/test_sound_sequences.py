@@ -8,7 +8,7 @@ from rlaudit.token_table.column_range import RANGES
 from rlaudit.token_table.fault import Fault, FaultKind, Faults
 from rlaudit.token_table.parquet import KNOWN
 from rlaudit.token_table.sound import sound
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.token_table.token_batch import MOST_LISTED, TokenBatch
 
 HERE = Path("t.jsonl")
 
@@ -133,14 +133,13 @@ def test_every_column_of_a_token_table_has_a_range():
 @pytest.mark.parametrize(
     ("ids", "logprobs", "said"),
     [
-        ([1, 2], [-2.0, -1.0], "rollout_top_logprobs rises, expected the best token first"),
         ([1, -1], [-1.0, -2.0], "rollout_top_logprobs has a logprob of no token"),
         ([1, 2], [np.nan, -2.0], "rollout_top_logprobs has a NaN or another length"),
         ([1, 2], [0.5, -2.0], "rollout_top_logprobs is 0.5"),
         ([1, -7], [-1.0, -np.inf], "rollout_top_ids is -7"),
     ],
 )
-def test_top_lists_are_ordered_and_as_long_as_their_ids(ids, logprobs, said):
+def test_top_lists_are_possible_and_as_long_as_their_ids(ids, logprobs, said):
     whole = many()
     ids_TK = np.tile([3, 4], (whole.tokens, 1))
     logprobs_TK = np.tile([-1.0, -np.inf], (whole.tokens, 1))
@@ -158,3 +157,23 @@ def test_two_hundred_thousand_broken_sequences_are_one_line():
     assert sound(batch(rollout_T, np.full(400_000, -1.0)), HERE, faults).sequences == 117
     assert len(faults.lines()) == 1
     assert faults.lines()[0].endswith("(and 199882 more like it)")
+
+
+def test_the_best_token_of_a_list_comes_first_in_whatever_order_it_was_logged():
+    whole = many()
+    ids_TK, logprobs_TK = np.tile([3, 4, 5], (whole.tokens, 1)), np.tile([-2.0, -1.0, -np.inf], (whole.tokens, 1))
+    read = sound(replace(whole, rollout_top_ids_TK=ids_TK, rollout_top_logprobs_TK=logprobs_TK), HERE, Faults())
+    assert read.sequences == whole.sequences
+    assert read.rollout_top_ids_TK[0].tolist() == [4, 3, 5]
+    assert read.rollout_top_logprobs_TK[0].tolist() == [-1.0, -2.0, -np.inf]
+
+
+def test_a_list_that_is_longer_than_what_is_read_has_to_be_in_order():
+    whole = many()
+    ids_TK = np.tile(np.arange(MOST_LISTED), (whole.tokens, 1))
+    logprobs_TK = np.tile(-np.arange(1.0, MOST_LISTED + 1.0), (whole.tokens, 1))
+    logprobs_TK[0, -1] = -0.5
+    faults = Faults()
+    whole = replace(whole, rollout_top_ids_TK=ids_TK, rollout_top_logprobs_TK=logprobs_TK)
+    assert sound(whole, HERE, faults).sequences == whole.sequences - 1
+    assert "rises within its first 64 entries" in faults.shown[0].message

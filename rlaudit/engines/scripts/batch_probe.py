@@ -15,14 +15,11 @@ PROMPT_TOKENS = 16
 
 def probe(job, llm, sampling_params_class, row):
     """{"identical", "requests", "tokens", "differs_at", "by"}: the place of the first difference and the largest
-    difference (nats) of the logprobs up to and including it. {"error": ...} where the engine would not; raises where
-    there is no engine any more, since a later run of the cell has an answer."""
+    difference (nats) of the logprobs up to and including it. {"error": ...} where the engine would not."""
     try:
         alone = generated(job, llm, sampling_params_class, row, 1)[0]
         among = generated(job, llm, sampling_params_class, row, REQUESTS)[0]
     except Exception as error:
-        wanted = sampling_params_class(logprobs=1, seed=0, detokenize=False, max_tokens=1)
-        llm.generate([{"prompt_token_ids": job["prompt_token_ids"][0][:PROMPT_TOKENS]}], [wanted], use_tqdm=False)
         return {"error": "%s: %s" % (type(error).__name__, error)}
     place = next((at for at in range(len(alone["token_ids"])) if step(alone, at) != step(among, at)), None)
     upto = 0 if place is None else place + 1

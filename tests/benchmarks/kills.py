@@ -183,6 +183,7 @@ def _when_they_are_there(
         roles = cast(process.pid)
         if set(wanted) <= set(roles) or process.poll() is not None or time.monotonic() > deadline:
             return roles, [*roles.values(), *descendants(process.pid)]
+        time.sleep(0.02)
 
 
 def _finished(run_dir: Path) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """What is said of a distance (`distance.py`), for ablations and comparisons alike. Nothing reads it back."""
 
+import math
+
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Distance, Reference, Yardstick
 from rlaudit.diagnosis.judgement import figure
@@ -107,7 +109,8 @@ def _consequence(distance: Distance) -> str:
     for clip, share in felt.shares.items():
         low, high = ranges[clip]
         bound = felt.at_most[clip]
-        at_most = f", at most {bound:.2g} by its mean square" if share.high is None or bound < share.high else ""
+        tells = math.isfinite(bound) and (share.high is None or bound < share.high)
+        at_most = f", at most {bound:.2g} by its mean square" if tells else ""
         shares.append(f"{_of(share)} of {ROWS[clip]} out of {1 - low:g} to {1 + high:g}{at_most}")
     return f"the mismatch alone moves {'; '.join(shares)}"
 

@@ -127,9 +127,11 @@ def test_when_even_the_guardian_is_killed_the_command_dies_with_it(tmp_path: Pat
     guarded = Guarded(tmp_path, TELL + LIVE, signpost.path)
     signpost.wait()
     command = [pid for pid in processes_of(tmp_path) if pid != guarded.process.pid]
+    assert command, "nothing was started that could be left"
     guarded.process.kill()
     guarded.process.wait()
     wait_for_the_end(command)
+    assert processes_of(tmp_path) == []
     guarded.drop()
 
 

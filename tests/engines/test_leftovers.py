@@ -153,11 +153,17 @@ def test_a_process_of_another_user_is_not_ended_and_does_not_stop_the_start(
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"boot": 1}', "\x00\x01", '{"owners": 3}'])
-def test_a_record_that_is_broken_is_passed_over(cache: Path, text: str) -> None:
-    (cache / "1-1.json").write_text(text)
+def test_a_record_that_is_broken_hides_none_of_the_others(
+    cache: Path, text: str, sleeper: "subprocess.Popen[bytes]"
+) -> None:
+    (cache / "0-0.json").write_text(text)
+    one = known(sleeper.pid)
+    record(cache, one)
     leftovers.end_leftovers()
+    assert not is_alive(one)
 
 
-def test_a_start_without_any_record_does_nothing(cache: Path) -> None:
+def test_a_start_without_any_record_says_nothing(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache.rmdir()
     leftovers.end_leftovers()
+    assert capsys.readouterr().err == ""

@@ -20,12 +20,12 @@ from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.supported import supported
 from rlaudit.diagnosis.usual_distance import USUAL
 from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import identify
 from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
 from rlaudit.mismatch.attribute import DEFAULT_MARGIN, attribute
-from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.evidence import Measurement, measure_tally
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import identify
 from rlaudit.mismatch.token_evidence import token_evidence
 from rlaudit.token_table.complete import complete
 from rlaudit.token_table.data_share import DataShare

@@ -13,13 +13,13 @@ from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.experiment.scoring import GRIDS, Scores
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import SemanticEvidence, identify
 from rlaudit.mismatch.evidence import Measurement, measure
 from rlaudit.mismatch.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.mismatch.metric import Clip, ObjectiveSettings
 from rlaudit.mismatch.pairs import Floats, LogprobPairs
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import SemanticEvidence, identify
 
 
 @dataclass(frozen=True, eq=False)

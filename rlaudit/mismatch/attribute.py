@@ -19,20 +19,20 @@ import numpy as np
 
 from rlaudit.discover import discover
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch import causes as cause_files
-from rlaudit.mismatch.alignment import Misalignment
-from rlaudit.mismatch.base_slope import base_slope
-from rlaudit.mismatch.cause import Cause, NotTested, Signature
-from rlaudit.mismatch.constant_shift import constant_shift
-from rlaudit.mismatch.excess import ExcessModel, fit_excess
-from rlaudit.mismatch.pairs import Floats
-from rlaudit.mismatch.semantic_signature import (
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.semantic_signature import (
     FILTERS_NOT_REPLAYED,
     HIDDEN_TRUNCATION,
     PENALTY,
     RAW_LOGPROBS,
     TRAINER_TEMPERATURE,
 )
+from rlaudit.mismatch import causes as cause_files
+from rlaudit.mismatch.alignment import Misalignment
+from rlaudit.mismatch.base_slope import base_slope
+from rlaudit.mismatch.cause import Cause, NotTested, Signature
+from rlaudit.mismatch.excess import ExcessModel, fit_excess
+from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 ALIGNMENT = tuple(

@@ -7,9 +7,9 @@ import numpy as np
 
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
+from rlaudit.meaning.semantics import identify
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import Attribution, attribute
-from rlaudit.mismatch.semantics import identify
 from rlaudit.mismatch.token_evidence import token_evidence
 from rlaudit.selftest import faults as fault_files
 from rlaudit.selftest import generators as generator_files

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics, SupportGrids
+from rlaudit.meaning.candidates import Semantics, SupportGrids
 from rlaudit.mismatch.pairs import Floats, Integers
 from rlaudit.selftest.generator import Logits
 

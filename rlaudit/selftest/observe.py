@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics, candidate_semantics
+from rlaudit.meaning.candidates import Semantics, candidate_semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.mismatch.pairs import Floats, Integers
-from rlaudit.mismatch.scored_tokens import ScoredTokens
 from rlaudit.selftest.generator import Logits
 from rlaudit.selftest.ground import TRAINER_VERSION, Ground
 from rlaudit.selftest.meaning_tables import GRIDS, logprobs_of

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.selftest.generator import Logits
 from rlaudit.selftest.ground import Ground

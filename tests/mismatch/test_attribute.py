@@ -8,9 +8,9 @@ import pytest
 from token_tables import table, with_columns, with_trainer
 
 from rlaudit.layers import Layer, Verdict
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import all_causes, attribute, holm_adjusted
-from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.token_evidence import token_evidence
 
 FLOOR = 0.01

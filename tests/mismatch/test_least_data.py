@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from token_tables import table, with_columns
 
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import all_causes, attribute
-from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.least_data import OF_A_BIAS, LeastData
 from rlaudit.mismatch.token_evidence import token_evidence
 

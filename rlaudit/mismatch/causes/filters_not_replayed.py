@@ -12,11 +12,9 @@ Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 import numpy as np
 
 from rlaudit.layers import Layer
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.cause import Cause, Outcome
-from rlaudit.mismatch.constant_shift import constant_shift
-from rlaudit.mismatch.least_data import OF_A_BIAS
-from rlaudit.mismatch.logged_semantics import (
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.logged_semantics import (
     FEWEST_POSITIONS,
     LEAST_MEAN_RATIO,
     ONE_SIDED,
@@ -24,8 +22,10 @@ from rlaudit.mismatch.logged_semantics import (
     one_sidedness,
     one_sidedness_left,
 )
-from rlaudit.mismatch.logged_signature import logged_signature, temperature_signature
-from rlaudit.mismatch.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
+from rlaudit.meaning.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+from rlaudit.mismatch.cause import Cause, Outcome
+from rlaudit.mismatch.least_data import OF_A_BIAS
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 

@@ -7,11 +7,11 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 """
 
 from rlaudit.layers import Layer
+from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
+from rlaudit.meaning.logged_signature import logged_signature
+from rlaudit.meaning.semantic_signature import PENALTY, semantic_signature
 from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.mismatch.least_data import OF_A_MEAN
-from rlaudit.mismatch.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
-from rlaudit.mismatch.logged_signature import logged_signature
-from rlaudit.mismatch.semantic_signature import PENALTY, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 LEAST_SHIFT = 0.02

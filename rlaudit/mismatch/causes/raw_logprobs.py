@@ -8,11 +8,11 @@ Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not te
 """
 
 from rlaudit.layers import Layer
+from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
+from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
+from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
 from rlaudit.mismatch.least_data import OF_A_MEAN
-from rlaudit.mismatch.logged_semantics import LEAST_MEAN_RATIO, too_high
-from rlaudit.mismatch.logged_signature import logged_signature, temperature_signature
-from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 

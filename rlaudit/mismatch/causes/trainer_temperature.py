@@ -6,10 +6,10 @@ Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
 from rlaudit.layers import Layer
+from rlaudit.meaning.logged_signature import temperature_signature
+from rlaudit.meaning.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
 from rlaudit.mismatch.least_data import OF_A_MEAN
-from rlaudit.mismatch.logged_signature import temperature_signature
-from rlaudit.mismatch.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 

@@ -5,8 +5,8 @@ import pytest
 from simulated_tokens import RAW, World, another, simulate
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.semantics import identify
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.semantics import identify
 
 AT_07 = Semantics(0.7)
 

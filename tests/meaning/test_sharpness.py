@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import log_softmax
 
-from rlaudit.mismatch.sharpness import sharpness
+from rlaudit.meaning.sharpness import sharpness
 
 ALPHA = 1.25e-5
 LEAST = 0.03

@@ -3,9 +3,9 @@ import pytest
 from simulated_tokens import RAW, World, simulate
 
 from rlaudit.errors import UsageError
-from rlaudit.mismatch.candidates import INVERSE_TEMPERATURES, Semantics, candidate_semantics
-from rlaudit.mismatch.report_fit import fit_report, huber_losses
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.meaning.candidates import INVERSE_TEMPERATURES, Semantics, candidate_semantics
+from rlaudit.meaning.report_fit import fit_report, huber_losses
+from rlaudit.meaning.scored_tokens import ScoredTokens
 
 
 def test_candidates_hold_the_request_raw_and_what_versions_leave_out_each_once():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics, SupportGrids
+from rlaudit.meaning.candidates import Semantics, SupportGrids
 from rlaudit.mismatch.pairs import Floats, Integers
 
 _PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.honesty import SemanticTest
-from rlaudit.mismatch.report_fit import ReportFit
-from rlaudit.mismatch.sample_fit import SampleFit, prefers
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import SemanticTest
+from rlaudit.meaning.report_fit import ReportFit
+from rlaudit.meaning.sample_fit import SampleFit, prefers
+from rlaudit.meaning.scored_tokens import ScoredTokens
 
 FEWEST_SEQUENCES = 32
 FEWEST_TOKENS = 10 * FEWEST_SEQUENCES

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rlaudit.mismatch.candidates import Semantics, SupportGrids, candidate_semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 
 RAW = Semantics()
 GRIDS = SupportGrids()

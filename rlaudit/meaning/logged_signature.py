@@ -1,10 +1,10 @@
 """Signatures of semantic causes from logs alone (`logged_semantics.py`)."""
 
+from rlaudit.meaning.honesty import GREEDY_EFFECT
+from rlaudit.meaning.logged_semantics import TEMPERATURE_TOLERANCE, temperature_ratio
+from rlaudit.meaning.reported_calibration import first_choice_excess
 from rlaudit.mismatch.cause import Signature
 from rlaudit.mismatch.estimate import Estimate
-from rlaudit.mismatch.honesty import GREEDY_EFFECT
-from rlaudit.mismatch.logged_semantics import TEMPERATURE_TOLERANCE, temperature_ratio
-from rlaudit.mismatch.reported_calibration import first_choice_excess
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 

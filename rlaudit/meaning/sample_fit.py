@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.filter_edge import edge_share
-from rlaudit.mismatch.honesty import ALPHA
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.filter_edge import edge_share
+from rlaudit.meaning.honesty import ALPHA
+from rlaudit.meaning.report_fit import paired_interval, refined_temperature
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats
-from rlaudit.mismatch.report_fit import paired_interval, refined_temperature
-from rlaudit.mismatch.scored_tokens import ScoredTokens
 
 LEAST_GAIN = 1e-3
 # Of the trainer's distribution in the mixture: small, because it costs every honest token its own size in nats.

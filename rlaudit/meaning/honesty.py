@@ -19,14 +19,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.filter_edge import edge_share
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.sharpness import sharpness
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.filter_edge import edge_share
 from rlaudit.mismatch.left_out import sums_left
 from rlaudit.mismatch.pairs import Floats
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.sharpness import sharpness
 
 TESTS = 8
 ALPHA = 1e-4 / TESTS  # Bonferroni

@@ -6,9 +6,9 @@ A verdict may name several: a trainer that forgot temperature and filters has fo
 from dataclasses import dataclass
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.semantics import ON_TOKENS, SemanticEvidence
 from rlaudit.mismatch.cause import Signature
-from rlaudit.mismatch.semantics import ON_TOKENS, SemanticEvidence
 from rlaudit.mismatch.standard_score import chance_above, standard_score
 from rlaudit.mismatch.token_evidence import TokenEvidence
 

@@ -7,11 +7,11 @@ somebody used another filter. The share grows with the noise.
 
 import numpy as np
 
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.meaning.scored_tokens import ScoredTokens
 
 LEAST_SHARE = 0.005
 # Per nat of mean |d|: 0.05 to 0.25 where top-k, top-p or min-p cut the tail of a simulated model, 0.6 where top_k=5
-# cuts its bulk (tests/mismatch/simulated_tokens.py).
+# cuts its bulk (tests/meaning/simulated_tokens.py).
 SHARE_PER_NAT = 0.6
 MOST_TOKENS = 0.5
 CAP_NATS = 1.0

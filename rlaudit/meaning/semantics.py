@@ -16,12 +16,12 @@ the numbers mean the same, not that they are close: what remains is the inferenc
 from dataclasses import dataclass, replace
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.honesty import SemanticTest, token_tests
-from rlaudit.mismatch.report_fit import ReportFit, fit_report
-from rlaudit.mismatch.sample_fit import SampleFit, fit_sample
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantic_case import SemanticCase
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import SemanticTest, token_tests
+from rlaudit.meaning.report_fit import ReportFit, fit_report
+from rlaudit.meaning.sample_fit import SampleFit, fit_sample
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantic_case import SemanticCase
 
 ON_TOKENS = ("temperature-score", "greedy-leak", "support-top-p", "support-top-k", "support-min-p")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from simulated_tokens import RAW, Tables, World, draw, logits_of, simulate
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.honesty import mean_ratio_test, pit_test, support_tests, temperature_score_test, token_tests
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import mean_ratio_test, pit_test, support_tests, temperature_score_test, token_tests
 
 SHARES = (0.0, 0.6, 0.9)
 

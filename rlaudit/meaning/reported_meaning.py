@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.filter_edge import edge_share
-from rlaudit.mismatch.report_fit import huber_losses, paired_interval
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import SemanticEvidence
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.filter_edge import edge_share
+from rlaudit.meaning.report_fit import huber_losses, paired_interval
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import SemanticEvidence
 
 # Of the trainer's loss that a confirmed meaning has to save at least.
 LEAST_SAVED = 0.05

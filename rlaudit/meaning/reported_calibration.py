@@ -8,9 +8,9 @@ Source: the greedy-leak test of `honesty.py`, with the reported distribution in 
 
 import numpy as np
 
+from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
 from rlaudit.mismatch.cluster_sums import cluster_sums
 from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.scored_tokens import FEWEST_PROMPTS
 from rlaudit.mismatch.token_evidence import TokenEvidence
 
 

@@ -10,8 +10,8 @@ from rlaudit.discover import discover
 from rlaudit.experiment import factors
 from rlaudit.experiment.factor import Factor
 from rlaudit.measurement.metric import Metric
-from rlaudit.reports import formats
-from rlaudit.reports.report_format import ReportFormat
+from rlaudit.report import formats
+from rlaudit.report.report_format import ReportFormat
 
 OFFER = "from pathlib import Path\n\nOFFER = Path({name!r})\n"
 

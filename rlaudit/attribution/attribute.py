@@ -25,8 +25,8 @@ from rlaudit.attribution.excess import ExcessModel, fit_excess
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.discover import discover
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.constant_shift import constant_shift
-from rlaudit.mismatch.semantic_signature import (
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.semantic_signature import (
     FILTERS_NOT_REPLAYED,
     HIDDEN_TRUNCATION,
     PENALTY,

@@ -1,6 +1,6 @@
 """Everything that is known of the tokens of one comparison, in flat arrays: what signatures of causes are tested on.
 
-The log ratio is taken after the meaning of the reported logprobs was found (`semantics.py`): a temperature that one
+The log ratio is taken after the meaning of the reported logprobs was found (`rlaudit/meaning`): a temperature that one
 side forgot would otherwise be explained by everything that correlates with entropy. Where the meaning could not be
 found (no scores, no top-k logprobs of the trainer) the log ratio is the logged one, and `semantics` is None.
 """
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.attribution.excess import ExcessModel
 from rlaudit.attribution.head_rounding import HeadRounding, head_rounding
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.reported_meaning import reported_meaning
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import SemanticEvidence
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.reported_meaning import reported_meaning
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import SemanticEvidence
 from rlaudit.tokens.alignment import AlignmentReport
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 

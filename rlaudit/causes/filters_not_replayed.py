@@ -15,9 +15,9 @@ from rlaudit.attribution.cause import Cause, Outcome
 from rlaudit.attribution.least_data import OF_A_BIAS
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.constant_shift import constant_shift
-from rlaudit.mismatch.logged_semantics import (
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.logged_semantics import (
     FEWEST_POSITIONS,
     LEAST_MEAN_RATIO,
     ONE_SIDED,
@@ -25,8 +25,8 @@ from rlaudit.mismatch.logged_semantics import (
     one_sidedness,
     one_sidedness_left,
 )
-from rlaudit.mismatch.logged_signature import logged_signature, temperature_signature
-from rlaudit.mismatch.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
+from rlaudit.meaning.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

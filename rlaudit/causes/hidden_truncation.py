@@ -9,7 +9,7 @@ from rlaudit.attribution.cause import Cause, Outcome
 from rlaudit.attribution.least_data import OF_SCORES
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.mismatch.semantic_signature import HIDDEN_TRUNCATION, semantic_signature
+from rlaudit.meaning.semantic_signature import HIDDEN_TRUNCATION, semantic_signature
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

@@ -10,9 +10,9 @@ from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.mismatch.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
-from rlaudit.mismatch.logged_signature import logged_signature
-from rlaudit.mismatch.semantic_signature import PENALTY, semantic_signature
+from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
+from rlaudit.meaning.logged_signature import logged_signature
+from rlaudit.meaning.semantic_signature import PENALTY, semantic_signature
 
 LEAST_SHIFT = 0.02
 

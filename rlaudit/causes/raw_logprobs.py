@@ -11,9 +11,9 @@ from rlaudit.attribution.cause import Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.mismatch.logged_semantics import LEAST_MEAN_RATIO, too_high
-from rlaudit.mismatch.logged_signature import logged_signature, temperature_signature
-from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS, semantic_signature
+from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
+from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
+from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

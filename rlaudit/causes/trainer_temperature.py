@@ -9,8 +9,8 @@ from rlaudit.attribution.cause import Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.mismatch.logged_signature import temperature_signature
-from rlaudit.mismatch.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
+from rlaudit.meaning.logged_signature import temperature_signature
+from rlaudit.meaning.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

@@ -199,7 +199,7 @@ def _recipe_keys() -> str:
 
 
 def _schema() -> str:
-    schema = files("rlaudit.reports").joinpath("report.schema.json").read_text(encoding="utf-8")
+    schema = files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8")
     return json.dumps(json.loads(schema), indent=1)
 
 

@@ -22,10 +22,10 @@ from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.supported import supported
 from rlaudit.diagnosis.usual_distance import USUAL
 from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import identify
 from rlaudit.measurement.measure import Measurement, measure_tally
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import identify
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.data_share import DataShare

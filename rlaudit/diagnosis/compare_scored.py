@@ -34,8 +34,8 @@ from rlaudit.experiment.scoring import GRIDS, Scores, ScoringBatch, ScoringReque
 from rlaudit.experiment.seal import Damage
 from rlaudit.experiment.surroundings import tokenize_cell
 from rlaudit.experiment.treatment import TrainerSettings
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.progress import Progress
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 

@@ -10,10 +10,10 @@ from rlaudit.attribution.attribute import Attribution
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.semantics import SemanticEvidence
 from rlaudit.measurement.measure import Measurement, Tally
 from rlaudit.measurement.metric import ObjectiveSettings
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.semantics import SemanticEvidence
 from rlaudit.statistics.resample import REPLICATES
 from rlaudit.tokens.alignment import AlignmentReport
 from rlaudit.tokens.data_share import DataShare

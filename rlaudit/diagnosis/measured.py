@@ -15,11 +15,11 @@ from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.experiment.scoring import GRIDS, Scores
 from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import SemanticEvidence, identify
 from rlaudit.measurement.measure import Measurement, measure
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import SemanticEvidence, identify
 from rlaudit.tokens.pairs import LogprobPairs
 
 

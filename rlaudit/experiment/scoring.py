@@ -18,7 +18,7 @@ from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.fit import TRAINER_HEADROOM_BYTES
 from rlaudit.experiment.rollout import RolloutContext, SampledSequence
 from rlaudit.experiment.treatment import TrainerSettings
-from rlaudit.mismatch.candidates import Semantics, SupportGrids, candidate_semantics
+from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics
 from rlaudit.trainer import __path__ as trainer_folder
 
 SCORE = Path(trainer_folder[0]) / "score.py"

@@ -1,7 +1,7 @@
 """k3: the low-variance, non-negative estimator of KL(rollout || trainer).
 
 Covered: full-support, honest logprobs. Not covered: truncated rollouts (top-p, top-k), where the estimate
-is biased by the kept mass; `semantics.py` says when that is the case. The right tail explodes on large
+is biased by the kept mass; `rlaudit/meaning` says when that is the case. The right tail explodes on large
 positive log ratios.
 Why this as the headline and not k1: where differences are small its spread per token is about KL, that of
 k1 about √(2 KL).

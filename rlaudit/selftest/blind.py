@@ -9,7 +9,7 @@ from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
-from rlaudit.mismatch.semantics import identify
+from rlaudit.meaning.semantics import identify
 from rlaudit.selftest import faults as fault_files
 from rlaudit.selftest import generators as generator_files
 from rlaudit.selftest.fault import Fault

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.selftest.generator import Generator, Logits
 from rlaudit.selftest.meaning_tables import MeaningTables
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.mismatch.candidates import Semantics, SupportGrids
+from rlaudit.meaning.candidates import Semantics, SupportGrids
 from rlaudit.selftest.generator import Logits
 
 GRIDS = SupportGrids()

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.mismatch.candidates import Semantics, candidate_semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.meaning.candidates import Semantics, candidate_semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.selftest.generator import Logits
 from rlaudit.selftest.ground import TRAINER_VERSION, Ground
 from rlaudit.selftest.meaning_tables import GRIDS, logprobs_of

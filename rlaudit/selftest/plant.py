@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.selftest.generator import Logits
 from rlaudit.selftest.ground import Ground
 from rlaudit.tokens.token_batch import TokenBatch

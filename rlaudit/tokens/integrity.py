@@ -2,7 +2,7 @@
 
 Covered: NaN, infinite and positive logprobs, unequal lengths, sequences without tokens, a shift by up to
 two tokens.
-Not covered: whether the logprobs mean the same thing on both sides; `semantics.py` judges that.
+Not covered: whether the logprobs mean the same thing on both sides; `rlaudit/meaning` judges that.
 
 A fault stops the comparison. Dropping the offending tokens instead would hide the sequences that a broken
 engine hits hardest (MaxText PR 5231 found positive logprobs from bf16 logits; vLLM 42019 uninitialised ones).

@@ -10,7 +10,7 @@ from token_tables import table, with_columns, with_trainer
 from rlaudit.attribution.attribute import all_causes, attribute, holm_adjusted
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.alignment import alignment_report
 
 FLOOR = 0.01

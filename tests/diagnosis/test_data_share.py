@@ -12,7 +12,7 @@ from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.supported import supported
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 

@@ -8,7 +8,7 @@ from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_semantics import UNEXPLAINED, UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
 from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 
 PLAIN = Semantics()
 FAST = CompareSettings(replicates=300)

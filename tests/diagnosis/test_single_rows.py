@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 
 PLAIN = Semantics()
 FAST = CompareSettings(replicates=300)

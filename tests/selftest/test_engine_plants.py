@@ -8,8 +8,8 @@ from rlaudit.engines.accelerator import Accelerator
 from rlaudit.engines.given_interpreters import NONE_GIVEN, given_interpreters
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.recipe import recipe_of
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.reports.selftest_text import render
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.report.selftest_text import render
 from rlaudit.selftest.blind import Label, all_generators, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one

@@ -23,8 +23,8 @@ from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.run_folder import opened
 from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.progress import Progress
-from rlaudit.reports.formats.markdown import FORMAT as MARKDOWN
-from rlaudit.reports.formats.text import FORMAT as TEXT
+from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
+from rlaudit.report.formats.text import FORMAT as TEXT
 from rlaudit.weight_updates import checkpoints, scoring
 from rlaudit.weight_updates.document import document_of
 from rlaudit.weight_updates.run import FinishedUpdates, execute

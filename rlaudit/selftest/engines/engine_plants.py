@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from packaging.version import Version
 
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0
 

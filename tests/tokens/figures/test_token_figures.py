@@ -18,7 +18,7 @@ from rlaudit.tokens.figures.run_tokens import figures_of_run
 from rlaudit.tokens.figures.token_figures import TokenFigures
 from rlaudit.tokens.token_batch import TokenBatch
 
-SCHEMA = json.loads(files("rlaudit.reports").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
 
 
 def tokens(count=3000, seed=0):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.arrays import Floats
 from rlaudit.weight_updates.records import Flight
 from rlaudit.weight_updates.scoring import Scorebook
 

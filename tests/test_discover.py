@@ -5,11 +5,11 @@ from types import ModuleType
 
 import pytest
 
+from rlaudit import metrics
 from rlaudit.discover import discover
 from rlaudit.experiment import factors
 from rlaudit.experiment.factor import Factor
-from rlaudit.mismatch import metrics
-from rlaudit.mismatch.metric import Metric
+from rlaudit.measurement.metric import Metric
 from rlaudit.report import formats
 from rlaudit.report.report_format import ReportFormat
 

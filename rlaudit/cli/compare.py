@@ -16,8 +16,8 @@ from rlaudit.say import say
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.mismatch.metric import ObjectiveSettings
-    from rlaudit.token_table.open_table import TokenTable
+    from rlaudit.measurement.metric import ObjectiveSettings
+    from rlaudit.tokens.open_table import TokenTable
 
 
 class FailOn(StrEnum):
@@ -135,7 +135,7 @@ def compare(
 def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
     """The tables of a path. Raises NotFinished for a run that has not ended or whose files are not as it left them."""
     from rlaudit.experiment.run_folder import TOKENS, has_report, is_run
-    from rlaudit.token_table.open_table import open_tables
+    from rlaudit.tokens.open_table import open_tables
 
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
@@ -186,7 +186,7 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
 
 def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
     """The ranges given, of which each alone is the objective's; both at their defaults where none was given."""
-    from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+    from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
     default = ObjectiveSettings()
     given = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}

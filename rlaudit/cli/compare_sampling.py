@@ -13,7 +13,7 @@ from typing import Any
 
 from rlaudit.errors import UsageError
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.token_table.export import Part
+from rlaudit.tokens.export import Part
 from rlaudit.yaml_file import read_yaml_file
 
 SIDECAR = "rollout.yaml"

@@ -18,7 +18,7 @@ from rlaudit.standard_output import to_stdout
 # Factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
     from rlaudit.experiment.factor import Factor
-    from rlaudit.mismatch.metric import Metric
+    from rlaudit.measurement.metric import Metric
     from rlaudit.rollout_config.framework import Framework
 
 
@@ -71,7 +71,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
     from rlaudit.experiment.plan import known_factors
     from rlaudit.inspection.read_configs import known_frameworks
-    from rlaudit.mismatch.evidence import all_metrics
+    from rlaudit.measurement.measure import all_metrics
     from rlaudit.weight_updates import factor as weight_update
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
@@ -170,7 +170,7 @@ def _factors() -> str:
 
 def _metrics() -> str:
     from rlaudit.cli.metric_translation import listed
-    from rlaudit.mismatch.evidence import all_metrics
+    from rlaudit.measurement.measure import all_metrics
 
     return listed(all_metrics())
 

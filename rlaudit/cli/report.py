@@ -40,7 +40,7 @@ def _add_figures(document: dict[str, Any], tokens: Path) -> None:
     """Reports of releases that drew nothing have their tokens beside them."""
     if document["command"] != "ablate" or not document["arms"] or "token_figures" in document or not tokens.is_file():
         return
-    from rlaudit.token_figures.run_tokens import figures_of_run
+    from rlaudit.tokens.figures.run_tokens import figures_of_run
 
     try:
         document["token_figures"] = figures_of_run(tokens)

@@ -37,7 +37,7 @@ from rlaudit.experiment.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.progress import Progress
-from rlaudit.token_table.token_batch import NO_TOKEN, TokenBatch
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 RAW = Semantics()
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlaudit.arrays import Floats
+from rlaudit.attribution.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.factor import ArmTrace, Observation
 from rlaudit.experiment.plan import BlockPlan, known_factors
@@ -16,10 +18,9 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.semantics import SemanticEvidence, identify
-from rlaudit.mismatch.evidence import Measurement, measure
-from rlaudit.mismatch.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.measurement.measure import Measurement, measure
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.tokens.pairs import LogprobPairs
 
 
 @dataclass(frozen=True, eq=False)

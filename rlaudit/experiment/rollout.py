@@ -19,8 +19,8 @@ from rlaudit.experiment.execution import execution_args
 from rlaudit.experiment.plan import Arm, known_factors
 from rlaudit.experiment.recipe import Block, Recipe
 from rlaudit.experiment.treatment import Treatment
-from rlaudit.mismatch.integrity import integrity_faults
-from rlaudit.mismatch.pairs import LogprobPairs
+from rlaudit.tokens.integrity import integrity_faults
+from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm_versions.machine import Machine
 
 GENERATE = Path(launch.__file__).parent / "scripts" / "generate.py"

@@ -7,8 +7,8 @@ one side: a vocabulary that was padded, a logprob of another base, a constant th
 
 import numpy as np
 
-from rlaudit.mismatch.metric import FLOAT32_RESOLUTION
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 
 # Relative: logprobs that were stored with three digits still count as one number.
 ALIKE = 1e-3

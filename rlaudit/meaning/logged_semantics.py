@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.left_out import sums_left
-from rlaudit.mismatch.pairs import Floats, Integers
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.arrays import Floats, Integers
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.left_out import sums_left
 
 FEWEST_POSITIONS = 64
 STRATA = 8

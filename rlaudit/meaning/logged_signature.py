@@ -1,11 +1,11 @@
 """Signatures of semantic causes from logs alone (`logged_semantics.py`)."""
 
+from rlaudit.attribution.cause import Signature
+from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.meaning.honesty import GREEDY_EFFECT
 from rlaudit.meaning.logged_semantics import TEMPERATURE_TOLERANCE, temperature_ratio
 from rlaudit.meaning.reported_calibration import first_choice_excess
-from rlaudit.mismatch.cause import Signature
-from rlaudit.mismatch.estimate import Estimate
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.statistics.estimate import Estimate
 
 
 def logged_signature(found: Estimate, what: str, named: bool, because: str, leans: bool = False) -> Signature:

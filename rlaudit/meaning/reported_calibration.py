@@ -8,10 +8,10 @@ Source: the greedy-leak test of `honesty.py`, with the reported distribution in 
 
 import numpy as np
 
+from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
-from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
 
 
 def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:

@@ -5,12 +5,12 @@ A verdict may name several: a trainer that forgot temperature and filters has fo
 
 from dataclasses import dataclass
 
+from rlaudit.attribution.cause import Signature
+from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.semantics import ON_TOKENS, SemanticEvidence
-from rlaudit.mismatch.cause import Signature
-from rlaudit.mismatch.standard_score import chance_above, standard_score
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.statistics.standard_score import chance_above, standard_score
 
 RAW_LOGPROBS = "raw-logprobs"
 TRAINER_TEMPERATURE = "trainer-temperature"

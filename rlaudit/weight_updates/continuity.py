@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.evidence import Measurement, all_metrics, measure
+from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.weight_updates.matrix import COLD_AFTER, FLIGHT, UpdateCase
 from rlaudit.weight_updates.records import Flight
 from rlaudit.weight_updates.scoring import Scorebook, pairs_of

@@ -6,7 +6,7 @@ their tokens are as near to the trainer as those of the engine that nobody had t
 
 from collections.abc import Sequence
 
-from rlaudit.mismatch.evidence import all_metrics, measure
+from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.weight_updates.matrix import BEFORE, FLIGHT
 from rlaudit.weight_updates.records import Flight
 from rlaudit.weight_updates.scoring import Scorebook, pairs_of

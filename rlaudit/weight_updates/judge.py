@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.weight_updates.checkpoint_store import mixture_name
 from rlaudit.weight_updates.continuity import Continuity, judge_continuity
 from rlaudit.weight_updates.engine_floor import fit_margin

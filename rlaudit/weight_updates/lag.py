@@ -10,8 +10,8 @@ Not covered: updates whose version is wrong; staleness.py and parts.py look for 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.mismatch.evidence import Measurement, all_metrics, measure
-from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.weight_updates.records import Flight
 from rlaudit.weight_updates.scoring import Scorebook, pairs_of
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlaudit.mismatch.metrics.k3 import k3
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.arrays import Floats
+from rlaudit.metrics.k3 import k3
 
 Score = Callable[[Sequence[str]], Floats]
 Part = tuple[str, tuple[str, ...]]

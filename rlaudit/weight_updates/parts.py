@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.evidence import Measurement, all_metrics, measure
+from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.weight_updates.records import Flight, ReadBack
 from rlaudit.weight_updates.scoring import Scorebook, pairs_of
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rlaudit.arrays import Floats
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.errors import NotFinished
 from rlaudit.experiment.rollout import RolloutContext
 from rlaudit.experiment.runner import Runner
-from rlaudit.mismatch.metrics.k3 import k3
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.metrics.k3 import k3
 from rlaudit.weight_updates.checkpoint_store import CheckpointStore
 from rlaudit.weight_updates.checkpoints import tensor_names
 from rlaudit.weight_updates.engine_floor import fit_margin

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from rlaudit.arrays import Floats
 from rlaudit.engines.environment_spec import Environment
 from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.fit import TRAINER_HEADROOM_BYTES
 from rlaudit.experiment.rollout import RolloutContext
 from rlaudit.experiment.scoring import SCORE, SHIPPED_WITH, trainer_identity
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.weight_updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
 from rlaudit.weight_updates.records import EngineRecord, Flight, Tokens
 from rlaudit.weight_updates.settings import UpdateRecipe

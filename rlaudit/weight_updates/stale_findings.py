@@ -7,8 +7,8 @@ they do not: three statements with the weakest of their figures, so that none is
 from collections.abc import Iterator, Sequence
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.contrast import Contrast
-from rlaudit.mismatch.evidence import Measurement
+from rlaudit.measurement.contrast import Contrast
+from rlaudit.measurement.measure import Measurement
 from rlaudit.weight_updates.judge import JudgedCase
 from rlaudit.weight_updates.staleness import Staleness
 from rlaudit.weight_updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding, interval

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.bootstrap import FEWEST_SEQUENCES
-from rlaudit.mismatch.contrast import Contrast, contrast
-from rlaudit.mismatch.evidence import Measurement, all_metrics, measure
-from rlaudit.mismatch.pairs import LogprobPairs
+from rlaudit.measurement.contrast import Contrast, contrast
+from rlaudit.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.statistics.resample import FEWEST_SEQUENCES
+from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.weight_updates.matrix import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
 from rlaudit.weight_updates.records import Flight
 from rlaudit.weight_updates.scoring import Scorebook, pairs_of

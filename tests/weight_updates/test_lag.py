@@ -3,7 +3,7 @@
 import pytest
 from flights import ScoredFlights, run_of
 
-from rlaudit.mismatch.metric import ObjectiveSettings
+from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.weight_updates.lag import lag_groups
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.arrays import Floats
 from rlaudit.weight_updates.locate import Located, locate_old, parts_in_order
 
 NAMES = [

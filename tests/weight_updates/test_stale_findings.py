@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.contrast import Contrast
+from rlaudit.measurement.contrast import Contrast
 from rlaudit.weight_updates.judge import JudgedCase
 from rlaudit.weight_updates.matrix import EngineStart, UpdateCase
 from rlaudit.weight_updates.records import EngineRecord

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.errors import NotFinished
-from rlaudit.experiment.factor import ArmTrace, Observation
-from rlaudit.experiment.plan import BlockPlan, known_factors
-from rlaudit.experiment.recipe import Recipe
-from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
-from rlaudit.experiment.scoring import GRIDS, Scores
+from rlaudit.laboratory.factor import ArmTrace, Observation
+from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.scoring import GRIDS, Scores
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.layers import Verdict
 from rlaudit.mismatch.candidates import Semantics
 from rlaudit.mismatch.evidence import Measurement, measure

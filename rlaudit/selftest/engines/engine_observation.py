@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
-from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import Attribution, attribute
 from rlaudit.mismatch.candidates import Semantics

@@ -30,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.arrays import Floats, Integers
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 # Half a step of a float32 just below 1: less room than that is rounding.
@@ -47,13 +47,15 @@ WITNESSES = 3
 class SharedDraws:
     """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats.
 
-    prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt.
+    prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt. surprise_N: -log of what is reported
+    for the tokens that led to the context.
     """
 
     prompt_N: Integers
     context_N: Integers
     token_N: Integers
     depth_N: Integers
+    surprise_N: Floats
     rollout_logprobs_N: Floats
     trainer_logprobs_N: Floats
     prompts: int
@@ -89,6 +91,7 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
     _, prompt_S = np.unique(batch.prompt_S, return_inverse=True)
     context_S = group_S
     alive_S = np.arange(batch.sequences)
+    surprise_S = np.zeros(batch.sequences)
     numbered, found = 0, []
     for depth in range(int(batch.lengths_S.max(initial=0))):
         going = batch.lengths_S[alive_S] > depth
@@ -101,17 +104,19 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
         if not alive_S.size:
             break
         drawn = batch.counts_T[row_N]
-        found.append((row_N[drawn], context_S[drawn] + numbered, np.full(int(drawn.sum()), depth), alive_S[drawn]))
+        found.append((row_N[drawn], context_S[drawn] + numbered, alive_S[drawn], surprise_S[alive_S[drawn]]))
         numbered += len(size)
+        surprise_S[alive_S[drawn]] -= np.nan_to_num(batch.rollout_logprobs_T[row_N[drawn]])
         context_S, _ = _numbered(context_S, batch.token_id_T[row_N])
     if not found:
         return None
-    row_N, context_N, depth_N, sequence_N = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    row_N, context_N, sequence_N, surprise_N = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return SharedDraws(
         prompt_N=prompt_S[sequence_N],
         context_N=context_N,
         token_N=batch.token_id_T[row_N],
-        depth_N=depth_N,
+        depth_N=row_N - batch.offsets[sequence_N],
+        surprise_N=surprise_N,
         rollout_logprobs_N=batch.rollout_logprobs_T[row_N],
         trainer_logprobs_N=batch.trainer_logprobs_T[row_N],
         prompts=int(prompt_S.max()) + 1,
@@ -138,9 +143,7 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
     other_R = np.log(table.room_R) - _below(table)
     expected_R = table.mass_l_R + table.room_R * other_R
     information_R = np.maximum(table.mass_ll_R + table.room_R * np.square(other_R) - np.square(expected_R), 0.0)
-    step = table.estimate(
-        np.where(inside_R, table.logprob_R, other_R) - expected_R, information_R, information_R
-    )
+    step = table.estimate(np.where(inside_R, table.logprob_R, other_R) - expected_R, information_R, information_R)
     mass_R = np.maximum(table.mass_R, LEAST_ROOM)
     mean_R = table.mass_l_R / mass_R
     spread_R = inside_R * np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0)
@@ -194,9 +197,7 @@ class _Table:
     def estimate(self, deviations_R: Floats, weights_R: Floats, variances_R: Floats) -> Estimate:
         """The sum of deviations over that of weights; both a value for each draw."""
         sums_PJ = np.stack([self.by_prompt(deviations_R), self.by_prompt(weights_R)], axis=1)
-        return estimate_of(
-            sums_PJ, least_variance_P=self.by_prompt(variances_R), resolution=FLOAT32_RESOLUTION
-        )
+        return estimate_of(sums_PJ, least_variance_P=self.by_prompt(variances_R), resolution=FLOAT32_RESOLUTION)
 
     def witnessed(self, values_R: Floats) -> float:
         """The largest value that WITNESSES prompts reach; the least there can be where there are fewer."""

@@ -176,7 +176,6 @@ class TokenBatch:
             **{name: None if values is None else values[rows_T] for name, values in by_token.items()},
         )
 
-
     def beginning(self, tokens: int) -> "TokenBatch":
         """At most the first `tokens` tokens of every sequence."""
         kept_T = np.arange(self.tokens) - self.offsets[self.sequence_T] < tokens

@@ -1,5 +1,7 @@
 """What samples of one prompt say of the distribution that they were drawn from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -65,7 +67,7 @@ def test_a_min_p_that_was_in_force_is_not_refuted():
 def test_tokens_that_were_not_sampled_stand_in_the_context_and_are_no_draws():
     batch = tree(np.random.default_rng(8), 64, 8, sampler=HONEST, report=HONEST)
     first_T = batch.position_T == 0
-    masked = type(batch)(**{**vars(batch), "token_columns": {"loss_mask": (~first_T).astype(float)}})
+    masked = replace(batch, token_columns={"loss_mask": (~first_T).astype(float)})
     draws, all_draws = shared_draws(masked, batch.prompt_S), shared_draws(batch, batch.prompt_S)
     assert (draws.depth_N > 0).all()
     assert len(draws.token_N) == (all_draws.depth_N > 0).sum()
@@ -74,13 +76,13 @@ def test_tokens_that_were_not_sampled_stand_in_the_context_and_are_no_draws():
 def test_samples_of_other_weights_are_no_siblings():
     batch = tree(np.random.default_rng(9), 32, 2, sampler=HONEST, report=HONEST)
     version_T = (batch.sequence_T % 2).astype(float)
-    apart = type(batch)(**{**vars(batch), "token_columns": {"rollout_version": version_T}})
+    apart = replace(batch, token_columns={"rollout_version": version_T})
     assert shared_draws(apart, batch.prompt_S) is None
 
 
 def test_without_token_ids_nothing_is_said():
     batch = tree(np.random.default_rng(10), 8, 2, sampler=HONEST, report=HONEST)
-    blind = type(batch)(**{**vars(batch), "token_id_T": np.full(batch.tokens, -1)})
+    blind = replace(batch, token_id_T=np.full(batch.tokens, -1))
     assert shared_draws(blind, batch.prompt_S) is None
 
 
@@ -95,7 +97,15 @@ def test_without_token_ids_nothing_is_said():
 def test_no_honest_table_is_convicted(prompts, samples, sharpest, seed, ragged):
     rng = np.random.default_rng(seed)
     batch = tree(
-        rng, prompts, samples, 12, sampler=HONEST, report=HONEST, sharpness=(0.0, sharpest), ragged=ragged, vocabulary=64
+        rng,
+        prompts,
+        samples,
+        12,
+        sampler=HONEST,
+        report=HONEST,
+        sharpness=(0.0, sharpest),
+        ragged=ragged,
+        vocabulary=64,
     )
     draws = shared_draws(batch, batch.prompt_S)
     found = None if draws is None else agreement(draws, draws.rollout_logprobs_N)

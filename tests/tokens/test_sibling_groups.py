@@ -1,5 +1,7 @@
 """Whole groups of samples, whichever parts of a log they lie in."""
 
+from dataclasses import replace
+
 import numpy as np
 from sibling_trees import at, tree
 
@@ -38,7 +40,7 @@ def test_which_groups_are_held_does_not_depend_on_the_order():
 def test_samples_of_another_step_are_another_group():
     batch = tree(np.random.default_rng(4), 10, 4, 8, sampler=at(), report=at())
     steps_S = np.tile([0.0, 0.0, 1.0, 1.0], 10)
-    stepped = type(batch)(**{**vars(batch), "sequence_columns": {"step": steps_S}})
+    stepped = replace(batch, sequence_columns={"step": steps_S})
     _, _, group_S = held(stepped, np.arange(40), 10**6)
     assert len(set(group_S)) == 20
 

@@ -17,7 +17,7 @@ from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
 from rlaudit.secrets import mask, masked_places
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 from rlaudit.yaml_file import read_yaml_file
 
 

@@ -4,7 +4,7 @@ from rlaudit.engines.accelerator import Accelerator
 from rlaudit.engines.driver import lowest_driver
 from rlaudit.engines.environment_spec import EnvironmentSpec, trainer_spec
 from rlaudit.engines.refusals import needs, refusals
-from rlaudit.vllm_versions.builds import recorded_versions
+from rlaudit.vllm.builds import recorded_versions
 
 
 def driver_table(accelerator: Accelerator) -> list[str]:

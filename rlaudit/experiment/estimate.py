@@ -22,7 +22,7 @@ from rlaudit.experiment.plan import Arm, BlockPlan, Plan
 from rlaudit.experiment.prompts import PromptSet
 from rlaudit.experiment.rollout import engine_of
 from rlaudit.experiment.surroundings import environments_wanted
-from rlaudit.vllm_versions.catalogue import known_versions
+from rlaudit.vllm.catalogue import known_versions
 
 START_SECONDS = {"cpu": 32.0, "cuda": 60.0}
 TOKENS_PER_SECOND = {"cpu": 120.0, "cuda": 3000.0}

@@ -21,7 +21,7 @@ from rlaudit.experiment.recipe import Block, Recipe
 from rlaudit.experiment.treatment import Treatment
 from rlaudit.mismatch.integrity import integrity_faults
 from rlaudit.mismatch.pairs import LogprobPairs
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 GENERATE = Path(launch.__file__).parent / "scripts" / "generate.py"
 BESIDE = tuple(GENERATE.with_name(name) for name in ("loaded_engine.py", "batch_probe.py"))

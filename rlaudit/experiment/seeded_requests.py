@@ -13,7 +13,7 @@ from packaging.version import Version
 from rlaudit.engines.expected_engine import resolution_of
 from rlaudit.experiment.rollout import engine_settings
 from rlaudit.experiment.treatment import Treatment
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 FILTERS = ("top_k", "top_p")
 

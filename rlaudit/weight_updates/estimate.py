@@ -3,7 +3,7 @@
 Rates were measured with the default model in float32 on 2 quiet cores; a GPU starts slower and samples faster.
 """
 
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 from rlaudit.weight_updates.matrix import EngineStart, UpdateCase, plan_starts
 from rlaudit.weight_updates.settings import UpdateRecipe
 

@@ -21,9 +21,9 @@ from rlaudit.engines.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.engines.ieee_float32 import ieee_float32
 from rlaudit.errors import UsageError
 from rlaudit.experiment.rollout import CPU_VARIABLES
-from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
-from rlaudit.vllm_versions.machine import Machine
-from rlaudit.vllm_versions.resolution.engine import EngineKind, variables_for
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 from rlaudit.weight_updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"

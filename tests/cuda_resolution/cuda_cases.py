@@ -11,8 +11,8 @@ from rlaudit.engines import doctor
 from rlaudit.experiment.plan import Arm, make_plan
 from rlaudit.experiment.recipe import load_recipe, recipe_folders
 from rlaudit.experiment.rollout import engine_settings
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import machine_named
 from rlaudit.weight_updates.matrix import EngineStart, plan_starts
 from rlaudit.weight_updates.settings import load_update_recipe
 

@@ -18,7 +18,7 @@ from rlaudit.engines.pip_configuration import PackageSources
 from rlaudit.engines.refusals import Needs, needs_of_lock, newest_release, refusals, refuse
 from rlaudit.engines.resolve import Plan, Resolution
 from rlaudit.errors import NotFinished
-from rlaudit.vllm_versions.builds import recorded_versions
+from rlaudit.vllm.builds import recorded_versions
 
 # The drivers of NVIDIA's production and long-term branches, with the CUDA they offer.
 DRIVERS = {

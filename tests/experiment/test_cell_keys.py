@@ -12,7 +12,7 @@ from rlaudit.experiment.cell import Cell
 from rlaudit.experiment.plan import Arm, BlockPlan, make_plan
 from rlaudit.experiment.recipe import Recipe
 from rlaudit.experiment.rollout import RolloutContext, requests, rollout_cell
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 ENGINE = Environment(EnvironmentSpec("vllm", "0.18.1", "cpu"), Path("/e"), ("/e/bin/python",), lock=("vllm==0.18.1",))
 

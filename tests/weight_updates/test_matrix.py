@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rlaudit.errors import UsageError
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 from rlaudit.weight_updates.estimate import estimate
 from rlaudit.weight_updates.matrix import (
     AFTER,

@@ -7,7 +7,7 @@ import pytest
 from rlaudit.errors import UsageError
 from rlaudit.experiment.plan import make_plan
 from rlaudit.experiment.prompts import load_prompts
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 from rlaudit.weight_updates.command import overridden
 from rlaudit.weight_updates.matrix import plan_starts
 from rlaudit.weight_updates.settings import load_update_recipe, update_recipe_of

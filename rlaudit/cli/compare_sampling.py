@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import UsageError
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.token_table.export import Part
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.export import Part
 from rlaudit.yaml_file import read_yaml_file
 
 SIDECAR = "rollout.yaml"

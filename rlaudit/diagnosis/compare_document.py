@@ -9,9 +9,9 @@ from rlaudit.diagnosis.comparison import Comparison
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
-from rlaudit.mismatch.semantics import SemanticEvidence
-from rlaudit.token_table.data_share import DataShare
-from rlaudit.token_table.fault import Faults, Met
+from rlaudit.meaning.semantics import SemanticEvidence
+from rlaudit.tokens.data_share import DataShare
+from rlaudit.tokens.fault import Faults, Met
 
 SHOWN_SEQUENCES = 20
 

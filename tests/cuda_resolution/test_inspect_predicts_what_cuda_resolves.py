@@ -15,9 +15,9 @@ from cuda_python import cuda_python
 
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import EnvironmentSpec
-from rlaudit.experiment.rollout import GENERATE
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.laboratory.studies.arms.rollout import GENERATE
 from rlaudit.vllm.builds import published_build
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named

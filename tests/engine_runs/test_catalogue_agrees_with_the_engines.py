@@ -11,8 +11,8 @@ import pytest
 
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import machine_named

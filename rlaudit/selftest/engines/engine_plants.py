@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from packaging.version import Version
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.vllm.resolution.engine import EngineKind, has_v0
 
 # One release for each engine, where no interpreter says otherwise.

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlaudit.mismatch.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
-from rlaudit.mismatch.causes.stale_weights import NAME as STALE_WEIGHTS
+from rlaudit.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
+from rlaudit.causes.stale_weights import NAME as STALE_WEIGHTS
 from rlaudit.selftest.engines.engine_plants import STANDARD, engine_of
 from rlaudit.vllm.resolution.engine import EngineKind
 

@@ -1,4 +1,4 @@
-"""Samples of prompts from known distributions, as a token table: siblings draw from one distribution while they agree."""
+"""Samples of prompts from known distributions, as a token table: while siblings agree they draw from one."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ def tree(
     noise: float = 0.0,
     ragged: bool = False,
 ) -> TokenBatch:
-    """The samples' tokens, to the context in which each parts from all others of its prompt (what follows says nothing).
+    """The samples' tokens, to the context in which each parts from all others of its prompt: the rest says nothing.
 
     sharpness: the range of the scale of exponential logits, which differs from context to context. noise: standard
     deviation of a logit, so that a report is off by noise times 1 - p.

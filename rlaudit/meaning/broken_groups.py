@@ -3,8 +3,8 @@
 Covered: copies (one seed for a whole group, a completion logged twice, greedy sampling); other prompts under one name
 (another chat template, tools or images), which report other logprobs for one token in what looks like one context;
 groups chosen by their outcome, which leave out those in which every sample was right, and so those that agree most.
-Not covered: a choice among samples whose rewards were not logged; weights updated in flight where no version was logged,
-whose small changes pull agreement a little below what is reported.
+Not covered: a choice among samples whose rewards were not logged; weights updated in flight where no version was
+logged, whose small changes pull agreement a little below what is reported.
 """
 
 from enum import StrEnum
@@ -24,6 +24,10 @@ OTHER_NATS = 0.5
 OTHER_SHARE = 0.05
 # Tokens surer than this are reported alike whatever the context.
 LEAST_ROOM_TO_DIFFER = 0.1
+# Fewer tokens that two samples drew in one context cannot show that it is one.
+FEWEST_SHARED = 20
+# What is reported for the tokens of one context sums to 1 at most, but for noise.
+OVERFULL, OVERFULL_SHARE = 1.05, 0.01
 FEWEST_GROUPS = 20
 
 
@@ -31,15 +35,20 @@ class Broken(StrEnum):
     """Why samples of one prompt say nothing, or nothing in one direction."""
 
     COPIES = "samples of one prompt are copies of each other: one seed for all, one completion logged twice, or greedy"
-    OTHER_CONTEXTS = "samples under one prompt report other logprobs for one token: not the same prompt or weights"
+    OTHER_CONTEXTS = (
+        "samples under one prompt do not report one distribution: not the same prompt, or not the same weights"
+    )
+    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see that they report one distribution"
     CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
 
 
 def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Broken, ...]:
     """What is wrong with the groups of one table; batch, group_S: what the draws were found in."""
+    others, shared, overfull = _contexts(draws)
     told = {
         Broken.COPIES: _copied_share(draws) > COPIED_SHARE,
-        Broken.OTHER_CONTEXTS: _other_share(draws) > OTHER_SHARE,
+        Broken.OTHER_CONTEXTS: others > OTHER_SHARE or overfull > OVERFULL_SHARE,
+        Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED,
         Broken.CHOSEN: _chosen(batch, group_S),
     }
     return tuple(kind for kind, found in told.items() if found)
@@ -52,15 +61,19 @@ def _copied_share(draws: SharedDraws) -> float:
     return float((longest_P > COPIED_NATS).mean())
 
 
-def _other_share(draws: SharedDraws) -> float:
-    """Of the tokens that several samples drew in one context, those with reports far apart."""
+def _contexts(draws: SharedDraws) -> tuple[float, int, float]:
+    """Of the tokens that several samples drew in one context, the share with reports far apart, and how many they are;
+    of the contexts, the share whose tokens are reported with more than all there is."""
     order = np.lexsort((draws.token_N, draws.context_N))
-    begins = np.append(True, (np.diff(draws.context_N[order]) != 0) | (np.diff(draws.token_N[order]) != 0))
-    firsts = np.flatnonzero(begins)
-    logprobs_N = np.nan_to_num(draws.rollout_logprobs_N[order])
+    context_N, logprobs_N = draws.context_N[order], np.nan_to_num(draws.rollout_logprobs_N[order])
+    firsts = np.flatnonzero(np.append(True, (np.diff(context_N) != 0) | (np.diff(draws.token_N[order]) != 0)))
     low_R, high_R = np.minimum.reduceat(logprobs_N, firsts), np.maximum.reduceat(logprobs_N, firsts)
-    telling = (np.diff(np.append(firsts, len(order))) > 1) & (-np.expm1(low_R) > LEAST_ROOM_TO_DIFFER)
-    return float((high_R - low_R > OTHER_NATS)[telling].mean()) if telling.any() else 0.0
+    several = np.diff(np.append(firsts, len(order))) > 1
+    telling = several & (-np.expm1(low_R) > LEAST_ROOM_TO_DIFFER)
+    apart = float((high_R - low_R > OTHER_NATS)[telling].mean()) if telling.any() else 0.0
+    _, context_R = np.unique(context_N[firsts], return_inverse=True)
+    full = float((np.bincount(context_R, np.exp(low_R)) > OVERFULL).mean())
+    return apart, int(several.sum()), full
 
 
 def _chosen(batch: TokenBatch, group_S: Integers) -> bool:

@@ -6,8 +6,8 @@ what is reported. A sampler that is sharper than its report (temperature below 1
 report leaves out) agrees more often, a flatter one less. No trainer, entropy or top logprob is needed. With the
 trainer's logprobs in the report's place, the same says whether the trainer's distribution is the sampler's.
 
-Of a context with draws x_1..x_k let S be what the draws but x_i drew, M its mass, l = log p. Each of these has mean 0 if
-x_i was drawn from p, whatever the other draws were, and so has every sum of them:
+Of a context with draws x_1..x_k let S be what the draws but x_i drew, M its mass, l = log p. Each of these has mean 0
+if x_i was drawn from p, whatever the other draws were, and so has every sum of them:
 
     agreement   1(x_i in S) - M
     sharpness   f(x_i) - sum_S p f - (1 - M) f(other),  where f(x) = l(x) in S, and f(other) = log(1 - M) - a
@@ -47,8 +47,8 @@ WITNESSES = 3
 class SharedDraws:
     """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats.
 
-    prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt. surprise_N: -log of what is reported
-    for the tokens that led to the context.
+    prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt. surprise_N: -log of what is
+    reported for the tokens that led to the context.
     """
 
     prompt_N: Integers
@@ -67,7 +67,8 @@ class Agreement:
 
     excess: share of draws that a sibling drew too, less the mass that the logprobs give those. step: relative change of
     1/T that the sharpness says, positive where tokens are sharper. odds: the same from the odds of kept tokens alone.
-    kept_mass: of what was drawn by siblings, on average. reach: no top-p below it was in force. floor: nor a min-p above.
+    kept_mass: of what was drawn by siblings, on average. reach: no top-p below it was in force. floor: nor a min-p
+    above.
     """
 
     excess: Estimate

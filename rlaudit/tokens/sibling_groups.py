@@ -1,8 +1,9 @@
 """Samples of one prompt, all of them, from a log of any size in fixed memory.
 
-The samples of a group may lie anywhere in a log. Which groups are held is decided by the hash of their name alone: while
-too much is held, every second hash is given up. So a held group has all its samples wherever they lie, and parts of a
-log that are read apart hold the same groups. Of a sequence only the beginning is held: samples of one prompt soon part.
+The samples of a group may lie anywhere in a log. Which groups are held is decided by the hash of their name alone:
+while too much is held, every second hash is given up. So a held group has all its samples wherever they lie, and parts
+of a log that are read apart hold the same groups. Of a sequence only the beginning is held: samples of one prompt soon
+part.
 """
 
 from hashlib import blake2b
@@ -15,7 +16,6 @@ from rlaudit.tokens.token_batch import TokenBatch, concatenate
 # The trade: a thousand groups of 16 whose samples begin with 128 tokens; about 60 MB.
 HELD_TOKENS = 2_000_000
 BEGINNING = 128
-COLUMNS = ("token_id", "rollout_version")
 
 
 class SiblingGroups:

@@ -46,6 +46,13 @@ def test_other_prompts_under_one_name_are_told():
     assert told(other) == (Broken.OTHER_CONTEXTS,)
 
 
+def test_tokens_of_no_model_are_no_samples_of_one_prompt():
+    rng = np.random.default_rng(7)
+    batch = tree(rng, 64, 8, 16, sampler=at(), report=at())
+    scrambled = replace(batch, token_id_T=rng.integers(0, 50_000, batch.tokens))
+    assert set(told(scrambled)) & {Broken.OTHER_CONTEXTS, Broken.UNSEEN_CONTEXTS}
+
+
 def test_groups_chosen_by_their_outcome_are_told():
     batch = tree(np.random.default_rng(5), 64, 8, 16, sampler=at(), report=at())
     chosen_S = np.tile([0.0, 1.0] + [0.0] * 6, 64)

@@ -20,6 +20,7 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import part_signature
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.statistics.resample import ROUNDING
 
 NAME = "batch-dependence"
 FEWEST_BATCHES = 4
@@ -98,7 +99,9 @@ def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
     grand = float(np.concatenate(groups).mean())
     between = sum(group.size * (float(group.mean()) - grand) ** 2 for group in groups) / (len(groups) - 1)
     scatter = sum(float(np.square(group - group.mean()).sum()) for group in groups) / within
-    return float(fdtrc(len(groups) - 1, within, between / scatter)) if scatter > 0 else 1.0
+    # Prompts that are all as noisy as each other scatter by rounding, and so do their batches.
+    rounding = (ROUNDING * max(abs(grand), 1.0)) ** 2
+    return float(fdtrc(len(groups) - 1, within, between / scatter)) if scatter > rounding else 1.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:

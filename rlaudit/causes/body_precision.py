@@ -13,7 +13,7 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
-from rlaudit.statistics.standard_score import chance_above, standard_score
+from rlaudit.statistics.resample import REACH, chance_above, standard_score
 
 NAME = "body-precision"
 LEAST_SHARE_HERE = 0.3
@@ -38,7 +38,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     kept = 1.0 - explained_share(evidence)
     value, low, high = (kept * one - evidence.floor_k2 for one in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (one / excess.excess_k2 for one in (value, low, high))
-    spread = (constant.high - constant.low) / 3.92
+    spread = (constant.high - constant.low) / (2.0 * REACH)
     z = standard_score(value, kept * spread, evidence.clusters)
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2
     # A head in bfloat16 rounds what goes into it as well, which no lattice shows and which adds up to as much again.

@@ -21,7 +21,7 @@ FADES_OVER = (2.0, 8.0, 24.0)
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """(T, 3): fading over a few to some tens of tokens from the first one."""
-    if np.ptp(evidence.position_T) == 0:
+    if not np.ptp(evidence.position_T) > 0:
         return NotTested("all tokens have one position")
     if "cached_tokens" not in evidence.columns and _weights_changed(evidence):
         return NotTested("column cached_tokens is missing: a prefix cache kept across a weight update fades as well")

@@ -22,7 +22,7 @@ NAME = "stale-weights"
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """(T, 3): lagging at all, the lag (steps that are independent) and its square (steps in one direction)."""
     lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
-    if np.ptp(lag_T) == 0:
+    if not np.ptp(lag_T) > 0:
         return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")
     lag_T = lag_T / lag_T.max()
     return np.stack([lag_T > 0, lag_T, np.square(lag_T)], axis=1).astype(np.float64)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 # One step of a float32 between 16 and 32, where logsumexps of language models lie. Rounding there moves all logprobs of

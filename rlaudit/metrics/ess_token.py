@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 
 from rlaudit.measurement.metric import ONE, Column, Metric, ObjectiveSettings, effective_share
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 from rlaudit.tokens.pairs import LogprobPairs
 
 

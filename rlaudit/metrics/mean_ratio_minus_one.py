@@ -16,7 +16,7 @@ clamps first when policy_loss is reinforce; TRL and verl log it after truncation
 from types import MappingProxyType
 
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION, Column, Metric, ObjectiveSettings, counted, mean
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 from rlaudit.tokens.pairs import LogprobPairs
 
 # The unit in which PipelineRL's migration report plots it.

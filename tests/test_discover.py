@@ -7,8 +7,8 @@ import pytest
 
 from rlaudit import metrics
 from rlaudit.discover import discover
-from rlaudit.experiment import factors
-from rlaudit.experiment.factor import Factor
+from rlaudit.laboratory import factors
+from rlaudit.laboratory.factor import Factor
 from rlaudit.measurement.metric import Metric
 from rlaudit.report import formats
 from rlaudit.report.report_format import ReportFormat
@@ -57,7 +57,7 @@ def test_every_offer_is_named_after_its_file(folder: ModuleType, name: str, kind
 
 @pytest.mark.parametrize("name", sorted(discover(factors, "FACTOR", Factor)))
 def test_every_factor_says_what_it_is_and_applies_each_of_its_levels(name: str) -> None:
-    from rlaudit.experiment.treatment import Treatment
+    from rlaudit.laboratory.treatment import Treatment
 
     factor = discover(factors, "FACTOR", Factor)[name]
     document = sys.modules[factor.set_level.__module__].__doc__

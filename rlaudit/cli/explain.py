@@ -17,7 +17,7 @@ from rlaudit.standard_output import to_stdout
 
 # Factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
-    from rlaudit.experiment.factor import Factor
+    from rlaudit.laboratory.factor import Factor
     from rlaudit.measurement.metric import Metric
     from rlaudit.rollout_config.framework import Framework
 
@@ -69,10 +69,10 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
-    from rlaudit.experiment.plan import known_factors
     from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.laboratory.studies.arms.plan import known_factors
+    from rlaudit.laboratory.studies.updates import factor as weight_update
     from rlaudit.measurement.measure import all_metrics
-    from rlaudit.weight_updates import factor as weight_update
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
     frameworks = {name: partial(_about_framework, one) for name, one in known_frameworks().items()}
@@ -157,8 +157,8 @@ def _settings_keys() -> str:
 
 
 def _factors() -> str:
-    from rlaudit.experiment.plan import known_factors
-    from rlaudit.weight_updates import factor as weight_update
+    from rlaudit.laboratory.studies.arms.plan import known_factors
+    from rlaudit.laboratory.studies.updates import factor as weight_update
 
     lines = [
         f"{name:<18} {factor.layer:<15} {_module_doc(factor.observe).splitlines()[0]}"
@@ -178,7 +178,7 @@ def _metrics() -> str:
 def _recipes() -> str:
     import yaml
 
-    from rlaudit.experiment.recipe import recipe_folders
+    from rlaudit.laboratory.recipe import recipe_folders
 
     paths = [path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))]
     return "\n".join(
@@ -187,8 +187,8 @@ def _recipes() -> str:
 
 
 def _recipe_keys() -> str:
-    from rlaudit.experiment.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
-    from rlaudit.weight_updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
+    from rlaudit.laboratory.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
+    from rlaudit.laboratory.studies.updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
 
     lines = []
     of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)

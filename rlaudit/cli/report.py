@@ -18,7 +18,7 @@ def report(
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
-    from rlaudit.experiment.run_folder import REPORT, TOKENS, has_report, is_run
+    from rlaudit.laboratory.run_folder import REPORT, TOKENS, has_report, is_run
     from rlaudit.report.read_report import read_report
     from rlaudit.report.unfinished_run import NEXT, unfinished_document
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.experiment.plan import BlockPlan, Role
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import rlaudit
-from rlaudit.experiment.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
-from rlaudit.experiment.seal import SEAL, regular_size
+from rlaudit.engines.cells.seal import SEAL, regular_size
+from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
 from rlaudit.layers import Layer, Verdict
 
 SCHEMA = "rlaudit-report/1"

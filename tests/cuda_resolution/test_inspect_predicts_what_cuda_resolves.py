@@ -13,9 +13,9 @@ import pytest
 from cuda_cases import ASYNC, DEVICES, PACKAGES_OF, Case, shipped_cases, written_cases
 from cuda_python import cuda_python
 
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import EnvironmentSpec
-from rlaudit.experiment.rollout import GENERATE
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.laboratory.studies.arms.rollout import GENERATE
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm_versions.builds import published_build

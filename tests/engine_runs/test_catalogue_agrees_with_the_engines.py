@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.errors import NotFinished
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.engines.accelerator import Accelerator
-from rlaudit.engines.given_interpreters import NONE_GIVEN, given_interpreters
-from rlaudit.experiment.plan import make_plan
-from rlaudit.experiment.recipe import recipe_of
+from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, given_interpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.recipe import recipe_of
+from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.report.selftest_text import render
 from rlaudit.selftest.blind import Label, all_generators, planted

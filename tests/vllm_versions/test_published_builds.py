@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from rlaudit.engines.remote_wheel import open_wheel
+from rlaudit.engines.environments.remote_wheel import open_wheel
 from rlaudit.errors import NotFinished
 from rlaudit.vllm_versions.builds import cuda_of_torch, published_build, recorded_torch
 from rlaudit.vllm_versions.catalogue import known_versions

@@ -6,6 +6,9 @@ wrong weights look the same; then it stays an unexplained residual. Precision is
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 
+import numpy as np
+
+from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
 from rlaudit.attribution.dense_noise import dense_noise
 from rlaudit.attribution.excess import CONSTANT
@@ -14,6 +17,8 @@ from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
+from rlaudit.worlds.fault import noise_fault
+from rlaudit.worlds.ground import Ground
 
 NAME = "body-precision"
 LEAST_SHARE_HERE = 0.3
@@ -58,6 +63,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
+def everywhere(ground: Ground, rng: np.random.Generator) -> Floats:
+    """Rounding in the body: more of the noise that is there anyway."""
+    return np.ones(ground.tokens)
+
+
 CAUSE = Cause(
     name=NAME,
     title="Precision of the model's body",
@@ -67,4 +77,6 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same k2 with float32 bodies on both sides",
     next="run both bodies in one higher precision (float32, or float16 instead of bfloat16) and compare",
+    factor="dtype",
+    planted=noise_fault((1.5, 4.0, 10.0), "", everywhere),
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rlaudit.selftest.blind import CLEAN, Label, Trial
-from rlaudit.selftest.plant import Dose
 from rlaudit.statistics.proportion import proportion_interval
+from rlaudit.worlds.plant import Dose
 
 TOP_RECALL = 0.95
 MIDDLE_RECALL = 0.85

@@ -46,6 +46,17 @@ def test_a_file_that_offers_nothing_or_something_else_is_a_mistake(package: Modu
         discover(package, "OFFER", Path)
 
 
+def test_what_takes_several_files_is_a_folder_in_which_one_offers_it(package: ModuleType) -> None:
+    folder = Path(str(package.__file__)).parent / "large"
+    folder.mkdir()
+    for name, text in {"__init__": "", "read": OFFER.format(name="c"), "engine": "PART = 1\n"}.items():
+        (folder / f"{name}.py").write_text(text)
+    assert list(discover(package, "OFFER", Path)) == ["a", "b", "c"]
+    (folder / "read.py").unlink()
+    with pytest.raises(TypeError, match=r"a file of offers_of_a_test\.large must bind OFFER to a Path"):
+        discover(package, "OFFER", Path)
+
+
 @pytest.mark.parametrize(
     ("folder", "name", "kind"),
     [(factors, "FACTOR", Factor), (metrics, "METRIC", Metric), (formats, "FORMAT", ReportFormat)],

@@ -17,7 +17,7 @@ from rlaudit.inspection.versions import version_named
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
 from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
 from rlaudit.secrets import mask, masked_places
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 from rlaudit.yaml_file import read_yaml_file
 
 

@@ -69,7 +69,7 @@ def of_config(path: Path) -> dict[str, Any]:
     from rlaudit.inspection.inspect_file import Context, inspect_file
     from rlaudit.inspection.read_configs import known_frameworks
     from rlaudit.inspection.selection import known_rules
-    from rlaudit.vllm_versions.machine import machine_named
+    from rlaudit.vllm.machine import machine_named
 
     collected = collect([str(path)], "", lambda _path: False)
     if not collected.files:

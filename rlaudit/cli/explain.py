@@ -19,9 +19,9 @@ from rlaudit.standard_output import to_stdout
 # Causes, factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
     from rlaudit.attribution.cause import Cause
+    from rlaudit.configs.dialect import Framework
     from rlaudit.laboratory.factor import Factor
     from rlaudit.measurement.metric import Metric
-    from rlaudit.rollout_config.framework import Framework
 
 
 class Listed(StrEnum):
@@ -91,7 +91,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
 
 
 def _about_rule(name: str) -> str | None:
-    from rlaudit.documentation import rule_documentation
+    from rlaudit.inspection.documentation import rule_documentation
 
     text = rule_documentation(name)
     return f"{name}\n\n{text}" if text is not None else None
@@ -99,7 +99,7 @@ def _about_rule(name: str) -> str | None:
 
 def _rule_names() -> list[str]:
     from rlaudit.inspection.selection import known_rules
-    from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
+    from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 
     return [*known_rules(), *ABOUT_SUPPRESSIONS]
 
@@ -159,7 +159,7 @@ def _module_doc(function: Callable[..., object]) -> str:
 
 
 def _rules() -> str:
-    from rlaudit.documentation import rule_documentation
+    from rlaudit.inspection.documentation import rule_documentation
     from rlaudit.inspection.selection import known_rules
 
     layers = {name: str(rule.layer) for name, rule in known_rules().items()}
@@ -179,13 +179,13 @@ def _frameworks() -> str:
 
 
 def _versions() -> str:
-    from rlaudit.vllm_versions.tell import version_lines
+    from rlaudit.vllm.tell import version_lines
 
     return "\n".join(version_lines())
 
 
 def _settings_keys() -> str:
-    from rlaudit.settings import KEYS
+    from rlaudit.inspection.settings import KEYS
 
     return "\n".join(f"{name:<10} {meaning}" for name, (_, meaning) in KEYS.items())
 

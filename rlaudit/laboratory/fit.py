@@ -16,7 +16,7 @@ from rlaudit.engines.hardware.nvidia_driver import MIB
 from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.studies.arms.plan import Arm, Plan
-from rlaudit.vllm_versions.catalogue import Catalogue, known_versions
+from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 GIB = 1 << 30
 # What scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB

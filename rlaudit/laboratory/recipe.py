@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from rlaudit.errors import UsageError
 from rlaudit.secrets import MASK, learn, masked_places
-from rlaudit.vllm_versions.resolution.engine import EngineKind
+from rlaudit.vllm.resolution.engine import EngineKind
 from rlaudit.yaml_file import read_yaml_file
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from packaging.version import Version
 
-from rlaudit.vllm_versions.resolution.engine import EngineKind, variables_for
+from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 TemperatureHandling = Literal["divide", "ignore"]
 Concurrency = Literal["batch", "alone"]

@@ -11,9 +11,9 @@ from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import Recipe
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_of, engine_settings
-from rlaudit.vllm_versions.catalogue import known_versions
-from rlaudit.vllm_versions.machine import machine_named
-from rlaudit.vllm_versions.resolution.engine import FIRST_WITHOUT_V0
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.machine import machine_named
+from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0
 
 RELEASES = [str(version) for version in known_versions()]
 MACHINES = ("h100", "a100", "b200", "t4", "cpu")

@@ -4,7 +4,7 @@ from rlaudit.engines.environments.environment_spec import EnvironmentSpec, train
 from rlaudit.engines.environments.refusals import needs, refusals
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.driver import lowest_driver
-from rlaudit.vllm_versions.builds import recorded_versions
+from rlaudit.vllm.builds import recorded_versions
 
 
 def driver_table(accelerator: Accelerator) -> list[str]:

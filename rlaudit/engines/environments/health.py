@@ -1,7 +1,7 @@
 """Checks that what was installed can be imported, and repairs the one thing that can be repaired.
 
 vLLM turns operators that do not load into a warning and dies much later; here they are an error at once. Which compiled
-module a release loads is recorded with the release (rlaudit/vllm_versions/data/builds.json): `vllm._C` up to 0.23.0,
+module a release loads is recorded with the release (rlaudit/vllm/data/builds.json): `vllm._C` up to 0.23.0,
 `vllm._C_stable_libtorch` from 0.19.0 on, on the CPU one for each instruction set.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.environments.libstdcxx import NotHarmlessError, missing_version, weaken
 from rlaudit.errors import NotFinished
-from rlaudit.vllm_versions.builds import published_build
+from rlaudit.vllm.builds import published_build
 
 _SECONDS_TO_IMPORT = 300
 _MOST_REPAIRS = 8

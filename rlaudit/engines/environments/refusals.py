@@ -18,7 +18,7 @@ from rlaudit.engines.environments.pip_configuration import DEFAULT_INDEX, Packag
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.driver import driver_runs, lowest_driver
 from rlaudit.errors import NotFinished
-from rlaudit.vllm_versions.builds import cuda_of_torch, published_build, recorded_versions
+from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions
 
 # From this release on the wheels on PyPI are for CUDA 13; vLLM's own index has the same releases for CUDA 12.9.
 # Source: the indexes https://wheels.vllm.ai/0.20.0/cu129 and later, which its installation page names.

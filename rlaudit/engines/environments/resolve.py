@@ -18,7 +18,7 @@ from rlaudit.engines.environments import known_good
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.uv import Uv, UvError
 from rlaudit.errors import NotFinished
-from rlaudit.vllm_versions.builds import recorded_torch
+from rlaudit.vllm.builds import recorded_torch
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu/"
 _SECONDS_TO_PROBE = 4

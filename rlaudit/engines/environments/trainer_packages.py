@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.engines.hardware.driver import driver_runs
-from rlaudit.vllm_versions.builds import recorded_torch
+from rlaudit.vllm.builds import recorded_torch
 
 # The newest torch that the trainer was tried with.
 NEWEST_TORCH = Version("2.13.0")

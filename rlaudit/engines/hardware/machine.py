@@ -1,7 +1,7 @@
 """This machine, as vLLM's own decisions depend on it."""
 
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.vllm_versions.machine import Machine, machine_named
+from rlaudit.vllm.machine import Machine, machine_named
 
 
 def machine_of(accelerator: Accelerator) -> Machine:

@@ -18,7 +18,7 @@ from typing import Any
 from rlaudit.engines.models.hub_cache import snapshot
 from rlaudit.engines.models.model import DEFAULT_MODEL, require_hub_id
 from rlaudit.home import expanded
-from rlaudit.vllm_versions.checkpoint import read_json_object
+from rlaudit.vllm.checkpoint import read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 HUB = "https://huggingface.co"

@@ -25,9 +25,9 @@ from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.machine import machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.vllm.expected_engine import expected_engine
-from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
-from rlaudit.vllm_versions.machine import Machine, machine_named
-from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0, variables_for
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.machine import Machine, machine_named
+from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
 
 _SCRIPTS = Path(__file__).with_name("scripts")
 _EXTENSION = Path(__file__).with_name("extension")

@@ -20,7 +20,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.errors import UsageError
-from rlaudit.vllm_versions.catalogue import Catalogue
+from rlaudit.vllm.catalogue import Catalogue
 
 CONFIG = "compilation_config"
 # What decides on either where a configuration says it.

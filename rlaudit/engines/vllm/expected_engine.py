@@ -11,12 +11,12 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.machine import Machine
-from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0, why_v1_refuses
-from rlaudit.vllm_versions.resolve import Resolution, resolve
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import EngineKind, has_v0, why_v1_refuses
+from rlaudit.vllm.resolve import Resolution, resolve
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from packaging.version import Version
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
 from rlaudit.laboratory.treatment import Requirement, Treatment
 from rlaudit.layers import Layer
-from rlaudit.vllm_versions.batch_invariant_backends import accepted_backends
+from rlaudit.vllm.batch_invariant_backends import accepted_backends
 
 VARIABLE = "VLLM_BATCH_INVARIANT"
 MODULES = ("vllm.model_executor.layers.batch_invariant", "vllm.model_executor.determinism")

@@ -11,7 +11,7 @@ from rlaudit.errors import UsageError
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
-from rlaudit.vllm_versions.resolution.engine import EngineKind
+from rlaudit.vllm.resolution.engine import EngineKind
 
 ENGINES: dict[str, EngineKind | None] = {"": None, "V0": "V0", "V1": "V1"}
 

@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.token_batch import TokenBatch
-from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0
+from rlaudit.vllm.resolution.engine import EngineKind, has_v0
 
 # One release for each engine, where no interpreter says otherwise.
 STANDARD = ("0.8.5", "0.18.1")

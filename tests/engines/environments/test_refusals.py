@@ -18,7 +18,7 @@ from rlaudit.engines.environments.refusals import Needs, needs_of_lock, newest_r
 from rlaudit.engines.environments.resolve import Plan, Resolution
 from rlaudit.engines.hardware.accelerator import Accelerator, Device
 from rlaudit.errors import NotFinished
-from rlaudit.vllm_versions.builds import recorded_versions
+from rlaudit.vllm.builds import recorded_versions
 
 # The drivers of NVIDIA's production and long-term branches, with the CUDA they offer.
 DRIVERS = {

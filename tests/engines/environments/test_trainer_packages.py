@@ -6,7 +6,7 @@ from packaging.version import Version
 from rlaudit.engines.environments.environment_spec import trainer_spec
 from rlaudit.engines.environments.trainer_packages import NEWEST_TORCH, TRANSFORMERS, as_of, requirements, torch_for
 from rlaudit.engines.hardware.driver import driver_runs
-from rlaudit.vllm_versions.builds import cuda_of_torch, recorded_torch
+from rlaudit.vllm.builds import cuda_of_torch, recorded_torch
 
 
 @pytest.mark.parametrize("driver_cuda", ["12.0", "12.2", "12.4", "12.8", "13.0", "13.2"])

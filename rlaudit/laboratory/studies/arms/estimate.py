@@ -22,7 +22,7 @@ from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan
 from rlaudit.laboratory.studies.arms.rollout import engine_of
 from rlaudit.laboratory.surroundings import environments_wanted
-from rlaudit.vllm_versions.catalogue import known_versions
+from rlaudit.vllm.catalogue import known_versions
 
 START_SECONDS = {"cpu": 32.0, "cuda": 60.0}
 TOKENS_PER_SECOND = {"cpu": 120.0, "cuda": 3000.0}

@@ -22,8 +22,8 @@ from rlaudit.laboratory import factors as factor_files
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.recipe import Block, ExtraArm, Point, Recipe, Sampling
 from rlaudit.laboratory.treatment import TrainerSettings, Treatment
-from rlaudit.vllm_versions.catalogue import known_versions
-from rlaudit.vllm_versions.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for
 
 
 class Role(StrEnum):

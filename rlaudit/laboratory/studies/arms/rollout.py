@@ -21,7 +21,7 @@ from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 GENERATE = Path(vllm_folder[0]) / "scripts" / "generate.py"
 BESIDE = tuple(GENERATE.with_name(name) for name in ("loaded_engine.py", "batch_probe.py"))

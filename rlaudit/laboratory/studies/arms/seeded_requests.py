@@ -13,7 +13,7 @@ from packaging.version import Version
 from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.treatment import Treatment
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 FILTERS = ("top_k", "top_p")
 

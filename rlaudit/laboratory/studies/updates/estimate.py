@@ -5,7 +5,7 @@ Rates were measured with the default model in float32 on 2 quiet cores; a GPU st
 
 from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase, plan_starts
 from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 START_SECONDS = {"cpu": 20.0, "cuda": 60.0}
 LOAD_SECONDS = {"cpu": 1.5, "cuda": 1.0}

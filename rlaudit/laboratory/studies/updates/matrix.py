@@ -22,9 +22,9 @@ from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.studies.arms.rollout import CPU_VARIABLES
 from rlaudit.laboratory.studies.updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
-from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
-from rlaudit.vllm_versions.machine import Machine
-from rlaudit.vllm_versions.resolution.engine import EngineKind, variables_for
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
 COLD_AFTER, WARM_AFTER, RECOVERED = "cold after", "warm after", "recovered"

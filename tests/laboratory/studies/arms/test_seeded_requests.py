@@ -2,7 +2,7 @@ from typing import Any
 
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
 from rlaudit.laboratory.treatment import Treatment
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 H100 = machine_named("h100")
 FILTERED = {"temperature": 1.0, "top_p": 0.9}

@@ -19,7 +19,7 @@ from rlaudit.laboratory.studies.updates.matrix import (
 )
 from rlaudit.laboratory.studies.updates.run import checkpoints_of, versions_needed
 from rlaudit.laboratory.studies.updates.settings import load_update_recipe, update_recipe_of
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 
 def starts_of(**engine: Any) -> tuple[EngineStart, ...]:

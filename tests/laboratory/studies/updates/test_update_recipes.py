@@ -10,7 +10,7 @@ from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.updates.command import overridden
 from rlaudit.laboratory.studies.updates.matrix import plan_starts
 from rlaudit.laboratory.studies.updates.settings import load_update_recipe, update_recipe_of
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 
 def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:

@@ -10,7 +10,7 @@ from rlaudit.laboratory.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.report.selftest_text import render
-from rlaudit.selftest.blind import Label, all_generators, planted
+from rlaudit.selftest.blind import Label, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
 from rlaudit.selftest.engines.engine_trial import EngineTrial
@@ -18,8 +18,9 @@ from rlaudit.selftest.engines.engines_under_test import engines_under_test
 from rlaudit.selftest.engines.not_planted import not_planted
 from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
 from rlaudit.selftest.engines.update_plants import update_plants
-from rlaudit.selftest.ground import new_ground
 from rlaudit.tokens.alignment import Misalignment, alignment_report
+from rlaudit.worlds.generator import all_generators
+from rlaudit.worlds.ground import new_ground
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.selftest.blind import Label, all_faults, all_generators, planted
-from rlaudit.selftest.ground import new_ground
-from rlaudit.selftest.meaning_tables import logprobs_of, meaning_of
-from rlaudit.selftest.observe import Observation, measured_floor
-from rlaudit.selftest.plant import Dose, healthy
+from rlaudit.selftest.blind import Label, planted
+from rlaudit.worlds.generator import all_generators
+from rlaudit.worlds.ground import new_ground
+from rlaudit.worlds.meaning_tables import logprobs_of, meaning_of
+from rlaudit.worlds.observe import Observation, measured_floor
+from rlaudit.worlds.plant import Dose, healthy
 
 
 @pytest.fixture(scope="module", params=sorted(all_generators()))
@@ -87,13 +89,13 @@ def test_a_meaning_without_filters_keeps_everything():
     assert np.isneginf(meaning_of(sorted_logits, Semantics()).cut_T).all()
 
 
-@pytest.mark.parametrize("cause", sorted(all_faults()))
+@pytest.mark.parametrize("cause", sorted(all_causes()))
 def test_every_fault_changes_the_world_and_two_doses_differ(cause, ground):
-    fault = all_faults()[cause]
+    fault = all_causes()[cause].planted
     clean = planted(ground, Label(), 1e-5, np.random.default_rng(5))
     seen = [planted(ground, Label((cause,), (dose,)), 1e-5, np.random.default_rng(5)) for dose in (Dose.LOW, Dose.TOP)]
     apart = [float(np.abs(one.batch.trainer_logprobs_T - one.batch.rollout_logprobs_T).sum()) for one in (clean, *seen)]
-    assert len(set(apart)) == 3, fault.name
+    assert len(set(apart)) == 3
     assert len(fault.doses) == 3
 
 
@@ -101,6 +103,6 @@ def test_plants_compose(ground):
     rng = np.random.default_rng(0)
     plant = healthy(ground)
     for cause in ("raw-logprobs", "bos", "stale-weights"):
-        plant = all_faults()[cause].plant(plant, ground, Dose.TOP, rng)
+        plant = all_causes()[cause].planted.plant(plant, ground, Dose.TOP, rng)
     assert (len(plant.scales), len(plant.drifts)) == (1, 1)
     assert plant.reported == Semantics()

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Integers
+from rlaudit.discover import discover
+from rlaudit.worlds import generators
 
 Logits = NDArray[np.float32]
 Scales = NDArray[Any]
@@ -38,3 +40,8 @@ class Generator:
     def sequences(self) -> int:
         """S."""
         return self.prompts * self.samples
+
+
+def all_generators() -> dict[str, Generator]:
+    """Every family of simulated models, by name."""
+    return discover(generators, "GENERATOR", Generator)

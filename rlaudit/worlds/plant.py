@@ -8,9 +8,9 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.selftest.generator import Logits
-from rlaudit.selftest.ground import Ground
 from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.worlds.generator import Logits
+from rlaudit.worlds.ground import Ground
 
 
 class Dose(IntEnum):

@@ -6,7 +6,7 @@ The one family that thresholds of the attribution may be tuned on.
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.selftest.generator import Generator, Logits, Scales
+from rlaudit.worlds.generator import Generator, Logits, Scales
 
 VOCABULARY = 256
 TOP_P = (0.99, 0.95, 0.9)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.selftest.generator import Generator, Logits
-from rlaudit.selftest.meaning_tables import MeaningTables
+from rlaudit.worlds.generator import Generator, Logits
+from rlaudit.worlds.meaning_tables import MeaningTables
 
 TRAINER_VERSION = 10
 LAGS = 5

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import Semantics, SupportGrids
-from rlaudit.selftest.generator import Logits
+from rlaudit.worlds.generator import Logits
 
 GRIDS = SupportGrids()
 

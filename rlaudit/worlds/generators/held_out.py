@@ -6,7 +6,7 @@ Never used for tuning: the confusion matrix that counts is the one on this famil
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.selftest.generator import Generator, Logits, Scales
+from rlaudit.worlds.generator import Generator, Logits, Scales
 
 VOCABULARY = 320
 HIDDEN_SIZE = 48

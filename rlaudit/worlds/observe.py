@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import Semantics, candidate_semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.selftest.generator import Logits
-from rlaudit.selftest.ground import TRAINER_VERSION, Ground
-from rlaudit.selftest.meaning_tables import GRIDS, logprobs_of
-from rlaudit.selftest.plant import Plant, healthy
 from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.worlds.generator import Logits
+from rlaudit.worlds.ground import TRAINER_VERSION, Ground
+from rlaudit.worlds.meaning_tables import GRIDS, logprobs_of
+from rlaudit.worlds.plant import Plant, healthy
 
 TOPS = 5
 BF16_DROPPED_BITS = 16

@@ -6,6 +6,7 @@ from pathlib import Path
 from rlaudit.engines.cells.cell import SETTLED, Cell, finished, run_cell
 from rlaudit.engines.cells.launch import Event, Outcome
 from rlaudit.engines.cells.seal import Damage
+from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress, seconds_since
@@ -49,6 +50,14 @@ class Runner:
             self._progress.done()
         self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
         self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
+        return outcome
+
+    def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
+        """The outcome of a cell without which the run cannot go on. Raises NotFinished with the complaint and why."""
+        outcome = self.outcome(cell, title)
+        if outcome.status != "ok":
+            why = outcome.failure.message if outcome.failure else "no reason given"
+            raise NotFinished(f"{complaint}: {why}", f"its log: {self.directory(cell)}/log.txt")
         return outcome
 
     def _run(self, cell: Cell, title: str) -> Outcome:

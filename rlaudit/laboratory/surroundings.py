@@ -31,9 +31,9 @@ from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
 from rlaudit.laboratory.fit import plan_needs, refuse_what_cannot_fit
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.recipe import Recipe
-from rlaudit.laboratory.studies.arms.plan import Plan
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.laboratory.recipe import AnyRecipe
+from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.study import Plan, other_models, releases
 from rlaudit.progress import Progress, seconds_since
 from rlaudit.trainer import __path__ as trainer_folder
 
@@ -46,7 +46,7 @@ MEMORY_TIMEOUT_SECONDS = 120.0
 class Surroundings:
     """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
 
-    arm_models: the identities of models that arms have instead, by the names that the recipe gives them.
+    other_models: the identities of models that some engines have instead, by the names that the recipe gives them.
     """
 
     accelerator: Accelerator
@@ -56,24 +56,27 @@ class Surroundings:
     prompts: PromptSet
     memory: GpuMemory
     set_up_seconds: float
-    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def rollout_context(self, recipe: Recipe, outcome: Callable[[Cell, str], Outcome]) -> RolloutContext:
+    def rollout_context(self, recipe: AnyRecipe, needed: Callable[[Cell, str, str], Outcome]) -> RolloutContext:
         """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
-        cell = tokenize_cell(recipe, self.model, self.trainer, self.prompts)
-        told = outcome(cell, f"tokens of the {len(self.prompts.prompts)} prompts")
-        if told.status != "ok":
-            why = told.failure.message if told.failure else "no reason given"
-            raise NotFinished(f"the tokenizer of {self.model.path} cannot be used: {why}")
+        told = needed(
+            tokenize_cell(self.model, self.trainer, self.prompts, trust_remote_code=recipe.trust_remote_code),
+            f"tokens of the {len(self.prompts.prompts)} prompts",
+            f"the tokenizer of {self.model.path} cannot be used",
+        )
         return RolloutContext(
-            recipe=recipe.model_copy(update={"revision": self.model.revision}),
             model=str(self.model.path),
+            revision=self.model.revision,
             model_identity=self.model.identity,
             accelerator_identity=accelerator_identity(self.accelerator),
             device=self.accelerator.kind,
             machine=machine_of(self.accelerator),
             prompt_token_ids=told.result["prompt_token_ids"],
-            arm_models=self.arm_models,
+            trust_remote_code=recipe.trust_remote_code,
+            timeout_minutes=recipe.timeout_minutes,
+            seed=recipe.seed,
+            other_models=self.other_models,
         )
 
     def wait_for_accelerator(self, progress: Progress) -> None:
@@ -156,7 +159,7 @@ def prepare(
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     shown = {spec: gpu_variables(accelerator.devices, spec) for spec in wanted}
     memory = GpuMemory(accelerator.devices)
-    read = [place for name in (plan.recipe.model, *_arm_models(plan)) for place in places_of_model(name)]
+    read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
         if spec.command:
@@ -175,7 +178,7 @@ def prepare(
         # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
         revision = files.commit or plan.recipe.revision
         model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
-        arm_models = {name: model_identity(name, _commit(name)) for name in _arm_models(plan)}
+        others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
     problem: NotFinished | None = None
     for spec in [spec for spec in engines_wanted if not spec.command]:
         if given.by_release:
@@ -192,7 +195,7 @@ def prepare(
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
     seconds = time.monotonic() - started
-    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, arm_models)
+    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, others)
 
 
 def environments_wanted(
@@ -202,16 +205,12 @@ def environments_wanted(
 
     Raises UsageError for an interpreter that was given for no release of the plan, and whatever choose_trainer raises.
     """
-    commands = given.for_releases(plan.versions)
+    wanted = releases(plan)
+    commands = given.for_releases(wanted)
     build: Build = accelerator.kind
-    engines = [EnvironmentSpec("vllm", version, build, commands.get(version, ())) for version in plan.versions]
+    engines = [EnvironmentSpec("vllm", version, build, commands.get(version, ())) for version in wanted]
     trust = plan.recipe.trust_remote_code
     return [*engines, choose_trainer(files, accelerator, given.trainer, trust_remote_code=trust)]
-
-
-def _arm_models(plan: Plan) -> list[str]:
-    """The models that some arms have instead of the recipe's."""
-    return list(dict.fromkeys(arm.model for block in plan.blocks for arm in block.arms if arm.model is not None))
 
 
 def _commit(model: str) -> str | None:
@@ -228,14 +227,16 @@ def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:
     return environment
 
 
-def tokenize_cell(recipe: Recipe, model: ModelOnDisk, trainer: Environment, prompts: PromptSet) -> Cell:
+def tokenize_cell(
+    model: ModelOnDisk, trainer: Environment, prompts: PromptSet, *, trust_remote_code: bool = False
+) -> Cell:
     """The job that turns prompts into token ids."""
     return Cell(
         job={
             "script": str(TOKENIZE),
             "model": str(model.path),
             "revision": model.revision,
-            "trust_remote_code": recipe.trust_remote_code,
+            "trust_remote_code": trust_remote_code,
             "prompts": list(prompts.prompts),
         },
         command=trainer.command,

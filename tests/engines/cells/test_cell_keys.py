@@ -9,9 +9,10 @@ import pytest
 from rlaudit.engines.cells import cell as cells
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
-from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, make_plan
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext, requests, rollout_cell
+from rlaudit.laboratory.studies.arms.recipe import Recipe
+from rlaudit.laboratory.studies.arms.rollout import requests, rollout_cell
 from rlaudit.vllm_versions.machine import machine_named
 
 ENGINE = Environment(EnvironmentSpec("vllm", "0.18.1", "cpu"), Path("/e"), ("/e/bin/python",), lock=("vllm==0.18.1",))
@@ -25,8 +26,10 @@ def block_of(**keys: Any) -> tuple[Recipe, BlockPlan]:
 
 def context(recipe: Recipe, **changes: Any) -> RolloutContext:
     plain = RolloutContext(
-        recipe=recipe,
         model="/m",
+        revision=None,
+        timeout_minutes=recipe.timeout_minutes,
+        seed=recipe.seed,
         model_identity={"weights": "sha256:1"},
         accelerator_identity={"name": "a processor"},
         device="cpu",

@@ -16,8 +16,8 @@ from rlaudit.finding import Finding
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
-from rlaudit.laboratory.recipe import Sampling
 from rlaudit.laboratory.studies.arms.plan import known_factors
+from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.rollout_config.rollout_config import Origin
 from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from rlaudit.engines.models.model_identity import identities_in
 from rlaudit.engines.vllm import __path__ as vllm_folder
 from rlaudit.engines.vllm.execution import execution_args
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
-from rlaudit.laboratory.recipe import Block, Recipe
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
+from rlaudit.laboratory.studies.arms.recipe import Block
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
@@ -43,21 +44,6 @@ class SampledSequence:
     top_logprobs: tuple[tuple[float, ...], ...]
     cached_tokens: int
     finish_reason: str
-
-
-@dataclass(frozen=True)
-class RolloutContext:
-    """What all rollout cells of a run share. `model_identity` tells the model from others; so do those of `arm_models`,
-    which some arms have instead."""
-
-    recipe: Recipe
-    model: str
-    model_identity: Mapping[str, Any]
-    accelerator_identity: Mapping[str, Any]
-    device: str
-    machine: Machine
-    prompt_token_ids: Sequence[Sequence[int]]
-    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,12 +86,12 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     treatment = arm.treatment
     settings = engine_settings(treatment, context.device)
     prompts = list(context.prompt_token_ids[: block.prompts_used])
-    model_identity = context.model_identity if arm.model is None else context.arm_models[arm.model]
+    model_identity = context.model_identity if arm.model is None else context.other_models[arm.model]
     job = {
         "script": str(GENERATE),
         "model": arm.model or context.model,
-        "revision": context.recipe.revision if arm.model is None else model_identity["revision"],
-        "trust_remote_code": context.recipe.trust_remote_code,
+        "revision": context.revision if arm.model is None else model_identity["revision"],
+        "trust_remote_code": context.trust_remote_code,
         "engine": engine_of(treatment, context.machine, arm.model or context.model).as_job(),
         "engine_args": settings.engine_args,
         "optional_engine_args": settings.optional_engine_args,
@@ -117,7 +103,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         "sampling": dict(treatment.sampling),
         "top_logprobs": block.top_logprobs,
         "prompt_token_ids": prompts,
-        "requests": requests(len(prompts), block.samples, block.rounds, context.recipe.seed),
+        "requests": requests(len(prompts), block.samples, block.rounds, context.seed),
         "concurrency": treatment.concurrency,
         "replicate": arm.replicate,
     }
@@ -125,7 +111,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         job=job,
         command=environment.command,
         variables={**environment.variables, **kernel_cache(settings.variables), **settings.variables},
-        timeout_seconds=60.0 * (arm.timeout_minutes or context.recipe.timeout_minutes),
+        timeout_seconds=60.0 * (arm.timeout_minutes or context.timeout_minutes),
         identity={
             "variables": settings.variables,
             "environment": {"name": environment.spec.name, "lock": list(environment.lock)},

@@ -11,8 +11,8 @@ from typing import Any
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.home import expanded
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
@@ -57,7 +57,7 @@ def derive_cell(
         job={
             "script": str(DERIVE),
             "model": context.model,
-            "revision": context.recipe.revision,
+            "revision": context.revision,
             "output": str(folder),
             "make": list(orders),
         },

@@ -15,8 +15,9 @@ from filelock import FileLock
 from rlaudit.engines.cells.cell import Cell, finished, run_cell
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.seal import Damage
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import Build, Command, Environment
+from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
@@ -145,7 +146,7 @@ def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
     with progress.step("trainer's environment"):
         if scorer.command:
             read = places_of_model(scorer.model)
-            environment = given_environment("trainer", scorer.command, None, build, scorer.folder, read)
+            environment = given_environment(TRAINER, scorer.command, None, build, scorer.folder, read)
         else:
             environment = ensure(wanted, progress.update)
         shown = gpu_variables(scorer.accelerator.devices, environment.spec)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.runner import Runner
@@ -50,7 +51,8 @@ class Course:
         folder.begin(_as_document(plan, surroundings))
         for said in folder.damaged:
             progress.note(f"  {'damaged':<11} {said}; it is made again")
-        self.runner = Runner(folder, surroundings, progress)
+        executor = OneAtATime(folder.cells, surroundings.memory, lambda sentence: progress.note(f"  {sentence}"))
+        self.runner = Runner(folder, executor, progress)
         self.context: RolloutContext = surroundings.rollout_context(plan.recipe, self.runner.needed)
         try_trainer(self.runner, self.context, plan.scoring, surroundings.trainer)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import FLOAT32, ieee_float32
 from rlaudit.laboratory.rollout_context import RolloutContext
@@ -126,7 +127,7 @@ def scoring_cell(
     head_dtype = request.trainer.resolved_head_dtype
     declared = ieee_float32(context.device, request.trainer.dtype, float32_head=head_dtype in FLOAT32)
     job = {
-        "script": str(SCORE),
+        "script": shipped(SCORE),
         "model": context.model if checkpoint is None else checkpoint.path,
         "revision": context.revision if checkpoint is None else None,
         "trust_remote_code": context.trust_remote_code,

@@ -12,9 +12,10 @@ from typing import Any
 import rlaudit
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
-from rlaudit.engines.cells.launch import NO_MEMORY, Failure, Outcome
+from rlaudit.engines.cells.launch import Failure, Outcome, shipped
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, engine_spec
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.environments.refusals import refuse
@@ -39,7 +40,6 @@ from rlaudit.trainer import __path__ as trainer_folder
 
 TOKENIZE = Path(trainer_folder[0]) / "tokenize_prompts.py"
 TOKENIZE_TIMEOUT_SECONDS = 300.0
-MEMORY_TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -78,25 +78,6 @@ class Surroundings:
             seed=recipe.seed,
             other_models=self.other_models,
         )
-
-    def wait_for_accelerator(self, progress: Progress) -> None:
-        """On a GPU, let the last engine's memory go first; says so when it does not."""
-        more_mib = self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
-        if more_mib:
-            progress.note(f"  {more_mib} MiB more of the GPU are in use than before; starting anyway")
-
-    def explained(self, outcome: Outcome) -> Outcome:
-        """The outcome; one that ran out of memory beside others on the GPU says who they are and what to do."""
-        failure = outcome.failure
-        if failure is None or failure.boundary != NO_MEMORY:
-            return outcome
-        # What the engine itself held has to go first.
-        self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
-        others = self.memory.held_by_others()
-        if others is None:
-            return outcome
-        advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
-        return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))
 
     def provenance(self) -> dict[str, Any]:
         """What is needed to repeat the run."""
@@ -164,9 +145,9 @@ def prepare(
     def had(spec: EnvironmentSpec) -> Environment:
         if spec.command:
             # A trainer may be of any release.
-            release = spec.version if spec.package == "vllm" else None
+            release = spec.version if spec.is_engine else None
             with progress.step(f"asking {shlex.join(spec.command)} what it holds"):
-                environment = given_environment(spec.package, spec.command, release, spec.build, folder, read)
+                environment = given_environment(spec.holds, spec.command, release, spec.build, folder, read)
         else:
             environment = _ensure(spec, progress)
         return replace(environment, variables={**environment.variables, **shown[spec]})
@@ -208,7 +189,7 @@ def environments_wanted(
     wanted = releases(plan)
     commands = given.for_releases(wanted)
     build: Build = accelerator.kind
-    engines = [EnvironmentSpec("vllm", version, build, commands.get(version, ())) for version in wanted]
+    engines = [engine_spec(version, build, commands.get(version, ())) for version in wanted]
     trust = plan.recipe.trust_remote_code
     return [*engines, choose_trainer(files, accelerator, given.trainer, trust_remote_code=trust)]
 
@@ -233,7 +214,7 @@ def tokenize_cell(
     """The job that turns prompts into token ids."""
     return Cell(
         job={
-            "script": str(TOKENIZE),
+            "script": shipped(TOKENIZE),
             "model": str(model.path),
             "revision": model.revision,
             "trust_remote_code": trust_remote_code,

@@ -15,7 +15,7 @@ from cuda_python import cuda_python
 
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.laboratory.studies.arms.rollout import GENERATE
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.rollout_config.node import Unknown
 from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.vllm_versions.builds import published_build
@@ -89,7 +89,7 @@ def run(version: str, folder: Path) -> Run:
         json.dumps(
             {
                 "tree": str(tree),
-                "generate": str(GENERATE),
+                "generate": str(ENGINE.generate),
                 "model": str(model_in(folder)),
                 "groups": [
                     {

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rlaudit.engines.cells.launch import Outcome
-from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.engine import Build
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator, Device
 from rlaudit.engines.vllm import doctor
 from rlaudit.laboratory.studies.arms.plan import make_plan

@@ -8,6 +8,7 @@ import pytest
 
 from rlaudit.engines.cells import cell as cells
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import PACKAGE
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, make_plan
@@ -104,7 +105,7 @@ def test_a_changed_worker_or_script_runs_every_cell_again(tmp_path: Path, monkey
     with_other_worker = replace(cell).key
     monkeypatch.undo()
     script = tmp_path / Path(cell.job["script"]).name
-    script.write_bytes(Path(cell.job["script"]).read_bytes())
+    script.write_bytes((PACKAGE / cell.job["script"]).read_bytes())
     same_script_elsewhere = replace(cell, job={**cell.job, "script": str(script)})
     assert same_script_elsewhere.key == before
     script.write_bytes(script.read_bytes() + b"# changed\n")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rlaudit.discover import discover
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.emulated_dtypes import emulated
 from rlaudit.engines.vllm.expected_engine import check_engine
@@ -295,7 +295,7 @@ def _check_engine(arm: Arm) -> None:
 
 def check_version(version: str) -> str:
     """The version as it is, when rlaudit can build it. Raises UsageError otherwise."""
-    return EnvironmentSpec("vllm", version, "cpu").version
+    return engine_spec(version, "cpu").version
 
 
 def _check_names(block: Block, factors: dict[str, Factor]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.home import expanded
 from rlaudit.laboratory.rollout_context import RolloutContext
@@ -55,7 +56,7 @@ def derive_cell(
     """The job that writes checkpoints into `folder`, where whoever changes or deletes one gets it again."""
     return Cell(
         job={
-            "script": str(DERIVE),
+            "script": shipped(DERIVE),
             "model": context.model,
             "revision": context.revision,
             "output": str(folder),

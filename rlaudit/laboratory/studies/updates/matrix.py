@@ -19,11 +19,11 @@ from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.ieee_float32 import ieee_float32
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.scoring import ScoringRequest
-from rlaudit.laboratory.studies.arms.rollout import CPU_VARIABLES
 from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
@@ -80,7 +80,7 @@ class EngineStart:
     def variables(self, device: str) -> dict[str, str]:
         """Environment variables of the engine process on cuda or cpu."""
         return {
-            **(CPU_VARIABLES if device == "cpu" else {}),
+            **(ENGINE.on_cpu if device == "cpu" else {}),
             **ieee_float32(device, self.engine_args.get("dtype")),
             **variables_for(self.engine, Version(self.version)),
             **self.environment_variables,

@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure
+from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import kernel_cache
-from rlaudit.engines.models.model_identity import identities_in
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
-from rlaudit.laboratory.studies.arms.rollout import EXTENSION, GENERATE
 from rlaudit.laboratory.studies.updates.checkpoint_store import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
 from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, UpdatePlan, unshared
@@ -27,14 +26,6 @@ from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
-
-UPDATE = GENERATE.with_name("update_weights.py")
-BESIDE = ("steerable_engine", "update_session", "request_in_flight", "engine_processes")
-SHIPPED_WITH = (
-    *(UPDATE.with_name(f"{name}.py") for name in BESIDE),
-    GENERATE,
-    EXTENSION / "rlaudit_weight_update.py",
-)
 
 
 @dataclass(frozen=True)
@@ -169,7 +160,7 @@ def engine_cell(
     declared = start.variables(context.device)
     return Cell(
         job={
-            "script": str(UPDATE),
+            "script": shipped(ENGINE.update),
             "model": context.model,
             "revision": context.revision,
             "trust_remote_code": recipe.trust_remote_code,
@@ -183,17 +174,13 @@ def engine_cell(
             "cases": [case.as_job() for case in start.cases],
         },
         command=environment.command,
-        variables={**environment.variables, **kernel_cache(declared), "PYTHONPATH": str(EXTENSION), **declared},
+        variables={**environment.variables, **kernel_cache(declared), **declared},
         timeout_seconds=60.0 * recipe.timeout_minutes,
         identity={
-            "variables": declared,
-            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
-            "model": dict(context.model_identity),
-            "named_in_engine_args": identities_in(start.engine_args),
-            "accelerator": dict(context.accelerator_identity),
+            **context.identity(environment, declared, start.engine_args),
             "checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()],
         },
-        sources=SHIPPED_WITH,
+        sources=ENGINE.update_with,
     )
 
 

@@ -17,11 +17,13 @@ from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.laboratory.studies.arms.rollout import GENERATE
-from rlaudit.vllm.builds import published_build
-from rlaudit.vllm.catalogue import Catalogue
-from rlaudit.vllm.machine import machine_named
-from rlaudit.vllm.resolve import resolve
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.rollout_config.node import Unknown
+from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.vllm_versions.builds import published_build
+from rlaudit.vllm_versions.catalogue import Catalogue
+from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm_versions.resolve import resolve
 
 pytestmark = pytest.mark.engine
 
@@ -89,7 +91,7 @@ def run(version: str, folder: Path) -> Run:
         json.dumps(
             {
                 "tree": str(tree),
-                "generate": str(GENERATE),
+                "generate": str(ENGINE.generate),
                 "model": str(model_in(folder)),
                 "groups": [
                     {

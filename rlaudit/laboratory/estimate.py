@@ -19,7 +19,7 @@ from rlaudit.laboratory.fit import misfit, plan_needs
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.study import Plan, Study, releases
 from rlaudit.laboratory.surroundings import environments_wanted
-from rlaudit.vllm_versions.catalogue import known_versions
+from rlaudit.vllm.catalogue import known_versions
 
 # Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.
 GIGABYTES_FOR_CPU = 8.4

@@ -17,7 +17,7 @@ from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.scoring import GIB, TRAINER_HEADROOM_BYTES
 from rlaudit.laboratory.study import Plan
-from rlaudit.vllm_versions.catalogue import Catalogue, known_versions
+from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 # What scoring takes on a processor beside the weights: torch and transformers 0.5 GiB, logits of its batches of 512
 # tokens 0.9 GiB.

@@ -6,7 +6,7 @@ from typing import Any
 
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.models.model_identity import identities_in
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.updates.matrix import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.study import load_study
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import machine_named
 
 DEVICES = ("h100", "a100", "b200")
 # 0.26.0 is the first release with a native float32 head, and the one with the most differences between 0.18.1 and

@@ -18,12 +18,10 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.builds import published_build
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.machine import machine_named
-from rlaudit.vllm_versions.resolve import resolve
+from rlaudit.vllm.builds import published_build
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import machine_named
+from rlaudit.vllm.resolve import resolve
 
 pytestmark = pytest.mark.engine
 

@@ -11,20 +11,13 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.errors import UsageError
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.catalogue import Catalogue, known_versions
-from rlaudit.vllm_versions.machine import Machine
-from rlaudit.vllm_versions.resolution.engine import (
-    FIRST_WITHOUT_V0,
-    VARIABLE,
-    EngineKind,
-    has_v0,
-    variables_for,
-    why_v1_refuses,
-)
-from rlaudit.vllm_versions.resolve import Resolution, resolve
+from rlaudit.vllm.catalogue import Catalogue, known_versions
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for, why_v1_refuses
+from rlaudit.vllm.resolve import Resolution, resolve
 
 
 @dataclass(frozen=True)

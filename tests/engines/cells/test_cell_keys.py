@@ -14,7 +14,7 @@ from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import requests, rollout_cell
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 ENGINE = Environment(EnvironmentSpec("vllm", "0.18.1", "cpu"), Path("/e"), ("/e/bin/python",), lock=("vllm==0.18.1",))
 

@@ -19,8 +19,7 @@ from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
-from rlaudit.rollout_config.rollout_config import Origin
-from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
+from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
 # The level of a factor for a value that its setting resolves to. What is not here is no on/off factor of one argument.

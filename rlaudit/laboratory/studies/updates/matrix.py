@@ -27,9 +27,9 @@ from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
-from rlaudit.vllm_versions.cpu_block_size import smallest_cpu_block
-from rlaudit.vllm_versions.machine import Machine
-from rlaudit.vllm_versions.resolution.engine import EngineKind, variables_for
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
 COLD_AFTER, WARM_AFTER, RECOVERED = "cold after", "warm after", "recovered"

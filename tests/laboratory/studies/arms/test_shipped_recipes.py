@@ -5,7 +5,7 @@ import pytest
 from rlaudit.laboratory.studies.arms.plan import Role, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_of
 from rlaudit.laboratory.study import load_study
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 
 @pytest.mark.parametrize("name", ["quick", "v0-to-v1"])

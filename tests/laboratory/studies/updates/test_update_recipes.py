@@ -10,7 +10,7 @@ from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.matrix import plan_starts, plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.study import load_study, releases
-from rlaudit.vllm_versions.machine import machine_named
+from rlaudit.vllm.machine import machine_named
 
 
 def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:

@@ -29,6 +29,7 @@ form the agreement is, with the mass reported instead of estimated.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
@@ -147,7 +148,7 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
     step = table.estimate(np.where(inside_R, table.logprob_R, other_R) - expected_R, information_R, information_R)
     mass_R = np.maximum(table.mass_R, LEAST_ROOM)
     mean_R = table.mass_l_R / mass_R
-    spread_R = inside_R * np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0)
+    spread_R: Floats = inside_R * np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0)
     odds = table.estimate(inside_R * (table.logprob_R - mean_R), spread_R, spread_R)
     return Agreement(
         excess=excess,
@@ -184,8 +185,9 @@ class _Table:
         return len(self.times_R)
 
     @property
-    def alone_R(self) -> np.ndarray:
-        return self.times_R == 1
+    def alone_R(self) -> NDArray[np.bool_]:
+        alone_R: NDArray[np.bool_] = self.times_R == 1
+        return alone_R
 
     @property
     def room_R(self) -> Floats:
@@ -193,7 +195,7 @@ class _Table:
 
     def by_prompt(self, values_R: Floats) -> Floats:
         """(P,) sums over draws."""
-        return np.bincount(self.prompt_R, values_R * self.times_R, self.prompts)
+        return np.bincount(self.prompt_R, values_R * self.times_R, self.prompts).astype(np.float64)
 
     def estimate(self, deviations_R: Floats, weights_R: Floats, variances_R: Floats) -> Estimate:
         """The sum of deviations over that of weights; both a value for each draw."""
@@ -243,7 +245,8 @@ def _table(draws: SharedDraws, logprobs_N: Floats) -> _Table | None:
 
 
 def _firsts(context_R: Integers) -> Integers:
-    return np.searchsorted(context_R, np.arange(context_R[-1] + 1))
+    firsts: Integers = np.searchsorted(context_R, np.arange(context_R[-1] + 1))
+    return firsts
 
 
 def _above(context_R: Integers, p_R: Floats) -> Floats:

@@ -181,13 +181,11 @@ class TokenBatch:
         kept_T = np.arange(self.tokens) - self.offsets[self.sequence_T] < tokens
         if kept_T.all():
             return self
+        by_token: dict[str, Any] = {name: getattr(self, name)[kept_T] for name in _BY_TOKEN}
         tops = {name: getattr(self, name) for name in _TOPS}
-        return replace(
-            self,
-            **{name: getattr(self, name)[kept_T] for name in _BY_TOKEN},
-            **{name: None if values is None else values[kept_T] for name, values in tops.items()},
-            token_columns={name: values[kept_T] for name, values in self.token_columns.items()},
-        )
+        by_token |= {name: None if values is None else values[kept_T] for name, values in tops.items()}
+        columns = {name: values[kept_T] for name, values in self.token_columns.items()}
+        return replace(self, **by_token, token_columns=columns)
 
 
 def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:

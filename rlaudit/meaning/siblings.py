@@ -148,7 +148,7 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
     step = table.estimate(np.where(inside_R, table.logprob_R, other_R) - expected_R, information_R, information_R)
     mass_R = np.maximum(table.mass_R, LEAST_ROOM)
     mean_R = table.mass_l_R / mass_R
-    spread_R: Floats = inside_R * np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0)
+    spread_R = np.where(inside_R, np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0), 0.0)
     odds = table.estimate(inside_R * (table.logprob_R - mean_R), spread_R, spread_R)
     return Agreement(
         excess=excess,

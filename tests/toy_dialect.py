@@ -22,6 +22,7 @@ from rlaudit.inspection import read_configs, selection
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 V0, V1 = "0.8.5", "0.18.1"
 PLAIN = "toy:\n  engine:\n    seed: 1  # keep\n  sampling:\n    temperature: 0.7\n"
@@ -75,7 +76,7 @@ def _write(source: Source, engine: Node | None, name: str, value: Any) -> tuple[
 
 def _raw(audit: Audit) -> Iterator[Finding]:
     """Raw logprobs, where the version before returned others."""
-    if audit.crosses("0.10.2") and audit.after.value("logprobs_mode") == "raw_logprobs":
+    if audit.crosses(PROCESSED_IS_FINAL) and audit.after.value("logprobs_mode") == "raw_logprobs":
         fix = audit.fix("return processed logprobs", True, logprobs_mode="processed_logprobs")
         yield RAW.finding(audit, Severity.ERROR, "logprobs_mode", "Raw logprobs, 100 % of them: set it.", fix, "ablate")
 

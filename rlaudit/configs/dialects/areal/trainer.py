@@ -4,6 +4,7 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import PAUSE_GENERATION
 
 
 def trainer_facts(draft: Draft, root: Node, vllm: Version) -> None:
@@ -27,7 +28,7 @@ def trainer_facts(draft: Draft, root: Node, vllm: Version) -> None:
     draft.trains("resets_prefix_cache", True, note)
     draft.trains("pause_mode", "abort", note)
     draft.trains("pause_clears_cache", True, note)
-    if vllm >= Version("0.12.0"):
+    if vllm >= PAUSE_GENERATION:
         note = "AReaL areal_vllm_server.py:168-316 (cbff54d, for vLLM 0.19.1)"
         draft.trains("pause_arguments", ["wait_for_inflight_requests", "clear_cache"], note)
 

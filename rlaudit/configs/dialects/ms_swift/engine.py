@@ -20,6 +20,7 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.writer import Write
 from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 # Argument -> engine argument and default; None is not passed.
 ENGINE: Mapping[str, tuple[str, Any]] = {
@@ -160,7 +161,7 @@ def _prefix_cache(draft: Draft, arguments: Mapping[str, Node], mode: str) -> Non
 
 def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
     """processed_logprobs from ms-swift 3.11 on, where vLLM is 0.10.2 or later; earlier ms-swift passes nothing."""
-    if vllm < Version("0.10.2") or _before_3_11(arguments):
+    if vllm < PROCESSED_IS_FINAL or _before_3_11(arguments):
         return
     note = "passed from ms-swift 3.11 on with vLLM 0.10.2 or later (4.6.0 rlhf_trainers/rollout_mixin.py:500)"
     telling = {

@@ -12,6 +12,7 @@ from packaging.version import Version
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.draft import Draft, by_code, by_file, is_open, known
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import LOGPROBS_MODE
 
 # Option -> engine argument and default.
 ENGINE: Mapping[str, tuple[str, Any]] = {
@@ -86,7 +87,7 @@ def _engine(draft: Draft, arguments: Mapping[str, Node]) -> None:
 
 
 def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
-    if vllm < Version("0.10"):
+    if vllm < LOGPROBS_MODE:
         return
     note = "passed in code since 2026-05-13 (#1678; e6c3044 vllm_utils.py:1284), nothing before"
     value: Any = "processed_logprobs"

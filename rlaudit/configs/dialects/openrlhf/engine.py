@@ -12,6 +12,7 @@ from rlaudit.configs.draft import Draft, by_code, by_file, known
 from rlaudit.configs.python_kwargs import neutral_sampling
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import INSECURE_SERIALIZATION, LOGPROBS_MODE
 
 _ENGINE = "openrlhf 0.11.2 trainer/ray/vllm_engine.py"
 _CLI = "openrlhf 0.11.2 cli/train_ppo_ray.py"
@@ -24,7 +25,7 @@ def collect(draft: Draft, options: Options, vllm: Version) -> None:
     _engine(draft, options)
     _lengths(draft, options)
     _sampling(draft, options, corrected)
-    if corrected and vllm >= Version("0.10"):
+    if corrected and vllm >= LOGPROBS_MODE:
         note = f"passed with importance sampling correction only ({_CLI}:78, vllm_engine.py:293)"
         draft.engine["logprobs_mode"] = by_code("logprobs_mode", "processed_logprobs", note)
         draft.engine["max_logprobs"] = by_code("max_logprobs", 1, note)
@@ -115,7 +116,7 @@ def _environment(draft: Draft, options: Options, vllm: Version) -> None:
         draft.environment["VLLM_ENABLE_V1_MULTIPROCESSING"] = by_code(
             "VLLM_ENABLE_V1_MULTIPROCESSING", "0", f"full determinism ({_ENGINE}:100)"
         )
-    if vllm >= Version("0.9"):
+    if vllm >= INSECURE_SERIALIZATION:
         draft.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = by_code(
             "VLLM_ALLOW_INSECURE_SERIALIZATION", "1", f"{_ENGINE}:96"
         )

@@ -9,6 +9,7 @@ from rlaudit.configs.dialects.prime_rl.layout import Layout
 from rlaudit.configs.draft import Draft, by_code, by_file, is_open, known
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import PAUSE_TAKES_A_MODE
 
 _ORCHESTRATOR = "prime-rl 004274e configs/orchestrator.py, TrainSamplingConfig.to_sampling_args"
 _LOSS = "prime-rl 559b447 trainer/rl/loss.py:100"
@@ -76,7 +77,7 @@ def collect_facts(draft: Draft, found: Layout, vllm: Version) -> None:
     _filters(draft, found)
     _loss(draft, found)
     draft.trains("weight_updates", "in flight", "the orchestrator updates engines while requests run")
-    if vllm >= Version("0.16"):
+    if vllm >= PAUSE_TAKES_A_MODE:
         note = (
             '/pause of prime-rl\'s server: pause_generation(mode="keep", clear_cache=False) (inference/vllm/server.py)'
         )

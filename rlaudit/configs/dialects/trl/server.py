@@ -14,6 +14,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.vllm.milestones import LOGPROBS_MODE, WEIGHT_TRANSFER_CONFIG
 
 # Flag -> engine argument, default, and first release with it (ScriptArguments of scripts/vllm_serve.py).
 ENGINE: Mapping[str, tuple[str, Any, str]] = {
@@ -86,15 +87,15 @@ def _releases(arguments: Mapping[str, Node], vllm: Version) -> Releases:
         if first > oldest:
             oldest, because = first, [f"--{flag} is there since {first}"]
     newest = told.newest
-    if vllm < Version("0.16") and (newest is None or newest > Version("1.8")):
-        # From 1.11 on it passes --weight-transfer-config, which vLLM has since 0.16.
+    if vllm < WEIGHT_TRANSFER_CONFIG and (newest is None or newest > Version("1.8")):
+        # From 1.11 on it passes --weight-transfer-config.
         newest = Version("1.8")
         because.append(f"vLLM {vllm} has no --weight-transfer-config, which TRL's later server passes")
     return Releases(oldest, newest, tuple(because))
 
 
 def _logprobs(draft: Draft, told: Releases, vllm: Version) -> None:
-    if vllm < Version("0.10"):
+    if vllm < LOGPROBS_MODE:
         return
     processed = told.since("0.27")
     if processed is False:

@@ -14,6 +14,7 @@ from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_open, kn
 from rlaudit.configs.rollout_config import Loss, Setting
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.milestones import HEAD_DTYPE, LOGPROBS_MODE
 
 _ZOO = "unsloth_zoo 2026.10.9 vllm_utils.py"
 # Argument of from_pretrained -> engine argument and default.
@@ -97,7 +98,7 @@ def _types(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
 
 
 def _logprobs(engine: dict[str, Setting], vllm: Version) -> None:
-    if vllm < Version("0.10"):
+    if vllm < LOGPROBS_MODE:
         return
     reason = (
         "processed_logprobs in unsloth_zoo 2026.10.9, not passed in August 2026 and before; the release is not known"
@@ -111,7 +112,7 @@ def collect_head(draft: Draft, variables: Mapping[str, Node], vllm: Version) -> 
     on = truth(node, False)
     if node is None or on is False:
         return
-    if vllm < Version("0.26"):
+    if vllm < HEAD_DTYPE:
         reason = f"unsloth refuses to start: an fp32 lm_head needs vLLM 0.26 or later ({_ZOO}:3988)"
         draft.lose("UNSLOTH_VLLM_FP32_LM_HEAD", node, Loss.NOT_PASSED, reason)
         return

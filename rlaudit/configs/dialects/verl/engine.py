@@ -15,6 +15,7 @@ from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
 from rlaudit.configs.rollout_config import Loss, Setting
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import LOGPROBS_MODE
 
 SERVER = "verl vllm_async_server.py (main 2026-08)"
 SPMD = "verl vllm_rollout_spmd.py (up to v0.6)"
@@ -141,7 +142,7 @@ def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Rel
 
 
 def _logprobs_mode(draft: Draft, release: Release, vllm: Version, *, inherits: bool) -> None:
-    if "logprobs_mode" in draft.engine or vllm < Version("0.10.0"):
+    if "logprobs_mode" in draft.engine or vllm < LOGPROBS_MODE:
         return
     sets = release.sets_logprobs_mode
     if sets is False:

@@ -7,6 +7,7 @@ from packaging.version import Version
 from rlaudit.configs.dialects.verl.release import Release
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import PAUSE_GENERATION
 
 _ACTOR = "verl dp_actor.py divides the logits by rollout.temperature"
 
@@ -144,7 +145,7 @@ def _updates(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
     draft.trains("resets_prefix_cache", True, note)
     draft.trains("pause_mode", "abort", "verl vllm_async_server.py:abort_all_requests")
     draft.trains("pause_clears_cache", True, "verl vllm_async_server.py:abort_all_requests")
-    if vllm >= Version("0.12.0"):
+    if vllm >= PAUSE_GENERATION:
         arguments = ["wait_for_inflight_requests", "clear_cache"]
         note = "verl vllm_async_server.py calls pause_generation in a try that only logs a TypeError"
         draft.trains("pause_arguments", arguments, note)

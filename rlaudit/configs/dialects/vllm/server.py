@@ -21,9 +21,7 @@ from rlaudit.configs.syntax.shell_text import Command
 from rlaudit.configs.syntax.writer import Spell, Write, flags_writer, list_writer
 from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 from rlaudit.vllm.catalogue import Catalogue
-
-# The module without a subcommand mixes the file's words up with its own before (argparse_utils.py:363 of 0.13.0).
-FIRST_CONFIG_OF_MODULE = Version("0.14.0")
+from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 
 
 def server_config(framework: str, source: Source, started: Invocation, vllm: Version) -> RolloutConfig:
@@ -53,7 +51,7 @@ def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invo
     if not isinstance(name, str):
         draft.not_seen.append("the file of --config: its name is known only when the command runs")
         return None
-    if not started.serve and reader.vllm < FIRST_CONFIG_OF_MODULE:
+    if not started.serve and reader.vllm < CONFIG_FILE_OF_THE_MODULE:
         _lose(draft, flag, "the API server module inserts the file's flags behind its first word before 0.14.0")
         return None
     document = started.documents.get(name)

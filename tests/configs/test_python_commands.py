@@ -10,7 +10,7 @@ from rlaudit.configs.dialects.vllm.serve import FRAMEWORK as VLLM
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.writer import apply
+from rlaudit.configs.syntax.spelling import apply
 
 VERL_RUN = """\
 import os

@@ -19,7 +19,7 @@ ELSEWHERE = {
         "releases of TRL, and which vLLM each works with",
     ),
     "configs/dialects/unsloth/read.py": "a release of TRL",
-    "configs/dialects/vllm/reported.py": "what a server reports as its release when it does not know it",
+    "configs/dialects/vllm/server_report.py": "what a server reports as its release when it does not know it",
     "configs/dialects/verl/engine.py": "releases of verl, and the vLLM for which its server sets a graph mode",
     "configs/dialects/verl/release.py": "releases of verl, and which vLLM each is for",
     "configs/dialects/verl/trainer.py": "releases of verl",

@@ -7,7 +7,7 @@ key given there, then `rllm.*` of the YAML, then verl's. Everything else is verl
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Framework
-from rlaudit.configs.dialects.verl.reading import Read, rollout_config
+from rlaudit.configs.dialects.verl.read import Read, rollout_config
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import Overridden, overridden
 from rlaudit.configs.merging import mapping_of, merged, nested

@@ -7,7 +7,7 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Framework
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.writer import apply
+from rlaudit.configs.syntax.spelling import apply
 
 
 def source_of(text: str, path: str = "run.yaml") -> Source:

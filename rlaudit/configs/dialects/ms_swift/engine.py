@@ -18,7 +18,7 @@ from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.writer import Write
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 

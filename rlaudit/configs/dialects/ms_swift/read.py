@@ -18,7 +18,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import yaml_writer
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
 _MARKS = ("rlhf", "rollout")
 _GENERATES = ("grpo", "gkd", "ppo")

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.command_environment import take_environment
 from rlaudit.configs.dialect import Framework
 from rlaudit.configs.dialects.nemo_rl.inheritance import inherited, overriding
 from rlaudit.configs.dialects.nemo_rl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
 from rlaudit.configs.hydra_defaults import Composed
-from rlaudit.configs.hydra_dotlist import overridden
+from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mappings
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
@@ -22,7 +21,7 @@ from rlaudit.configs.rollout_config import Loss, Lost, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.writer import Write
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.vllm.resolution.engine import has_v0
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.command_environment import take_environment
 from rlaudit.configs.dialect import Framework
 from rlaudit.configs.dialects.skyrl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
 from rlaudit.configs.hydra_defaults import composed
-from rlaudit.configs.hydra_dotlist import overridden
+from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import has_argument

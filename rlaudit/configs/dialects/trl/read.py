@@ -17,11 +17,12 @@ from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_text import Call
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import call_writer, yaml_writer
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
 CALLS: Mapping[str, str] = {
     "GRPOConfig": "GRPO",

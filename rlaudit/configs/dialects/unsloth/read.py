@@ -17,9 +17,9 @@ from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_text import Call
-from rlaudit.configs.syntax.writer import call_writer
 
 _CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
 _SAMPLING = ("SamplingParams", "vLLMSamplingParams")

@@ -16,7 +16,8 @@ from rlaudit.configs.engine_names import SHORT, affirmed, canonical, dashed
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.writer import Spell, scalar_text, yaml_writer
+from rlaudit.configs.syntax.spelling import Spell, scalar_text
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 NAME = "vllm-config-file"

@@ -19,9 +19,11 @@ from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import list_writer
 from rlaudit.configs.syntax.flags import Flag
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.writer import Write, list_writer, scalar_text, yaml_writer
+from rlaudit.configs.syntax.spelling import Write, scalar_text
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.vllm.catalogue import Catalogue
 
 CHART = "production-stack chart (010004e)"

@@ -16,9 +16,11 @@ from rlaudit.configs.dialects.vllm.server import flag_speller
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import list_writer
 from rlaudit.configs.syntax.embedded import words_of
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.writer import Write, list_writer, yaml_writer
+from rlaudit.configs.syntax.spelling import Write
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.vllm.catalogue import Catalogue
 
 

@@ -14,11 +14,12 @@ from rlaudit.configs.draft import Draft, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import Spell, Write, flags_writer, list_writer
+from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.merging import merged, nested, reread, without
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
@@ -58,7 +58,7 @@ def take_environment(draft: Draft, command: "Command") -> None:
     """Exports and prefixes in force, as far as they are vLLM's or NCCL's, and what the command leaves open."""
     for name, node in command.variables.items():
         if name.startswith(("VLLM_", "NCCL_")):
-            draft.environment[name] = by_file(name, node)
+            draft.environment.by_file(name, node)
     draft.not_seen += untold(command)
 
 

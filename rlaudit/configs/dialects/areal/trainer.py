@@ -2,7 +2,7 @@
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.draft import Draft, arriving, is_said, known
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.vllm.milestones import PAUSE_GENERATION
 
@@ -50,7 +50,7 @@ def _correction(draft: Draft, root: Node) -> None:
     decoupled = root.get("actor", "use_decoupled_loss")
     cap = root.get("actor", "behave_imp_weight_cap")
     for node, kind in ((rejects, "rejection_sampling"), (cap, "behave_imp_weight_cap")):
-        if node is not None and node.value is not None:
+        if is_said(node):
             draft.trains("importance_sampling_correction", True, f"actor.{kind}", node)
             action = known(node.get("action"), "mask") if kind == "rejection_sampling" else "cap"
             draft.trains("importance_sampling_mode", action, f"actor.{kind}", node)

@@ -10,7 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_open, known
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.rollout_config import Loss, Setting
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.vllm.catalogue import Catalogue
@@ -38,7 +38,7 @@ def collect_engine(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -
     engine: dict[str, Setting] = {}
     for argument, (name, default) in _PASSED.items():
         node = arguments.get(argument)
-        if is_open(node):
+        if not is_said(node):
             engine[name] = by_code(name, default, f"unsloth's default of {argument} ({_ZOO}:5011)")
         else:
             assert node is not None
@@ -71,7 +71,7 @@ def _memory(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
     for name in ("max_num_batched_tokens", "max_num_seqs"):
         written = arguments.get(name)
         reason = f"load_vllm chooses it from free memory ({_ZOO}:5020)"
-        if written is None or is_open(written):
+        if not is_said(written):
             engine[name] = by_code(name, Unknown(reason), reason)
         else:
             engine[name] = by_file(name, written, note="load_vllm may lower it")
@@ -86,7 +86,7 @@ def _types(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
         note = f"follows load_in_4bit, True by default ({_ZOO}:5015)"
         engine[name] = by_code(name, value, note) if node is None else by_file(name, node, value, note)
     dtype = arguments.get("dtype")
-    if is_open(dtype):
+    if not is_said(dtype):
         reason = "dtype is not written: bfloat16 where the GPU has it, else float16"
         engine["dtype"] = by_code("dtype", Unknown(reason), reason)
     else:
@@ -121,7 +121,7 @@ def collect_head(draft: Draft, variables: Mapping[str, Node], vllm: Version) -> 
     draft.trains("rollout_head_dtype", value, note, node)
     draft.trains("head_dtype", value, note, node)
     if on is True:
-        draft.engine["hf_overrides"] = by_code("hf_overrides", {"head_dtype": "float32"}, note)
+        draft.engine.by_code("hf_overrides", {"head_dtype": "float32"}, note)
 
 
 def sampling_params(draft: Draft, arguments: Mapping[str, Node]) -> None:
@@ -140,8 +140,8 @@ def sampling_params(draft: Draft, arguments: Mapping[str, Node]) -> None:
             or isinstance(arriving(node), Unknown)
             or (before is not None and before.value == value)
         ):
-            draft.sampling[name] = by_file(name, node)
+            draft.sampling.by_file(name, node)
         else:
             was = "vLLM's default" if before is None else str(before.value)
             reason = f"{value} in unsloth 2026.10.9; releases of 2025 hand on lists only and use {was}"
-            draft.sampling[name] = by_file(name, node, Unknown(reason), f"{reason} ({source})")
+            draft.sampling.by_file(name, node, Unknown(reason), f"{reason} ({source})")

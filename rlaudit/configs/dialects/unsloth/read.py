@@ -74,7 +74,7 @@ def _config(source: Source, call: Call, vllm: Version) -> RolloutConfig:
     standby = variables.get("UNSLOTH_VLLM_STANDBY")
     if standby is not None:
         sleeps = standby.value != "0" if isinstance(standby.value, str) else standby.value
-        draft.engine["enable_sleep_mode"] = by_file("enable_sleep_mode", standby, sleeps, "UNSLOTH_VLLM_STANDBY")
+        draft.engine.by_file("enable_sleep_mode", standby, sleeps, "UNSLOTH_VLLM_STANDBY")
     configs = _calls(source, *_CONFIGS)
     if len(configs) == 1:
         _trainer(draft, source, configs[0], vllm)

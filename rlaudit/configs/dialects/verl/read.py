@@ -15,7 +15,7 @@ from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_ge
 from rlaudit.configs.dialects.verl.release import Release, release_of
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import writer_for
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import overridden, untold
 from rlaudit.configs.merging import mapping_of, nested
@@ -128,22 +128,16 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
 
 def _sampling(draft: Draft, rollout: Node, release: Release, *, inherits: bool) -> None:
     for name, default in _SAMPLING.items():
-        node = rollout.get(name)
-        if node is not None and node.value is not None:
-            draft.sampling[name] = by_file(name, node)
-        elif inherits:
-            draft.sampling[name] = by_code(name, default, f"rollout.{name} of verl's rollout.yaml")
+        draft.sampling.written_or(
+            name, rollout.get(name), default if inherits else None, f"rollout.{name} of verl's rollout.yaml"
+        )
     for key, name in _FURTHER.items():
-        node = rollout.get(key)
-        if node is not None and node.value is not None:
-            draft.sampling[name] = by_file(name, node)
+        draft.sampling.written_or(name, rollout.get(key))
     _never_sent(draft, rollout, release)
     greedy = rollout.get("do_sample")
     if greedy is not None and greedy.value is False:
-        draft.sampling["temperature"] = by_file("temperature", greedy, 0, "do_sample: false is greedy")
-    draft.sampling.setdefault(
-        "repetition_penalty", by_code("repetition_penalty", 1.0, "verl sends it with each request")
-    )
+        draft.sampling.by_file("temperature", greedy, 0, "do_sample: false is greedy")
+    draft.sampling.unless_set("repetition_penalty", 1.0, "verl sends it with each request")
 
 
 def _never_sent(draft: Draft, rollout: Node, release: Release) -> None:
@@ -152,12 +146,12 @@ def _never_sent(draft: Draft, rollout: Node, release: Release) -> None:
         node = rollout.get(name)
         if node is None or node.value is None or release.in_process is False:
             note = "verl builds SamplingParams without it, and a SamplingParams object takes no generation_config.json"
-            draft.sampling[name] = by_code(name, 0.0, note)
+            draft.sampling.by_code(name, 0.0, note)
         elif release.in_process:
-            draft.sampling[name] = by_file(name, node, note="vllm_rollout_spmd.py copies every field of that name")
+            draft.sampling.by_file(name, node, note="vllm_rollout_spmd.py copies every field of that name")
         else:
             reason = f"an in-process engine takes rollout.{name}, verl's server does not"
-            draft.sampling[name] = by_file(name, node, Unknown(reason), reason)
+            draft.sampling.by_file(name, node, Unknown(reason), reason)
 
 
 def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None:
@@ -167,10 +161,10 @@ def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None
         note = "verl vllm_async_server.py:151: rollout.full_determinism"
         if isinstance(value, Unknown) or value is True:
             told = value if isinstance(value, Unknown) else "1"
-            draft.environment["VLLM_BATCH_INVARIANT"] = by_file("VLLM_BATCH_INVARIANT", full, told, note)
+            draft.environment.by_file("VLLM_BATCH_INVARIANT", full, told, note)
     for name, node in command.variables.items() if command is not None else ():
         if name.startswith(("VLLM_", "NCCL_")):
-            draft.environment[name] = by_file(name, node)
+            draft.environment.by_file(name, node)
 
 
 def _unread(draft: Draft, one: Read) -> None:

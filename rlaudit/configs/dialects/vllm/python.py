@@ -76,7 +76,7 @@ def _engine(source: Source, call: Call, sampled: Iterable[Call], vllm: Version) 
 
 def _argument(draft: Draft, call: Call, name: str, node: Node, catalogue: Catalogue) -> None:
     if name in catalogue.engine or lifetime("engine", name) is not None:
-        draft.engine[name] = by_file(name, node)
+        draft.engine.by_file(name, node)
     elif name not in _LLM_ONLY:
         draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
 

@@ -24,7 +24,7 @@ from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.configs.syntax.place import Place
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.resolution.engine import has_v0
@@ -197,7 +197,7 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
     models = [told for told in resolved if told.name == "model"]
     _resolved(draft, resolved, observed, vllm, was_set=False)
     variables = root.get("vllm_env")
-    for name, node in variables.items() if variables is not None else ():
+    for name, node in entries(variables):
         if observed is None or observed == vllm:
             note = "as the server reported it, set or not"
             text = None if node.value is None else str(node.plain())

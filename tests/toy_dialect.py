@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -105,12 +105,12 @@ CACHING = Rule("toy-caching", Layer.INFERENCE_PATH, _caching)
 WARM = Rule("toy-warm", Layer.SEMANTIC, _warm)
 FAILING = Rule("toy-failing", Layer.OBJECTIVE, _failing)
 RULES = {rule.name: rule for rule in (RAW, CACHING, WARM, FAILING)}
-TOY = Framework("toy", "Toy", 10, _recognise, _read)
+TOY = Dialect("toy", "Toy", 10, _recognise, _read)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Only toys are known, and `folder` is a repository and the working directory."""
-    monkeypatch.setattr(read_configs, "known_frameworks", lambda: {"toy": TOY})
+    monkeypatch.setattr(read_configs, "known_dialects", lambda: {"toy": TOY})
     monkeypatch.setattr(selection, "known_rules", lambda: RULES)
     monkeypatch.setattr("rlaudit.inspection.inspect.known_rules", lambda: RULES)
     (folder / ".git").mkdir()

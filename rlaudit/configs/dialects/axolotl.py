@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
@@ -149,4 +149,4 @@ def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:
         draft.trains("dtype", Unknown(reason), "bf16", bf16)
 
 
-FRAMEWORK = Framework("axolotl", "axolotl", 10, recognise, read)
+DIALECT = Dialect("axolotl", "axolotl", 10, recognise, read)

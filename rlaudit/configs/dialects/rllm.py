@@ -6,7 +6,7 @@ key given there, then `rllm.*` of the YAML, then verl's. Everything else is verl
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.read import Read, rollout_config
 from rlaudit.configs.draft import is_said
 from rlaudit.configs.hydra_defaults import composed
@@ -81,4 +81,4 @@ def _mirrored(root: Node) -> Node:
     return root
 
 
-FRAMEWORK = Framework("rllm", "rLLM", 20, recognise, read)
+DIALECT = Dialect("rllm", "rLLM", 20, recognise, read)

@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving, is_said, known
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
@@ -184,4 +184,4 @@ def _replicas(draft: Draft, root: Node) -> None:
         draft.not_seen.append("the number of rollout engines: actor_infer.device_mapping is not a plain list of GPUs")
 
 
-FRAMEWORK = Framework("roll", "ROLL", 10, recognise, read)
+DIALECT = Dialect("roll", "ROLL", 10, recognise, read)

@@ -6,7 +6,7 @@ built with the usage context of `LLM`.
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
@@ -103,4 +103,4 @@ def _trainer(draft: Draft, root: Node, name: str) -> None:
     draft.trains("seeds_replicas", False, seeded if seed is None else f"{seeded}, seed included")
 
 
-FRAMEWORK = Framework("torchforge", "torchforge", 10, recognise, read)
+DIALECT = Dialect("torchforge", "torchforge", 10, recognise, read)

@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.areal.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, known
 from rlaudit.configs.engine_names import affirmed
@@ -183,4 +183,4 @@ def _sampling(draft: Draft, root: Node) -> None:
     draft.sampling.by_code("logprobs", 0, "AReaL asks for the logprob of the sampled token")
 
 
-FRAMEWORK = Framework("areal", "AReaL", 10, recognise, read)
+DIALECT = Dialect("areal", "AReaL", 10, recognise, read)

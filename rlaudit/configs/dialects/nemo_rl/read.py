@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.inheritance import inherited, overriding
 from rlaudit.configs.dialects.nemo_rl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
@@ -223,4 +223,4 @@ def _sampling(draft: Draft, generation: Node, *, inherits: bool) -> None:
     draft.sampling.by_code("logprobs", 0, f"{WORKER}:_build_sampling_params")
 
 
-FRAMEWORK = Framework("nemo_rl", "NeMo-RL", 10, recognise, read)
+DIALECT = Dialect("nemo_rl", "NeMo-RL", 10, recognise, read)

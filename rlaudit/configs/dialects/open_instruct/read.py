@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -74,4 +74,4 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return f"--{option}", str(value)
 
 
-FRAMEWORK = Framework("open_instruct", "open-instruct", 10, recognise, read)
+DIALECT = Dialect("open_instruct", "open-instruct", 10, recognise, read)

@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.openrlhf.engine import collect, finished
 from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, is_switch
 from rlaudit.configs.draft import Draft
@@ -84,4 +84,4 @@ def _spell(options: Options) -> Any:
     return spell
 
 
-FRAMEWORK = Framework("openrlhf", "OpenRLHF", 10, recognise, read)
+DIALECT = Dialect("openrlhf", "OpenRLHF", 10, recognise, read)

@@ -11,7 +11,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.pipelinerl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_file, known
 from rlaudit.configs.engine_names import canonical
@@ -214,4 +214,4 @@ def _base_missing(config: Composed) -> tuple[str, ...]:
     return tuple(file for file in config.missing if "/" not in file)
 
 
-FRAMEWORK = Framework("pipelinerl", "PipelineRL", 10, recognise, read)
+DIALECT = Dialect("pipelinerl", "PipelineRL", 10, recognise, read)

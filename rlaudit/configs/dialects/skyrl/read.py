@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.skyrl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.hydra_defaults import composed
@@ -209,4 +209,4 @@ def _sampling(draft: Draft, root: Node) -> None:
             draft.sampling.unless_set(name, value, note)
 
 
-FRAMEWORK = Framework("skyrl", "SkyRL", 10, recognise, read)
+DIALECT = Dialect("skyrl", "SkyRL", 10, recognise, read)

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.engine import COLOCATED, trainer_config
 from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
@@ -189,4 +189,4 @@ def _spell(arguments: Mapping[str, Node], dashes: str = "", python: bool = False
     return spell
 
 
-FRAMEWORK = Framework("trl", "TRL", 10, recognise, read)
+DIALECT = Dialect("trl", "TRL", 10, recognise, read)

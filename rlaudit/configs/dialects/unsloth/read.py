@@ -7,7 +7,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.release import releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
@@ -127,4 +127,4 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return None if argument is None else (argument, repr(value))
 
 
-FRAMEWORK = Framework("unsloth", "unsloth", 20, recognise, read)
+DIALECT = Dialect("unsloth", "unsloth", 20, recognise, read)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
 from rlaudit.configs.dialects.verl.release import Release, release_of
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
@@ -180,4 +180,4 @@ def _unread(draft: Draft, one: Read) -> None:
         draft.not_seen.append("rollout.custom: its keys go to code of the user's own")
 
 
-FRAMEWORK = Framework("verl", "verl", 10, recognise, read)
+DIALECT = Dialect("verl", "verl", 10, recognise, read)

@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader
 from rlaudit.configs.draft import Draft
@@ -86,4 +86,4 @@ def _speller(root: Node, vllm: Version) -> Spell:
     return spell
 
 
-FRAMEWORK = Framework(NAME, "vLLM server config file", 0, recognise, read)
+DIALECT = Dialect(NAME, "vLLM server config file", 0, recognise, read)

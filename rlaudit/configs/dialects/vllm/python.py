@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file
 from rlaudit.configs.python_environment import python_environment
@@ -111,4 +111,4 @@ def _speller(catalogue: Catalogue) -> Spell:
     return spell
 
 
-FRAMEWORK = Framework(NAME, "Python with vLLM's LLM or EngineArgs", 0, recognise, read)
+DIALECT = Dialect(NAME, "Python with vLLM's LLM or EngineArgs", 0, recognise, read)

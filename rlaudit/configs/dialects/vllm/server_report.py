@@ -18,7 +18,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.printed import pairs, printed_value
 from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
@@ -259,4 +259,4 @@ def version_of(text: object) -> Version | None:
     return version if version > Version("0.1") else None
 
 
-FRAMEWORK = Framework(NAME, "report of a running vLLM server", 0, recognise, read)
+DIALECT = Dialect(NAME, "report of a running vLLM server", 0, recognise, read)

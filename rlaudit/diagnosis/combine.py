@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rlaudit
-from rlaudit.diagnosis.compare_semantics import UNEXPLAINED
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.finished_documents import FinishedDocument
 from rlaudit.diagnosis.worst_layer import SEVERITY, exit_code_of
 from rlaudit.layers import Layer, Verdict
+from rlaudit.meaning.words import UNEXPLAINED
 
 MEASURED = ("ablate", "compare")
 # The factor of `rlaudit ablate` that takes a cause away, where there is one.
@@ -90,7 +90,7 @@ def _cause(
 ) -> tuple[str | None, str]:
     """The cause, and what is said of it: a mismatch that was measured without one has that which settings convict."""
     measured = source.command in MEASURED and worst["verdict"] == Verdict.MISMATCH.value
-    if not measured or (worst["cause"] is not None and worst["cause"] not in UNEXPLAINED):
+    if not measured or (worst["cause"] is not None and worst["cause"] not in UNEXPLAINED.values()):
         return worst["cause"], ""
     for one, judged in own:
         if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH.value and judged["cause"]:

@@ -10,6 +10,7 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.experiment.plan import Arm, Role
 from rlaudit.experiment.rollout import engine_settings
 from rlaudit.layers import Verdict
+from rlaudit.meaning.words import said
 
 SCHEMA = "rlaudit-report/1"
 
@@ -143,9 +144,9 @@ def _measured(measured: MeasuredArm) -> dict[str, Any]:
             name: {"level": seen.level, "because": seen.because} for name, seen in measured.observations.items()
         },
         "semantics": {
-            "verdict": measured.semantics.verdict.value,
-            "cause": measured.semantics.cause,
-            "because": measured.semantics.because,
+            "verdict": measured.meaning.verdict.value,
+            "cause": said(measured.meaning).cause,
+            "because": said(measured.meaning).because,
         },
         "heads": {
             side: {

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.meaning.logged_semantics import seen_shift
+from rlaudit.meaning.from_logs import seen_shift
 from rlaudit.mismatch.excess import CAP, LEAST_ROOM
 from rlaudit.mismatch.pairs import Floats
 from rlaudit.mismatch.standard_score import standard_score

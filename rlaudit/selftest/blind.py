@@ -7,7 +7,7 @@ import numpy as np
 
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
-from rlaudit.meaning.semantics import identify
+from rlaudit.meaning.from_scores import identify
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import Attribution, attribute
 from rlaudit.mismatch.token_evidence import token_evidence
@@ -80,15 +80,15 @@ def judge(observation: Observation) -> Attribution:
     """What `compare` would say, from the observation alone."""
     batch = observation.batch
     alignment = alignment_report(batch)
-    semantics = None
+    meaning = None
     if not alignment.refused:
-        semantics = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
+        meaning = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
     evidence = token_evidence(
         batch,
         sampling=observation.sampling,
         trainer=observation.trainer,
         scored=observation.scored,
-        semantics=semantics,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=observation.floor_k2,
         extra={

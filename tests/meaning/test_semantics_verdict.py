@@ -6,7 +6,7 @@ from simulated_tokens import RAW, World, another, simulate
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.semantics import identify
+from rlaudit.meaning.from_scores import identify
 
 AT_07 = Semantics(0.7)
 

@@ -13,17 +13,16 @@ import numpy as np
 
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.constant_shift import constant_shift
-from rlaudit.meaning.logged_semantics import (
+from rlaudit.meaning.from_logs import (
     FEWEST_POSITIONS,
     LEAST_MEAN_RATIO,
     ONE_SIDED,
+    constant_shift,
     mean_ratio_minus_one,
     one_sidedness,
     one_sidedness_left,
 )
-from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
-from rlaudit.meaning.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+from rlaudit.meaning.signatures import FILTERS_NOT_REPLAYED, logged_signature, semantic_signature, temperature_signature
 from rlaudit.mismatch.cause import Cause, Outcome
 from rlaudit.mismatch.least_data import OF_A_BIAS
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -31,7 +30,7 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the sign and the size of the log ratios."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, FILTERS_NOT_REPLAYED)
     found = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)

@@ -6,7 +6,7 @@ Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off
 """
 
 from rlaudit.layers import Layer
-from rlaudit.meaning.semantic_signature import HIDDEN_TRUNCATION, semantic_signature
+from rlaudit.meaning.signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.mismatch.cause import Cause, Outcome
 from rlaudit.mismatch.least_data import OF_SCORES
 from rlaudit.mismatch.token_evidence import TokenEvidence

@@ -7,9 +7,8 @@ Source: generation_config.json defaults; vLLM 27878 (penalties lost with async s
 """
 
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
-from rlaudit.meaning.logged_signature import logged_signature
-from rlaudit.meaning.semantic_signature import PENALTY, semantic_signature
+from rlaudit.meaning.from_logs import LEAST_MEAN_RATIO, seen_shift, too_high
+from rlaudit.meaning.signatures import PENALTY, logged_signature, semantic_signature
 from rlaudit.mismatch.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.mismatch.least_data import OF_A_MEAN
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -19,14 +18,14 @@ LEAST_SHIFT = 0.02
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the log ratios of tokens seen before."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, PENALTY)
     high = too_high(evidence)
     if high is not None and high.convicts(LEAST_MEAN_RATIO):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:
-        return NotTested("column token_id is missing, or too few tokens were sampled twice")
+        return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
         f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
         f"{seen.share:.0%} of their squares"

@@ -8,9 +8,8 @@ Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not te
 """
 
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
-from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
-from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
+from rlaudit.meaning.from_logs import LEAST_MEAN_RATIO, too_high
+from rlaudit.meaning.signatures import RAW_LOGPROBS, logged_signature, semantic_signature, temperature_signature
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
 from rlaudit.mismatch.least_data import OF_A_MEAN
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -18,7 +17,7 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, RAW_LOGPROBS)
     found = temperature_signature(evidence, dishonest=True)
     if found is not None:

@@ -6,8 +6,7 @@ Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_signature import temperature_signature
-from rlaudit.meaning.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
+from rlaudit.meaning.signatures import TRAINER_TEMPERATURE, semantic_signature, temperature_signature
 from rlaudit.mismatch.cause import Cause, NotTested, Outcome
 from rlaudit.mismatch.least_data import OF_A_MEAN
 from rlaudit.mismatch.token_evidence import TokenEvidence
@@ -15,7 +14,7 @@ from rlaudit.mismatch.token_evidence import TokenEvidence
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, TRAINER_TEMPERATURE)
     found = temperature_signature(evidence, dishonest=False)
     return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")

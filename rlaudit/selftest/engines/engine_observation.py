@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
 from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.meaning.semantics import identify
 from rlaudit.mismatch.alignment import alignment_report
 from rlaudit.mismatch.attribute import Attribution, attribute
 from rlaudit.mismatch.token_evidence import token_evidence
@@ -79,15 +79,15 @@ def observe_engine(run: FinishedRun, finished: FinishedArm, plant: EnginePlant) 
 def judge_engine(observation: EngineObservation, claimed: Semantics, floor_k2: float) -> Attribution:
     """What `compare --score` would say of it."""
     alignment = alignment_report(observation.batch)
-    semantics = None
+    meaning = None
     if not alignment.refused:
-        semantics = identify(observation.scored, claimed, observation.trainer, floor_k2)
+        meaning = identify(observation.scored, claimed, observation.trainer, floor_k2)
     evidence = token_evidence(
         observation.batch,
         sampling=claimed,
         trainer=observation.trainer,
         scored=observation.scored,
-        semantics=semantics,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=floor_k2,
         extra={"prompt_tokens": observation.prompt_tokens_T},

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlaudit.errors import UsageError
-from rlaudit.reports import formats
-from rlaudit.reports.report_format import Document, ReportFormat
+from rlaudit.report import formats
+from rlaudit.report.report_format import Document, ReportFormat
 from rlaudit.standard_output import to_stdout
 from rlaudit.unusable_place import unusable_place
 from rlaudit.write_atomically import write_atomically

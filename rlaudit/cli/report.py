@@ -18,9 +18,9 @@ def report(
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
-    from rlaudit.experiment.run_folder import REPORT, TOKENS, has_report, is_run
-    from rlaudit.reports.read_report import read_report
-    from rlaudit.reports.unfinished_run import NEXT, unfinished_document
+    from rlaudit.laboratory.run_folder import REPORT, TOKENS, has_report, is_run
+    from rlaudit.report.read_report import read_report
+    from rlaudit.report.unfinished_run import NEXT, unfinished_document
 
     outputs = parse_outputs(output or [])
     path = run / REPORT if run.is_dir() else run
@@ -40,7 +40,7 @@ def _add_figures(document: dict[str, Any], tokens: Path) -> None:
     """Reports of releases that drew nothing have their tokens beside them."""
     if document["command"] != "ablate" or not document["arms"] or "token_figures" in document or not tokens.is_file():
         return
-    from rlaudit.token_figures.run_tokens import figures_of_run
+    from rlaudit.tokens.figures.run_tokens import figures_of_run
 
     try:
         document["token_figures"] = figures_of_run(tokens)

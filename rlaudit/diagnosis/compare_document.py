@@ -11,8 +11,8 @@ from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.meaning.words import said
-from rlaudit.token_table.data_share import DataShare
-from rlaudit.token_table.fault import Faults, Met
+from rlaudit.tokens.data_share import DataShare
+from rlaudit.tokens.fault import Faults, Met
 
 SHOWN_SEQUENCES = 20
 

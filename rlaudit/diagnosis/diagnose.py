@@ -15,14 +15,14 @@ from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
 from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
-from rlaudit.engines.machine import machine_of
-from rlaudit.experiment.plan import BlockPlan
-from rlaudit.experiment.run import FinishedRun
-from rlaudit.experiment.seeded_requests import flashinfer_not_seen
+from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.laboratory.studies.arms.plan import BlockPlan
+from rlaudit.laboratory.studies.arms.run import FinishedRun
+from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
 from rlaudit.layers import Verdict
 from rlaudit.meaning.words import not_told
-from rlaudit.mismatch.evidence import all_metrics, measure, tally
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.measure import all_metrics, measure, tally
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 # Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
 REFERENCE = "reference"

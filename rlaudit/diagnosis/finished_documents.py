@@ -8,7 +8,7 @@ from typing import Any
 
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.experiment.run_folder import REPORT, has_report, is_run
+from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
 
 COMMANDS = ("inspect", "ablate", "compare", "curves")
 

@@ -9,6 +9,7 @@ convicts by signature only, and a named cause is the one to ablate first. Whatev
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor
@@ -16,8 +17,7 @@ from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.alignment import Misalignment
-from rlaudit.mismatch.attribute import Attribution, NamedCause
+from rlaudit.tokens.alignment import Misalignment
 
 CONVICTED = (Effect.REMOVES, Effect.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from rlaudit.layers import Layer, Verdict
-from rlaudit.token_table.data_share import MOST_LEFT_OUT, DataShare
+from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
 

@@ -15,7 +15,7 @@ from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.diagnosis.words import let_pass
 from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
 

@@ -7,16 +7,16 @@ A factor is named as the cure only when setting it alone makes the meaning match
 
 from collections.abc import Mapping, Sequence
 
+from rlaudit.attribution.attribute import Attribution
 from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.experiment.plan import BlockPlan, Role
 from rlaudit.figure import figure
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
 from rlaudit.meaning.words import evidence_of_logs, ratio_line, said
-from rlaudit.mismatch.attribute import Attribution
-from rlaudit.mismatch.evidence import Measurement
+from rlaudit.measurement.measure import Measurement
 
 NEXT_OF_SCORES = {
     Verdict.MISMATCH: "give both sides the same sampling parameters and logprobs mode, then compare again",

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import rlaudit
-from rlaudit.baseline import fingerprint, relative_to
-from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.baseline import fingerprint, relative_to
+from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.other_engines import sentences
 from rlaudit.inspection.setting_rows import setting_rows
+from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.layers import Layer, Verdict
-from rlaudit.rollout_config.place import Place
-from rlaudit.suppression import Judged, Suppressed
 
 STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
 

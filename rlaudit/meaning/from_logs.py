@@ -18,18 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from rlaudit.arrays import Floats, Integers
+from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
 from rlaudit.meaning.sharpness import Sharpness, sharpness
-from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.evidence import Measurement
-from rlaudit.mismatch.left_out import sums_left
-from rlaudit.mismatch.metric import FLOAT32_RESOLUTION
-from rlaudit.mismatch.pairs import Floats, Integers
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.measurement.measure import Measurement
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.left_out import sums_left
 
 FEWEST_POSITIONS = 64
 STRATA = 8

@@ -20,14 +20,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.sharpness import sharpness
-from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.left_out import sums_left
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.left_out import sums_left
 
 TESTS = 8
 ALPHA = 1e-4 / TESTS  # Bonferroni

@@ -22,8 +22,8 @@ from rlaudit.meaning.honesty import SemanticTest
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
-from rlaudit.mismatch.estimate import Estimate
-from rlaudit.mismatch.evidence import Measurement
+from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.estimate import Estimate
 
 # Acquitting takes as much as makes an interval over prompts reliable (`bootstrap.py`), at ten tokens a sequence.
 FEWEST_SEQUENCES = 32

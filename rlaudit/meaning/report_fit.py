@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.mismatch.bootstrap import cluster_weights, replicate_sums
-from rlaudit.mismatch.left_out import sums_left
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_weights, replicate_sums
 
 HUBER_NATS = 1.0
 IMPOSSIBLE_NATS = 20.0

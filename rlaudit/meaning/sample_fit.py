@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.honesty import ALPHA
 from rlaudit.meaning.report_fit import paired_interval, refined_temperature
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.mismatch.left_out import sums_left
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.statistics.left_out import sums_left
 
 LEAST_GAIN = 1e-3
 # Of the trainer's distribution in the mixture: small, because it costs every honest token its own size in nats.

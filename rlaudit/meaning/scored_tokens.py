@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import Semantics, SupportGrids
-from rlaudit.mismatch.pairs import Floats, Integers
 
 _PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")
 FEWEST_PROMPTS = 8

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.estimate import Estimate, estimate_of
-from rlaudit.mismatch.left_out import sums_left
-from rlaudit.mismatch.metric import FLOAT32_RESOLUTION
-from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.arrays import Floats, Integers
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.left_out import sums_left
 
 # Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.
 LEAST_ROOM = 2.0**-25

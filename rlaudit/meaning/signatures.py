@@ -6,15 +6,15 @@ A meaning may have several causes: a trainer that forgot temperature and filters
 import math
 from dataclasses import dataclass
 
+from rlaudit.attribution.cause import Signature
+from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Verdict
 from rlaudit.meaning.from_logs import TEMPERATURE_TOLERANCE, first_choice_excess, temperature_ratio
 from rlaudit.meaning.honesty import GREEDY_EFFECT
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.meaning.words import said
-from rlaudit.mismatch.cause import Signature
-from rlaudit.mismatch.estimate import Estimate
-from rlaudit.mismatch.standard_score import chance_above, standard_score
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.standard_score import chance_above, standard_score
 
 RAW_LOGPROBS = "raw-logprobs"
 TRAINER_TEMPERATURE = "trainer-temperature"

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rlaudit.attribution.least_data import OF_A_BIAS
 from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import SemanticTest
 from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
-from rlaudit.mismatch.evidence import Measurement
-from rlaudit.mismatch.least_data import OF_A_BIAS
+from rlaudit.measurement.measure import Measurement
 
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
 # filters that are tried (`candidates.py`) are farther from each other than that.

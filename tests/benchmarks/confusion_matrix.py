@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from rlaudit.reports.selftest_text import render
+from rlaudit.report.selftest_text import render
 from rlaudit.selftest.cells import cells
 from rlaudit.selftest.confusion import confusion_of
 from rlaudit.selftest.document import document_of

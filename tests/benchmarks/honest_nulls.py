@@ -18,7 +18,7 @@ from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "mismatch"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from honest_tables import ENTROPIES, SIZES, Shape, honest_table
 

@@ -16,7 +16,7 @@ _SPEC = importlib.util.spec_from_file_location("known_model", FAKES / "known_mod
 known_model = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(known_model)
 
-SCHEMA = json.loads(files("rlaudit.reports").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
 PROMPTS, SAMPLES, LENGTH = 40, 2, 24
 
 

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from toy_dialect import V0, V1, Desk
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "rlaudit/reports/report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[2] / "rlaudit/report/report.schema.json").read_text(encoding="utf-8"))
 
 
 def test_it_names_what_moves_and_where_vllm_decides_it(desk: Desk) -> None:

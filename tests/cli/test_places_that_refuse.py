@@ -33,7 +33,7 @@ def test_every_refusal_of_a_file_system_ends_with_what_and_where(
     def refuse(*_: object) -> None:
         raise OSError(code, os.strerror(code), "/somewhere/file")
 
-    monkeypatch.setattr("rlaudit.reports.read_report.read_report", refuse)
+    monkeypatch.setattr("rlaudit.report.read_report.read_report", refuse)
     assert run(["report", str(REPORT)]) == exit_code
     said = capsys.readouterr().err
     assert "/somewhere/file" in said
@@ -47,7 +47,7 @@ def test_what_is_no_matter_of_files_stays_a_bug(
     def refuse(*_: object) -> None:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
-    monkeypatch.setattr("rlaudit.reports.read_report.read_report", refuse)
+    monkeypatch.setattr("rlaudit.report.read_report.read_report", refuse)
     assert run(["report", str(REPORT)]) == 70
     assert "this is a bug in rlaudit" in capsys.readouterr().err
 
@@ -58,7 +58,7 @@ def test_a_file_that_ends_too_early_is_no_ctrl_c(
     def ends(*_: object) -> None:
         raise EOFError("no data left")
 
-    monkeypatch.setattr("rlaudit.reports.read_report.read_report", ends)
+    monkeypatch.setattr("rlaudit.report.read_report.read_report", ends)
     assert run(["report", str(REPORT)]) == 3
     said = capsys.readouterr().err
     assert "ended too early: no data left" in said

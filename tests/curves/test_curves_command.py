@@ -9,7 +9,7 @@ import pytest
 
 from rlaudit.cli import commands
 from rlaudit.cli.app import run
-from rlaudit.reports import curves_markdown, curves_text
+from rlaudit.report import curves_markdown, curves_text
 
 
 @pytest.fixture(autouse=True)

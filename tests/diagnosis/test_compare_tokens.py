@@ -11,8 +11,8 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.words import CANNOT_TELL, NOT_WITHOUT
-from rlaudit.mismatch.evidence import measure
-from rlaudit.token_table.fault import Faults
+from rlaudit.measurement.measure import measure
+from rlaudit.tokens.fault import Faults
 
 PLAIN = Semantics()
 FAST = CompareSettings(replicates=300)

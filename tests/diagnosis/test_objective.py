@@ -8,7 +8,7 @@ import pytest
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective import SHOWN, judge_arm
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
 CLEAN: Figures = (0.0, 0.0, 0.005)

@@ -5,7 +5,7 @@ import pytest
 
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
-from rlaudit.reports.selftest_text import render
+from rlaudit.report.selftest_text import render
 from rlaudit.selftest.blind import Label, Trial, all_faults, all_generators, judge, planted
 from rlaudit.selftest.cells import PAIRS, cells
 from rlaudit.selftest.confusion import confusion_of

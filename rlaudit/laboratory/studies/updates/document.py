@@ -1,0 +1,264 @@
+"""A judged run as the document `rlaudit-report/1`; what is of weight updates only stands under `weight_updates`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import rlaudit
+from rlaudit.laboratory.studies.updates import parts
+from rlaudit.laboratory.studies.updates.findings import findings_of
+from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase, judge_run
+from rlaudit.laboratory.studies.updates.recommendation import is_clean, recommend
+from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates
+from rlaudit.laboratory.studies.updates.staleness import Staleness
+from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
+from rlaudit.layers import Layer, Verdict
+
+SCHEMA = "rlaudit-report/1"
+# How the weights of each update path reach the worker here, the same on a CPU and on a GPU
+# (engines/vllm/scripts/steerable_engine.py, engines/vllm/extension/rlaudit_weight_update.py).
+TRANSPORTS = {
+    "reload_weights": "the engine's own loader reads the checkpoint from disk",
+    "reload_from_iterator": "the engine's reload_weights is given tensors that the worker reads from disk",
+    "load_weights": "model.load_weights is given tensors that the worker reads from disk",
+    "weight_transfer": "the native weight-transfer API with a transport that reads the checkpoint from disk",
+}
+
+
+def document_of(
+    run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool, reproduce_in: Path | None = None
+) -> dict[str, Any]:
+    """JSON-able; `exit_code` is 3 where a case did not run, else 1 for an error where that is to fail, else 0.
+
+    reproduce_in: where recipes that show each finding again are written.
+    """
+    cases = judge_run(run)
+    found = findings_of(cases)
+    commands = {} if reproduce_in is None else write_reproductions(run.recipe, found, cases, reproduce_in)
+    recommended = recommend(cases)
+    return {
+        "schema": SCHEMA,
+        "rlaudit": rlaudit.__version__,
+        "command": "ablate",
+        "exit_code": exit_code(cases, found, fail_on_mismatch),
+        "description": run.recipe.description,
+        "versions": {"from": None, "to": run.recipe.weight_updates.engines[0].version},
+        "findings": [_finding(one, recipe_path, commands.get(one)) for one in found],
+        "settings": [],
+        "arms": [],
+        "effects": [],
+        "layers": _layers(cases, found),
+        "blocks": [],
+        "not_seen": _not_seen(run, cases),
+        "weight_updates": {
+            "cases": [_case(judged) for judged in cases],
+            "conclusions": [_conclusion(one, commands.get(one)) for one in found],
+            "recommendations": [asdict(one) for one in recommended],
+            "located": {name: asdict(found) for name, found in run.located.items()},
+            "equivalence_margin": run.recipe.equivalence_margin,
+            "dtype": run.recipe.dtype,
+            "cost": {
+                "seconds": run.seconds,
+                "cells_run": run.cells_run,
+                "cells_kept": run.cells_kept,
+                "damaged": list(run.damaged),
+                "peak_memory_mib": run.peak_memory_mib,
+            },
+            "provenance": run.surroundings.provenance(),
+        },
+    }
+
+
+def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_on_mismatch: bool) -> int:
+    """3 while a case of the matrix did not run or could not be decided, 1 for an error, else 0.
+
+    That a release cannot do something is an answer, unless it can do nothing of what was asked.
+    """
+    undecided = [
+        judged
+        for judged in cases
+        if judged.case.kind in ("matrix", "in a row")
+        and not judged.unsupported
+        and (
+            not judged.ran
+            or judged.staleness is None
+            or judged.staleness.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
+        )
+    ]
+    died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind != "fault"]
+    if undecided or died or _without_a_sequence(cases):
+        return 3
+    return int(fail_on_mismatch and any(finding.severity == ERROR for finding in found))
+
+
+def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
+    """Releases of which sequences of calls were asked for, and none exists."""
+    asked = [judged for judged in cases if judged.case.kind in ("matrix", "in a row")]
+    releases = dict.fromkeys(judged.record.start.version for judged in asked)
+    runnable = {judged.record.start.version for judged in asked if not judged.unsupported}
+    return [release for release in releases if release not in runnable]
+
+
+def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> dict[str, Any]:
+    return {
+        "rule": found.name,
+        "layer": Layer.INFERENCE_PATH.value,
+        "severity": found.severity,
+        "message": "; ".join(words for words in (found.message, found.sure, found.next) if words),
+        "location": {"path": str(recipe_path), "line": None, "column": None, "setting": found.case},
+        "fix": None,
+        "suppressed": None,
+        "confirm": command or "",
+    }
+
+
+def _conclusion(found: UpdateFinding, command: str | None) -> dict[str, Any]:
+    return {
+        "rule": found.name,
+        "severity": found.severity,
+        "found": found.message,
+        "sure": found.sure,
+        "next": found.next,
+        "reproduce": command,
+    }
+
+
+def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[dict[str, Any]]:
+    errors = [finding for finding in found if finding.severity == ERROR]
+    matrix = [judged for judged in cases if judged.case.kind == "matrix" and judged.ran]
+    clean = [judged for judged in matrix if is_clean(judged)]
+    paths = [judged.parts for judged in cases if judged.case.kind in ("matrix", "path") and judged.ran and judged.parts]
+    whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
+    because = "; ".join(
+        f"{len(good)} of {len(tried)} {what}"
+        for good, tried, what in (
+            (clean, matrix, "sequences of calls are clean"),
+            (whole, paths, "read-backs found everything updated"),
+        )
+        if tried
+    )
+    nothing = _without_a_sequence(cases)
+    if nothing:
+        because += f"; no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}"
+    if errors:
+        verdict = Verdict.MISMATCH
+    elif nothing:
+        verdict = Verdict.INCONCLUSIVE
+    elif (matrix or paths) and len(clean) == len(matrix) and len(whole) == len(paths):
+        verdict = Verdict.MATCH
+    else:
+        verdict = Verdict.INCONCLUSIVE
+    untested: dict[str, Any] = {"cause": None, "evidence": [], "falsifier": "", "next": ""}
+    return [
+        {
+            "layer": Layer.SEMANTIC.value,
+            "verdict": Verdict.NOT_TESTED.value,
+            "because": "at temperature 1 without filters raw and processed logprobs are the same",
+            **untested,
+        },
+        {
+            "layer": Layer.INFERENCE_PATH.value,
+            "verdict": verdict.value,
+            "cause": errors[0].name if errors else None,
+            "because": because.removeprefix("; ") or "nothing was read back and no sequence of calls ran",
+            "evidence": [finding.message for finding in errors],
+            "falsifier": "the same sequence of calls with the excess and the old part gone",
+            "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",
+        },
+        {
+            "layer": Layer.OBJECTIVE.value,
+            "verdict": Verdict.NOT_TESTED.value,
+            "because": "what version lag alone adds is in the table of lags; it is the objective's to correct",
+            **untested,
+        },
+    ]
+
+
+def _case(judged: JudgedCase) -> dict[str, Any]:
+    start, case = judged.record.start, judged.case
+    return {
+        "start": start.name,
+        "version": start.version,
+        "path": start.path,
+        "levels": dict(start.levels),
+        "name": case.name,
+        "kind": case.kind,
+        "mode": case.mode,
+        "clear_cache": case.clear_cache,
+        "problem": judged.problem,
+        "clean": is_clean(judged) if case.kind == "matrix" else None,
+        "in_flight": judged.in_flight.as_dict(),
+        "around": judged.others.as_dict(),
+        "updates": [asdict(update) for update in judged.updates],
+        "lags": [
+            {
+                "lag": group.lag,
+                "tokens": group.tokens,
+                "right_weights": {name: found.as_dict() for name, found in group.right_weights.items()},
+                "trainer_weights": {name: found.as_dict() for name, found in group.trainer_weights.items()},
+            }
+            for group in judged.lags
+        ],
+        "parts": None if judged.parts is None else parts.as_dict(judged.parts),
+        "staleness": None if judged.staleness is None else _staleness(judged.staleness),
+        "continuity": None
+        if judged.continuity is None
+        else {
+            "verdict": judged.continuity.verdict.value,
+            "because": judged.continuity.because,
+            "continued": judged.continuity.continued,
+            "repeated": judged.continuity.repeated,
+        },
+        "fault": None if judged.fault is None else _fault(judged.fault),
+        "seconds": judged.record.case_seconds.get(case.name),
+        "cell": judged.record.cell_key,
+    }
+
+
+def _staleness(stale: Staleness) -> dict[str, Any]:
+    return {
+        "verdict": stale.verdict.value,
+        "because": stale.because,
+        "cached_tokens": stale.cached_tokens,
+        "excess": None if stale.excess is None else stale.excess.as_dict(),
+        "control": None if stale.control is None else stale.control.as_dict(),
+        "unshared": None if stale.unshared is None else stale.unshared.as_dict(),
+        "flight": None if stale.flight is None else stale.flight.as_dict(),
+        "distance": stale.distance,
+        "margin": stale.margin,
+        "flight_margin": stale.flight_margin,
+        "decay": [{"tokens_from_cache": name, **found.as_dict()} for name, found in stale.decay],
+    }
+
+
+def _fault(outcome: FaultOutcome) -> dict[str, Any]:
+    left = outcome.left
+    return {
+        "refused": outcome.refused,
+        "healthy": outcome.healthy,
+        "recovers": outcome.recovers,
+        "left": None
+        if left is None
+        else {"new": left.by_bytes, "parameters": left.parameters, "old": list(left.old), "unread": len(left.unread)},
+        "health_said": outcome.health_said,
+        "said": list(outcome.said),
+        "state": dict(outcome.state),
+        "hangs": list(outcome.hangs),
+    }
+
+
+def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
+    lines = [f"{judged.record.start.name}, {judged.case.name}: {judged.problem}" for judged in cases if judged.problem]
+    if run.surroundings.accelerator.kind == "cpu":
+        lines.append(
+            "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
+        )
+    paths = dict.fromkeys(judged.record.start.path for judged in cases if judged.ran)
+    lines.append(
+        "NCCL, CUDA IPC and a trainer that sends from its GPU: no weights came over them; "
+        + ("; ".join(f"{path}: {TRANSPORTS[path]}" for path in paths) or "no weights came at all")
+    )
+    lines.append("more than one worker: weights that are split over GPUs are not read back")
+    return lines

@@ -1,0 +1,108 @@
+"""A forest: a row for each arm or factor, its value as a mark, its interval as a line, the noise floor as a band."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlaudit.report.drawing.axes import SMALL, name_axes, plot, set_ticks
+from rlaudit.report.drawing.palette import BAND, GRID, INK, MUTED, PAPER
+from rlaudit.report.drawing.ticks import both_sides, decades, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROW = 35
+MARGINS = 50
+NAME_SIGNS = 34
+# Values further apart than this factor cannot be told from zero on a linear axis.
+LINEAR_UP_TO = 200.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value with its interval; `hollow` tells the second of a row from the first."""
+
+    value: float
+    low: float | None
+    high: float | None
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name and what is drawn below it; `said` stands at the right: the figure, or why there is none."""
+
+    name: str
+    said: str
+    marks: Sequence[Mark]
+    colour: str
+    shape: str = "o"
+
+
+def height_of(rows: Sequence[Row]) -> int:
+    """Pixels."""
+    return MARGINS + ROW * len(rows)
+
+
+def forest(figure: "Figure", rows: Sequence[Row], floor: float | None, across: str, *, positive: bool) -> None:
+    """positive: values cannot be negative and are drawn on a logarithm, else on both sides of zero."""
+    axes = plot(figure, left=12, right=12, top=6, bottom=44)
+    axes.set_ylim(len(rows) - 0.35, -0.65)
+    axes.set_yticks([])
+    place = _logarithm(axes, rows, floor) if positive else _signed(axes, rows, floor)
+    for number, row in enumerate(rows):
+        if number:
+            axes.axhline(number - 0.62, color=GRID, linewidth=0.6)
+        name = row.name if len(row.name) <= NAME_SIGNS else row.name[: NAME_SIGNS - 1] + "…"
+        axes.annotate(name, (0, number - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=INK,
+                      va="center", ha="left", zorder=4)  # fmt: skip
+        axes.annotate(row.said, (1, number - 0.31), xycoords=("axes fraction", "data"), fontsize=SMALL, color=MUTED,
+                      va="center", ha="right", zorder=4)  # fmt: skip
+        for offset, mark in enumerate(row.marks):
+            _draw(axes, mark, row, number + 0.05 + 0.17 * offset, place)
+    name_axes(axes, across)
+
+
+def _draw(axes: "Axes", mark: Mark, row: Row, height: float, place: Callable[[float], float]) -> None:
+    if mark.low is not None and mark.high is not None:
+        axes.plot([place(mark.low), place(mark.high)], [height, height], color=row.colour, linewidth=2.2,
+                  solid_capstyle="butt", alpha=0.75)  # fmt: skip
+    axes.plot([place(mark.value)], [height], marker="D" if mark.hollow else row.shape, markersize=5.5,
+              color=row.colour, markerfacecolor=PAPER if mark.hollow else row.colour, markeredgewidth=1.3)  # fmt: skip
+
+
+def _ends(rows: Sequence[Row]) -> list[float]:
+    return [one for row in rows for mark in row.marks for one in (mark.value, mark.low, mark.high) if one is not None]
+
+
+def _logarithm(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
+    known = [one for one in _ends(rows) if one > 0] + ([floor] if floor else [])
+    low, high = min(known, default=1e-3) / 4, max(known, default=1.0) * 4
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    ticks = decades(low, high)
+    set_ticks(axes.xaxis, ticks, [short(tick) for tick in ticks])
+    if floor:
+        axes.axvspan(low, floor, color=BAND, linewidth=0)
+    return lambda value: max(value, low)
+
+
+def _signed(axes: "Axes", rows: Sequence[Row], floor: float | None) -> Callable[[float], float]:
+    furthest = max([abs(one) for one in _ends(rows)] + [floor or 0.0]) or 1.0
+    sizes = [abs(mark.value) for row in rows for mark in row.marks if mark.value]
+    inner = max(min(sizes, default=furthest), floor or 0.0)
+    if max(sizes, default=0.0) > LINEAR_UP_TO * inner:
+        axes.set_xscale("symlog", linthresh=inner, linscale=0.5)
+        axes.set_xlim(-furthest * 3, furthest * 3)
+        ticks = both_sides(inner * 1.5, furthest * 3)
+    else:
+        from matplotlib.ticker import MaxNLocator
+
+        axes.set_xlim(-furthest * 1.15, furthest * 1.15)
+        ticks = list(MaxNLocator(5).tick_values(-furthest, furthest))[1:-1]
+    set_ticks(axes.xaxis, ticks, [short(float(f"{tick:.6g}")) for tick in ticks])
+    if floor:
+        axes.axvspan(-floor, floor, color=BAND, linewidth=0)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    return lambda value: value

@@ -1,0 +1,97 @@
+"""|d| by group: the mean of each group as a line, from its median to its 90th percentile as a band, on a logarithm."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.report.compared_things import Group, Thing
+from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
+from rlaudit.report.drawing.key import key, room_for_key
+from rlaudit.report.drawing.series import styles
+from rlaudit.report.drawing.ticks import decades, short, thinned
+from rlaudit.report.figures import number
+from rlaudit.report.picture import Picture, Sparkline, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEIGHT = 250
+NAMES = 9
+Row = Mapping[str, Any]
+
+
+def grouped_picture(group: Group, name: str, title: str, caption: str, column: str, across: str) -> Picture | None:
+    """The picture of `column` of token_figures; None where no main arm has it."""
+    things = [one for one in group.main if one.tokens and one.tokens[column]]
+    if not things:
+        return None
+    rows_of = [{row["from"]: row for row in one.tokens[column]} for one in things if one.tokens]
+    limits = sorted({limit for rows in rows_of for limit in rows})
+    below = {limit: row["below"] for rows in rows_of for limit, row in rows.items()}
+    whole = column == "by_position"
+    names = [one.short_name for one in things]
+    cells = [
+        [
+            _named(limit, below[limit], whole),
+            *(_cell(rows.get(limit), key) for rows in rows_of for key in ("tokens", "mean", "median", "p90")),
+        ]
+        for limit in limits
+    ]
+    header = [across, *(f"{one}: {said}" for one in names for said in ("tokens", "mean |d|", "median", "90 %"))]
+    ends = f"{_named(limits[0], below[limits[0]], whole)} to {_named(limits[-1], below[limits[-1]], whole)}"
+    return Picture(
+        f"{name}-{group.slug}",
+        title,
+        caption,
+        Table(header, cells),
+        HEIGHT,
+        lambda figure: _draw(figure, limits, rows_of, things, across),
+        [
+            Sparkline(one, [rows[limit]["mean"] if limit in rows else None for limit in limits], ends)
+            for one, rows in zip(names, rows_of, strict=True)
+        ],
+        group.name,
+    )
+
+
+def _cell(row: Row | None, key: str) -> str:
+    if row is None:
+        return "-"
+    return str(row[key]) if key == "tokens" else number(row[key])
+
+
+def _named(low: float, below: float | None, whole: bool) -> str:
+    if below is None:
+        return f"{short(low)} or more"
+    if whole:
+        return short(low) if below - low <= 1 else f"{short(low)}–{short(below - 1)}"
+    return f"{short(low)}–{short(below)}"
+
+
+def _draw(
+    figure: "Figure",
+    limits: Sequence[float],
+    rows_of: Sequence[Mapping[float, Row]],
+    things: Sequence[Thing],
+    across: str,
+) -> None:
+    axes = plot(figure, left=48, top=room_for_key([one.short_name for one in things]))
+    axes.set_yscale("log")
+    artists, seen = [], list[float]()
+    for rows, (colour, mark, dashes) in zip(rows_of, styles([one.role for one in things]), strict=True):
+        known = [(place, rows[limit]) for place, limit in enumerate(limits) if limit in rows]
+        means = [(place, row["mean"]) for place, row in known if row["mean"] > 0]
+        band = [(place, row) for place, row in known if row["median"] > 0 and row["p90"] > 0]
+        axes.fill_between([place for place, _ in band], [row["median"] for _, row in band],
+                          [row["p90"] for _, row in band], color=colour, alpha=0.13, linewidth=0)  # fmt: skip
+        artists += axes.plot([place for place, _ in means], [mean for _, mean in means], color=colour, marker=mark,
+                             markersize=4, linewidth=1.5, linestyle=dashes)  # fmt: skip
+        seen += [mean for _, mean in means] + [row[name] for _, row in band for name in ("median", "p90")]
+    low, high = min(seen, default=1e-3) / 1.6, max(seen, default=1.0) * 1.6
+    axes.set_ylim(low, high)
+    ticks = decades(low, high, 6) or [low, high]
+    set_ticks(axes.yaxis, ticks, [short(float(f"{tick:.2g}")) for tick in ticks])
+    set_ticks(
+        axes.xaxis, [float(place) for place in range(len(limits))], thinned([short(one) for one in limits], NAMES)
+    )
+    name_axes(axes, across, "|d| (nats)")
+    key(axes, list(zip([one.short_name for one in things], artists, strict=True)))

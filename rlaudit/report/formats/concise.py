@@ -1,0 +1,18 @@
+"""One line for each finding: `path:line:column: severity rule message`, as editors and grep like it."""
+
+from rlaudit.printable import one_line, printable
+from rlaudit.report.inspection_words import location
+from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.statements import counted
+
+
+def render(document: Document, width: int | None) -> str:
+    """Findings that count; the summary is not among them, so that every line is one."""
+    lines = []
+    for one in printable(counted(document)):
+        where = location(one["location"])
+        lines.append(one_line(f"{where + ': ' if where else ''}{one['severity']} {one['rule']} {one['message']}"))
+    return "".join(f"{line}\n" for line in lines)
+
+
+FORMAT = ReportFormat("concise", render)

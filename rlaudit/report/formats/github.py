@@ -1,0 +1,48 @@
+"""Annotations of GitHub Actions: workflow commands that put each finding beside its line.
+
+Escaping as the runner undoes it: `%`, carriage return and line feed everywhere, `:` and `,` in properties as well.
+"""
+
+from rlaudit.printable import printable
+from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.statements import Statement, counted
+
+COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(document: Document, width: int | None) -> str:
+    """A command for each finding that counts, and one for what could not be read."""
+    lines = [_annotation(one) for one in counted(document)]
+    about = document.get("inspection", {})
+    lines += [
+        f"::error file={_property(one['path'])},title=rlaudit%3A not read::{_data(one['reason'])}"
+        for one in about.get("unread", ())
+        if one["wanted"]
+    ]
+    lines += [f"::error title=rlaudit failed::{_data(bug)}" for bug in about.get("bugs", ())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotation(one: Statement) -> str:
+    place = one["location"]
+    properties = {
+        "file": place["path"],
+        "line": place["line"],
+        "col": place["column"],
+        "title": f"rlaudit: {one['rule']}",
+    }
+    words = [f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None]
+    message = one["message"] if one["fix"] is None else f"{one['message']}\nFix: {one['fix']['description']}"
+    return f"::{COMMANDS[one['severity']]} {','.join(words)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    text = printable(text.replace("\r", "\n"))
+    return text.replace("%", "%25").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+FORMAT = ReportFormat("github", render, for_programs=True)

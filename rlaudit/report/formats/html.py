@@ -1,0 +1,14 @@
+"""HTML: one file with pictures and without scripts, to read, to print and to attach."""
+
+from rlaudit.report.report_format import Document, ReportFormat
+
+
+def render(document: Document, width: int | None) -> str:
+    """The page. Nothing in it is loaded from elsewhere."""
+    # Drawing takes a second to import, which no other format should wait for.
+    from rlaudit.report.html.report import report
+
+    return report(document)
+
+
+FORMAT = ReportFormat("html", render)

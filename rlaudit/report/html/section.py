@@ -1,0 +1,14 @@
+"""A section of the page: a heading that the contents can lead to, and what is below it."""
+
+from dataclasses import dataclass
+
+from rlaudit.report.html.markup import Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """`name`: of letters and hyphens, unique in the page."""
+
+    name: str
+    title: str
+    content: Markup

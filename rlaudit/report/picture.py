@@ -1,0 +1,79 @@
+"""What a picture of a report is: what it shows in words, the numbers behind it, and how to draw it.
+
+HTML draws it, Markdown prints its table, text its sparklines. A picture that has no data says why.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rlaudit.report.report_format import Document
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WEIGHT_UPDATES = "weight updates"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The numbers of a picture, as cells to read and to copy. The first cell of a row names it."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """One line of a picture on a terminal; None is a gap. `ends`: what the line begins and ends with, in words."""
+
+    name: str
+    values: Sequence[float | None]
+    ends: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture.
+
+    name: short, of letters and hyphens, unique in a report. group: what it is about, such as a block of arms; empty
+    where a report has one. caption: what is drawn and how to read it.
+    draw: draws into an empty matplotlib figure that is `height` CSS pixels high.
+    """
+
+    name: str
+    title: str
+    caption: str
+    table: Table
+    height: int
+    draw: Callable[["Figure"], None]
+    sparklines: Sequence[Sparkline] = ()
+    group: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """With its group, for places where pictures of several groups stand side by side."""
+        return f"{self.title}: {self.group}" if self.group else self.title
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A picture that cannot be drawn, and why, in one line."""
+
+    title: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PictureKind:
+    """One kind of picture. `place`: where it stands among the others.
+
+    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES, which is another ablation.
+
+    of: the pictures of one document, or why there are none.
+    """
+
+    name: str
+    place: int
+    subjects: frozenset[str]
+    of: Callable[[Document], Sequence[Picture | Missing]]

@@ -1,0 +1,23 @@
+"""Why a report that compares no arms has no pictures of them."""
+
+from collections.abc import Sequence
+
+from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind
+from rlaudit.report.report_format import Document
+
+TITLE = "Arms and tokens"
+REASONS = {
+    "inspect": "an inspection reads settings and measures nothing; rlaudit ablate on the same config does",
+    "diagnose": "a diagnosis reads other reports; rlaudit report RUN --output html draws theirs",
+    "selftest": "a self-test counts trials; its numbers are in the tables",
+    WEIGHT_UPDATES: "sequences of calls are compared with each other, not arms with a trainer; see the tables",
+}
+
+
+def pictures(document: Document) -> Sequence[Picture | Missing]:
+    """The reason."""
+    subject = WEIGHT_UPDATES if "weight_updates" in document else document["command"]
+    return [Missing(TITLE, REASONS[subject])]
+
+
+PICTURES = PictureKind("nothing-measured", 100, frozenset(REASONS), pictures)

@@ -1,0 +1,87 @@
+"""Training curves of two runs with the reference's noise band, and the step from which they are separate."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.report.drawing.axes import SMALL, name_axes, plot
+from rlaudit.report.drawing.key import key
+from rlaudit.report.drawing.palette import BAND, CANDIDATE, INK, MUTED, REFERENCE
+from rlaudit.report.figures import number
+from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
+from rlaudit.report.report_format import Document
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Training curves"
+CAPTION = "Shaded: the reference's noise band. "
+HEIGHT = 240
+COLUMNS = ("reference", "candidate", "low", "high")
+Metric = Mapping[str, Any]
+
+
+def pictures(document: Document) -> Sequence[Picture | Missing]:
+    """One for each metric that was compared, what separated first."""
+    drawn = [metric for metric in document["curves"]["metrics"] if metric["points"]]
+    return [_picture(place, metric) for place, metric in enumerate(drawn)] or [
+        Missing(TITLE, "no metric could be compared")
+    ]
+
+
+def _picture(place: int, metric: Metric) -> Picture:
+    points = metric["points"]
+    rows = [
+        [
+            str(at["step"]),
+            *(number(at[name]) if name in at else "-" for name in COLUMNS),
+        ]
+        for at in points
+    ]
+    steps = f"step {points[0]['step']} to {points[-1]['step']}"
+    return Picture(
+        f"curve-{place}",
+        metric["name"],
+        CAPTION + _said(metric),
+        Table(["step", "reference", "candidate", "band from", "to"], rows),
+        HEIGHT,
+        lambda figure: _draw(figure, metric),
+        [
+            Sparkline(f"{metric['name']}, {name}", [at[name] for at in points], steps)
+            for name in ("reference", "candidate")
+        ],
+    )
+
+
+def _said(metric: Metric) -> str:
+    if metric["outcome"] != "separated":
+        return f"Not separated: {metric['because']}."
+    return f"Separated at step {metric['detected_step']}, which begins about step {metric['onset_step']}."
+
+
+def _draw(figure: "Figure", metric: Metric) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes = plot(figure, left=52)
+    points = metric["points"]
+    steps = [at["step"] for at in points]
+    banded = [at for at in points if "low" in at]
+    axes.fill_between([at["step"] for at in banded], [at["low"] for at in banded], [at["high"] for at in banded],
+                      color=BAND, linewidth=0)  # fmt: skip
+    reference = axes.plot(steps, [at["reference"] for at in points], color=REFERENCE, linewidth=1.4,
+                          linestyle=(0, (5, 2)))  # fmt: skip
+    candidate = axes.plot(steps, [at["candidate"] for at in points], color=CANDIDATE, linewidth=1.6)
+    if metric["outcome"] == "separated":
+        axes.axvline(metric["onset_step"], color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+        axes.axvline(metric["detected_step"], color=INK, linewidth=1)
+        left = metric["detected_step"] > (steps[0] + steps[-1]) / 2
+        axes.annotate(f"separated at {metric['detected_step']}", (metric["detected_step"], 0.02), fontsize=SMALL,
+                      xycoords=("data", "axes fraction"), xytext=(-5 if left else 5, 0), textcoords="offset points",
+                      ha="right" if left else "left", va="bottom", color=INK)  # fmt: skip
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlim(steps[0], max(steps[-1], steps[0] + 1))
+    name_axes(axes, "step")
+    key(axes, [("reference", reference[0]), ("candidate", candidate[0])])
+
+
+PICTURES = PictureKind("training-curves", 90, frozenset({"curves"}), pictures)

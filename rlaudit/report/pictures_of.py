@@ -1,0 +1,19 @@
+"""All pictures of a document, in reading order."""
+
+from collections.abc import Sequence
+
+from rlaudit.discover import discover
+from rlaudit.report import pictures
+from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind
+from rlaudit.report.report_format import Document
+
+
+def pictures_of(document: Document) -> tuple[Sequence[Picture], Sequence[Missing]]:
+    """What can be drawn, and what cannot be and why."""
+    kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
+    subject = WEIGHT_UPDATES if "weight_updates" in document else document["command"]
+    found = [one for kind in kinds if subject in kind.subjects for one in kind.of(document)]
+    return (
+        [one for one in found if isinstance(one, Picture)],
+        [one for one in found if isinstance(one, Missing)],
+    )

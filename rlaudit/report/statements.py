@@ -1,0 +1,95 @@
+"""Every finding of a report in one list, for formats that know nothing but findings.
+
+What was measured is a finding too: a layer that mismatches or could not be judged, a curve that left its band, a target
+of the self-test that was missed. It has no place in a file; a line of a dump that cannot be used has one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlaudit.report.report_format import Document
+
+Statement = Mapping[str, Any]
+NOWHERE = {"path": None, "line": None, "column": None, "setting": None}
+UNFINISHED = 3
+_SEVERITIES = {"mismatch": "error", "inconclusive": "warning"}
+
+
+def statements(document: Document) -> list[Statement]:
+    """Findings, the suppressed ones too; and where there was a measurement, what it came to."""
+    found: list[Statement] = list(document["findings"])
+    if document["command"] == "inspect":
+        return found
+    found += [one for layer in document["layers"] for one in _layer(layer)]
+    found += [one for comparison in document.get("comparisons", ()) for one in _faults(comparison, document)]
+    if "curves" in document:
+        found += _curves(document["curves"])
+    if "selftest" in document:
+        found += _missed(document["selftest"])
+    return found
+
+
+def _statement(rule: str, severity: str, message: str, **more: Any) -> Statement:
+    plain = {"layer": None, "location": NOWHERE, "fix": None, "suppressed": None}
+    return {"rule": rule, "severity": severity, "message": message, **plain, **more}
+
+
+def _layer(layer: Mapping[str, Any]) -> Iterator[Statement]:
+    if layer["verdict"] in _SEVERITIES:
+        name, cause = layer["layer"], f" ({layer['cause']})" if layer["cause"] else ""
+        message = f"{name} layer: {layer['verdict']}{cause}: {layer['because']}"
+        yield _statement(f"{name.replace(' ', '-')}-layer", _SEVERITIES[layer["verdict"]], message, layer=name)
+
+
+def _faults(comparison: Mapping[str, Any], document: Document) -> Iterator[Statement]:
+    """What could not be read of a dump: it left the command unfinished, or was allowed."""
+    faults = comparison["faults"]
+    severity = "error" if document["exit_code"] == UNFINISHED else "warning"
+    for one in faults["shown"]:
+        where = {**NOWHERE, "path": one["path"], "line": one["line"]}
+        message = f"{one['sequence']}: {one['message']}" if one["sequence"] else one["message"]
+        more = one.get("count", 1) - 1
+        message += f" (and {more} more like it)" if more else ""
+        yield _statement("unusable-data", severity, message, location=where)
+    rest = faults["count"] - sum(one.get("count", 1) for one in faults["shown"])
+    if rest:
+        yield _statement("unusable-data", severity, f"{comparison['name']}: {rest} more faults are not shown")
+
+
+def _curves(curves: Mapping[str, Any]) -> Iterator[Statement]:
+    """Each metric that left its band, and in which order; a metric that could not be compared is no match."""
+    for metric in curves["metrics"]:
+        if metric["outcome"] == "separated":
+            began = f", having begun about step {metric['onset_step']}" if metric["onset_step"] is not None else ""
+            message = (
+                f"{metric['name']} left the band of its reference at step {metric['detected_step']}{began}: "
+                f"{metric['candidate_level']:.4g} instead of {metric['reference_level']:.4g}"
+            )
+            yield _statement("curve-separated", "error", message)
+        elif metric["outcome"] == "unknown":
+            yield _statement("curve-unknown", "warning", f"{metric['name']}: {metric['because']}")
+    order = curves["order"]
+    if order["suggests"]:
+        message = f"{order['precedence']} ({order['because']}): {order['suggests']}"
+        yield _statement("order-of-separation", "note", message)
+
+
+def _missed(selftest: Mapping[str, Any]) -> Iterator[Statement]:
+    """Targets of a self-test that were missed; where there is none, plants that were not named."""
+    for target in selftest["targets"]:
+        if not target["met"]:
+            wanted = f"{'<=' if target['at_most'] else '>='} {target['bound']:.2f}"
+            message = f"{target['title']}: {target['value']:.3f} of {target['trials']} trials, wanted {wanted}"
+            yield _statement("selftest-target", "error", message)
+    for line in selftest["missed"]:
+        yield _statement("selftest-missed", "error", line)
+    if not selftest["targets"]:
+        for cell in selftest["cells"]:
+            if cell["recall"] < 1.0:
+                named = ", ".join(one["causes"] for one in cell["named"]) or "nothing"
+                yield _statement("selftest-missed", "error", f"{cell['planted']} was planted and {named} was named")
+
+
+def counted(document: Document) -> list[Statement]:
+    """Those that nobody suppressed."""
+    return [one for one in statements(document) if one["suppressed"] is None]

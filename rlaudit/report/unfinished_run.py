@@ -1,0 +1,125 @@
+"""A run that has not ended, as a report: what it has, what is missing, and no verdict."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import rlaudit
+from rlaudit.engines.cells.seal import SEAL, regular_size
+from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
+from rlaudit.layers import Layer, Verdict
+
+SCHEMA = "rlaudit-report/1"
+NEXT = "the ablate command that started it goes on from the finished cells"
+
+
+def unfinished_document(folder: Path) -> dict[str, Any]:
+    """JSON-able, exit code 3. Files that are broken count as missing: a run can be killed while it writes. Cells of an
+    earlier plan are not counted."""
+    plan = _read(folder / PLAN)
+    own = cells_of_plan(folder)
+    present = [path for path in sorted((folder / CELL_FOLDERS).glob("*")) if path.is_dir()]
+    cells = [_cell(path) for path in present if own is None or path.name in own]
+    done = [one for one in cells if one["status"] is not None]
+    arms = [arm for arm in _list(plan.get("arms")) if isinstance(arm, dict)]
+    recipe = _dict(plan.get("recipe"))
+    because = f"the run has not finished: {len(done)} of its {len(cells)} cells so far ended" + (
+        f", {len(arms)} arms are planned" if arms else ""
+    )
+    return {
+        "schema": SCHEMA,
+        "rlaudit": rlaudit.__version__,
+        "command": "ablate",
+        "exit_code": 3,
+        "description": str(recipe.get("description", "")),
+        "versions": _versions(recipe),
+        "findings": [],
+        "settings": [],
+        "arms": [],
+        "effects": [],
+        "layers": [
+            {
+                "layer": layer.value,
+                "verdict": Verdict.NOT_TESTED.value,
+                "cause": None,
+                "because": because,
+                "evidence": [],
+                "falsifier": "",
+                "next": NEXT,
+            }
+            for layer in Layer
+        ],
+        "blocks": [],
+        "not_seen": [
+            *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
+            *(_arm(arm) for arm in arms),
+            *(f"cell {one['name']} ({one['script']}): {one['said']}" for one in cells if one["status"] != "ok"),
+        ],
+        "run": {
+            "seconds": sum(one["seconds"] for one in cells),
+            "set_up_seconds": 0.0,
+            "cell_seconds": sum(one["seconds"] for one in cells),
+            "cells_run": len(done),
+            "cells_kept": 0,
+            "sequences_sampled": 0,
+            "sequences_scored": 0,
+            "peak_memory_mib": max((one["peak_memory_mib"] for one in cells), default=0.0),
+            "micro_batch_floors": [],
+            "provenance": _dict(plan.get("provenance")),
+        },
+    }
+
+
+def _arm(arm: Mapping[str, Any]) -> str:
+    return f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
+
+
+def _versions(recipe: Mapping[str, Any]) -> dict[str, str | None]:
+    block = next((one for one in _list(recipe.get("blocks")) if isinstance(one, dict)), {})
+    sides = {"from": block.get("reference"), "to": block.get("candidate")}
+    return {
+        side: str(one["version"]) if isinstance(one, dict) and isinstance(one.get("version"), str) else None
+        for side, one in sides.items()
+    }
+
+
+def _cell(path: Path) -> dict[str, Any]:
+    result, usage, job = (_read(path / f"{name}.json") for name in ("result", "usage", "job"))
+    damage = damage_of_cell(path) if regular_size(path / SEAL) is not None else None
+    status = result.get("status") if damage is None else None
+    error = result.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    return {
+        "name": path.name,
+        "script": Path(str(job.get("script", "unknown script"))).stem,
+        "status": status,
+        "said": _said(status, message) if damage is None else f"{damage.path.name} {damage.what}; it is run again",
+        "seconds": _figure(usage.get("seconds")),
+        "peak_memory_mib": _figure(usage.get("peak_memory_mib")),
+    }
+
+
+def _said(status: Any, message: Any) -> str:
+    return "did not end" if status is None else f"{status}{f': {message}' if message else ''}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return _dict(found)
+
+
+def _figure(value: Any) -> float:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+    return float(value) if known else 0.0
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else []

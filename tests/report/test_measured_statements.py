@@ -1,0 +1,113 @@
+"""Curves, comparisons and self-tests in the formats that know nothing but findings."""
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from rlaudit.report.formats import concise, github, junit, sarif
+from rlaudit.report.statements import statements
+
+
+def document(command: str, exit_code: int = 1, **more: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "rlaudit": "0",
+        "command": command,
+        "exit_code": exit_code,
+        "versions": {"from": None, "to": None},
+    }
+    return plain | {"findings": [], "settings": [], "layers": [], "not_seen": [], **more}
+
+
+def metric(name: str, outcome: str, **more: Any) -> dict[str, Any]:
+    levels = {"detected_step": 21, "onset_step": 16, "reference_level": 0.0713, "candidate_level": 0.0462}
+    return {"name": name, "outcome": outcome, "because": "not in the candidate", **levels, **more}
+
+
+ORDER = {
+    "precedence": "logprobs first",
+    "because": "k3 at 2; reward at 21",
+    "suggests": "the backend first",
+    "next": "",
+}
+CURVES = document(
+    "curves",
+    curves={
+        "metrics": [
+            metric("rl/reward", "separated"),
+            metric("rl/kl", "not separated"),
+            metric("rl/entropy", "unknown"),
+        ],
+        "order": ORDER,
+    },
+)
+TARGET = {
+    "title": "recall at the top dose",
+    "value": 0.91,
+    "bound": 0.95,
+    "at_most": False,
+    "met": False,
+    "trials": 280,
+}
+SELFTEST = document(
+    "selftest",
+    selftest={"targets": [TARGET, {**TARGET, "met": True}], "missed": ["bos (top): recall 0.5 < 0.95"], "cells": []},
+)
+FAULT = {"path": "dump.jsonl", "line": 3, "sequence": None, "message": "not JSON"}
+COMPARE = document(
+    "compare",
+    exit_code=3,
+    comparisons=[{"name": "dump", "faults": {"count": 5, "shown": [FAULT, {**FAULT, "sequence": "prompt 1"}]}}],
+)
+
+
+def test_each_curve_that_left_its_band_is_a_line_and_an_unknown_one_is_no_match() -> None:
+    printed = concise.render(CURVES, None).splitlines()
+    assert printed == [
+        "error curve-separated rl/reward left the band of its reference at step 21, having begun about step 16: 0.0462 "
+        "instead of 0.0713",
+        "warning curve-unknown rl/entropy: not in the candidate",
+        "note order-of-separation logprobs first (k3 at 2; reward at 21): the backend first",
+    ]
+
+
+def test_a_missed_target_of_a_self_test_is_an_error_and_a_met_one_is_silent() -> None:
+    printed = concise.render(SELFTEST, None).splitlines()
+    assert printed == [
+        "error selftest-target recall at the top dose: 0.910 of 280 trials, wanted >= 0.95",
+        "error selftest-missed bos (top): recall 0.5 < 0.95",
+    ]
+
+
+def test_a_plant_in_an_engine_that_was_not_named_is_an_error() -> None:
+    cell = {"planted": "penalty", "recall": 0.0, "named": [{"causes": "clean (match)", "trials": 1}]}
+    found = document("selftest", selftest={"targets": [], "missed": [], "cells": [cell, {**cell, "recall": 1.0}]})
+    assert [one["message"] for one in statements(found)] == ["penalty was planted and clean (match) was named"]
+
+
+def test_lines_of_a_dump_that_cannot_be_used_are_annotations_at_their_place() -> None:
+    printed = github.render(COMPARE, None).splitlines()
+    assert printed[0] == "::error file=dump.jsonl,line=3,title=rlaudit%3A unusable-data::not JSON"
+    assert "prompt 1: not JSON" in printed[1]
+    assert "3 more faults are not shown" in printed[2]
+    allowed = github.render({**COMPARE, "exit_code": 0}, None)
+    assert "::error" not in allowed
+    assert "::warning" in allowed
+
+
+@pytest.mark.parametrize("measured", [CURVES, SELFTEST, COMPARE], ids=lambda one: one["command"])
+def test_failures_in_junit_and_results_in_sarif_are_the_same_findings(measured: dict[str, Any]) -> None:
+    root = ElementTree.fromstring(junit.render(measured, None))
+    assert root.findall(".//failure")
+    results = json.loads(sarif.render(measured, None))["runs"][0]["results"]
+    assert [one["message"]["text"] for one in results] == [one["message"] for one in statements(measured)]
+
+
+def test_a_measurement_in_which_nothing_was_wrong_is_one_case_that_passes() -> None:
+    order = {"precedence": "nothing separated", "because": "", "suggests": "", "next": ""}
+    clean = document("curves", exit_code=0, curves={"metrics": [metric("rl/kl", "not separated")], "order": order})
+    assert statements(clean) == []
+    root = ElementTree.fromstring(junit.render(clean, None))
+    assert root.attrib["tests"] == "1"
+    assert root.attrib["failures"] == "0"

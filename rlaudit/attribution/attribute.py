@@ -33,7 +33,6 @@ from rlaudit.meaning.signatures import (
     RAW_LOGPROBS,
     TRAINER_TEMPERATURE,
 )
-from rlaudit.meaning.words import said
 from rlaudit.tokens.alignment import Misalignment
 
 ALIGNMENT = tuple(
@@ -283,7 +282,7 @@ class _Case:
             verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] against {margin:.2g} nats^2"
         meaning = self.evidence.meaning
         if not self.named and meaning is not None and meaning.verdict is Verdict.MISMATCH:
-            verdict, because = Verdict.MISMATCH, said(meaning).because
+            verdict, because = Verdict.MISMATCH, meaning.said.because
         if unexplained is not None:
             because += f"; unexplained residual: {unexplained:.0%} of the excess k2"
         return Attribution(

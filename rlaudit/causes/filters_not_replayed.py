@@ -18,13 +18,13 @@ from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import (
     FEWEST_POSITIONS,
-    LEAST_MEAN_RATIO,
     ONE_SIDED,
     constant_shift,
     mean_ratio_minus_one,
     one_sidedness,
     one_sidedness_left,
 )
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.signatures import FILTERS_NOT_REPLAYED, logged_signature, semantic_signature, temperature_signature
 
 
@@ -41,9 +41,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     temperature = temperature_signature(evidence, dishonest=True)
     if temperature is not None and temperature.large:
         below = False
-    surely = found.convicts(LEAST_MEAN_RATIO)
+    surely = found.convicts(MEAN_RATIO_EFFECT)
     named = below and surely and bool(sided_K.all())
-    leans = below and (surely or found.leans(LEAST_MEAN_RATIO)) and bool(sided_K.any()) and not named
+    leans = below and (surely or found.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
     because = f"mean ratio - 1 = {found.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
     return logged_signature(found, "mean ratio - 1", named, because, leans)
 

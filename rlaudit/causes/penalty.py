@@ -10,7 +10,8 @@ from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.meaning.from_logs import LEAST_MEAN_RATIO, seen_shift, too_high
+from rlaudit.meaning.from_logs import seen_shift, too_high
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.signatures import PENALTY, logged_signature, semantic_signature
 
 LEAST_SHIFT = 0.02
@@ -21,7 +22,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     if evidence.meaning is not None:
         return semantic_signature(evidence, PENALTY)
     high = too_high(evidence)
-    if high is not None and high.convicts(LEAST_MEAN_RATIO):
+    if high is not None and high.convicts(MEAN_RATIO_EFFECT):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:

@@ -12,8 +12,8 @@ from typing import Any
 import rlaudit
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.finished_documents import FinishedDocument
-from rlaudit.diagnosis.worst_layer import SEVERITY, exit_code_of
-from rlaudit.layers import Layer, Verdict
+from rlaudit.diagnosis.worst_layer import exit_code_of
+from rlaudit.layers import WORST_FIRST, Layer, Verdict
 from rlaudit.meaning.words import UNEXPLAINED
 
 MEASURED = ("ablate", "compare")
@@ -66,7 +66,9 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> dict[str, Any]:
     if not deciding:
         return _nothing(layer)
     # An intervention weighs more than a signature of the same verdict.
-    source, worst = min(deciding, key=lambda entry: (SEVERITY.index(entry[1]["verdict"]), entry[0].command != "ablate"))
+    source, worst = min(
+        deciding, key=lambda entry: (WORST_FIRST.index(entry[1]["verdict"]), entry[0].command != "ablate")
+    )
     evidence = [f"{source.command} {source.path}: {line}" for line in worst["evidence"]]
     for other, judged in own:
         if other is source:

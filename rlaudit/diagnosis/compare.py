@@ -12,19 +12,20 @@ import numpy as np
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
 from rlaudit.attribution.token_evidence import token_evidence
-from rlaudit.diagnosis import inference_path, objective, semantic
 from rlaudit.diagnosis.compare_stream import Streamed, stream
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
+from rlaudit.diagnosis.inference_path import judge_path
 from rlaudit.diagnosis.judgement import supported
+from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
+from rlaudit.diagnosis.semantic import judge_meaning
 from rlaudit.diagnosis.usual_distance import USUAL
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.meaning.words import not_told
 from rlaudit.measurement.measure import Measurement, measure_tally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete
@@ -84,10 +85,10 @@ def compare(
     if meaning is None:
         meaning = meaning_of_logs(evidence, ratio, attribution.leaning_of(Layer.SEMANTIC))
     shares = (streamed.share, looked_at)
-    first = supported(semantic.judge_table(meaning, attribution, ratio), *shares)
-    second = supported(inference_path.judge_table(distance, attribution, first, corrected), *shares)
-    split = _split(batch, alignment, (first.verdict, second.verdict), settings)
-    third = supported(objective.judge_table(measurements, split, (first, second), distance), *shares)
+    semantic = supported(judge_meaning(meaning, attribution, ratio), *shares)
+    inference = supported(judge_path(distance, attribution, semantic, corrected), *shares)
+    split = _split(batch, alignment, (semantic.verdict, inference.verdict), settings)
+    objective = supported(judge_objective(measurements, split, (semantic, inference), distance), *shares)
     return Comparison(
         name=name,
         counts=streamed.counts,
@@ -101,10 +102,10 @@ def compare(
         attribution=attribution,
         split=split,
         evidence_tokens=evidence.tokens,
-        layers=(first, second, third),
+        layers=(semantic, inference, objective),
         share=streamed.share,
         notes=notes,
-        not_seen=(*_left_out(streamed), *gaps, *not_told(meaning)),
+        not_seen=(*_left_out(streamed), *gaps, *meaning.said.not_told),
     )
 
 

@@ -10,7 +10,6 @@ from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
-from rlaudit.meaning.words import said
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults, Met
 
@@ -134,11 +133,10 @@ def _fault(met: Met) -> dict[str, Any]:
 def _semantics(found: Meaning) -> dict[str, Any] | None:
     if not isinstance(found.figures, ScoredFigures):
         return None
-    words = said(found)
     return {
         "verdict": found.verdict.value,
-        "cause": words.cause,
-        "because": words.because,
+        "cause": found.said.cause,
+        "because": found.said.because,
         "trainer": found.theta_train.name,
         "reported": found.theta_report.name,
         "sampled": found.theta_sample.name,

@@ -7,28 +7,27 @@ its worst block, and the block is named.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.diagnosis import inference_path, objective, semantic
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.inference_path import judge_path_of_arm
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
+from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.parity import parity_yaml
+from rlaudit.diagnosis.semantic import judge_meaning_of_arms
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
 from rlaudit.engines.hardware.machine import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
-from rlaudit.layers import Verdict
-from rlaudit.meaning.words import not_told
+from rlaudit.layers import WORST_FIRST, Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
-# Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
 REFERENCE = "reference"
 # What a distance is judged on.
 FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
-SEVERITY = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,10 @@ class Diagnosis:
 def diagnose(run: FinishedRun) -> Diagnosis:
     """Judge a finished run."""
     blocks = tuple(_diagnose_block(run, block) for block in run.plan.blocks)
-    first, second, third = (
+    semantic, path, objective = (
         _worst([(block.plan.name, block.judgements[position]) for block in blocks]) for position in range(3)
     )
-    return Diagnosis(run, blocks, (first, second, third), tuple(_not_seen(run, blocks)))
+    return Diagnosis(run, blocks, (semantic, path, objective), tuple(_not_seen(run, blocks)))
 
 
 def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
@@ -74,11 +73,11 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
     effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))
-    meaning = semantic.judge_arms(block, measured, effects)
-    path = inference_path.judge_arm(judged, effects, floor)
-    clipped = objective.judge_arm(measured.get("candidate"), (meaning, path), settings, distance)
+    semantic = judge_meaning_of_arms(block, measured, effects)
+    path = judge_path_of_arm(judged, effects, floor)
+    objective = judge_objective_of_arm(measured.get("candidate"), (semantic, path), settings, distance)
     parity = parity_yaml(block, effects)
-    return BlockDiagnosis(block, measured, floor, effects, (meaning, path, clipped), parity, distance)
+    return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity, distance)
 
 
 def _distance(
@@ -140,7 +139,7 @@ def _k2_to_explain_from(judged: tuple[MeasuredArm, Distance] | None, measured: M
 
 
 def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
-    name, worst = min(judgements, key=lambda entry: SEVERITY.index(entry[1].verdict))
+    name, worst = min(judgements, key=lambda entry: WORST_FIRST.index(entry[1].verdict))
     if len(judgements) == 1:
         return worst
     others = [f"block {other}: {judgement.verdict.value}" for other, judgement in judgements if other != name]
@@ -176,5 +175,5 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
-    lines += dict.fromkeys(note for candidate in candidates for note in not_told(candidate.meaning))
+    lines += dict.fromkeys(note for candidate in candidates for note in candidate.meaning.said.not_told)
     return lines

@@ -10,7 +10,6 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.layers import Verdict
-from rlaudit.meaning.words import said
 
 SCHEMA = "rlaudit-report/1"
 
@@ -145,8 +144,8 @@ def _measured(measured: MeasuredArm) -> dict[str, Any]:
         },
         "semantics": {
             "verdict": measured.meaning.verdict.value,
-            "cause": said(measured.meaning).cause,
-            "because": said(measured.meaning).because,
+            "cause": measured.meaning.said.cause,
+            "because": measured.meaning.said.because,
         },
         "heads": {
             side: {

@@ -39,7 +39,9 @@ class _Explained:
     more: str
 
 
-def judge_arm(judged: tuple[MeasuredArm, Distance] | None, effects: Sequence[FactorEffect], floor: Floor) -> Judgement:
+def judge_path_of_arm(
+    judged: tuple[MeasuredArm, Distance] | None, effects: Sequence[FactorEffect], floor: Floor
+) -> Judgement:
     """Of one block of an ablation. judged: the arm with clean semantics, and how far it is; None where none has."""
     if judged is None:
         return Judgement(
@@ -61,7 +63,7 @@ def judge_arm(judged: tuple[MeasuredArm, Distance] | None, effects: Sequence[Fac
     return replace(found, cause=None, falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
 
 
-def judge_table(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
+def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
     """Of a comparison. corrected: whether the attribution is of what the right meaning leaves over."""
     named = [cause for cause in attribution.named if cause.layer is Layer.INFERENCE_PATH]
     evidence = (

@@ -36,7 +36,7 @@ class _Words:
     refuted: str
 
 
-def judge_table(
+def judge_objective(
     measurements: Measurements,
     split: ObjectiveSplit | None,
     earlier: tuple[Judgement, Judgement],
@@ -59,7 +59,7 @@ def judge_table(
     return _judged(measurements, earlier, distance.settings, (_figures(measurements), *_split_lines(split)), words)
 
 
-def judge_arm(
+def judge_objective_of_arm(
     arm: MeasuredArm | None, earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
 ) -> Judgement:
     """Of an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""

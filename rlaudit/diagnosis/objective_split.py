@@ -39,6 +39,7 @@ MIS_BOUNDS = (0.5, 2.0)
 ICEPOP_BOUNDS = (0.5, 5.0)
 SEQUENCE_BOUNDS = (0.99, 1.001)
 UPDATE, BACKEND, BOTH = "policy update", "backend", "both"
+# Share of tokens up to which a mask takes little from learning; a truncation would keep them all.
 SPARSE = 0.02
 
 

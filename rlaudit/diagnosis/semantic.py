@@ -15,7 +15,7 @@ from rlaudit.figure import figure
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
-from rlaudit.meaning.words import evidence_of_logs, ratio_line, said
+from rlaudit.meaning.words import evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 
 NEXT_OF_SCORES = {
@@ -24,7 +24,7 @@ NEXT_OF_SCORES = {
 }
 
 
-def judge_table(meaning: Meaning, attribution: Attribution, ratio: Measurement) -> Judgement:
+def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement) -> Judgement:
     """The semantic layer of a comparison. ratio: mean ratio - 1 of all tokens."""
     figures, line = meaning.figures, (ratio_line(ratio),)
     named = [cause for cause in attribution.named if cause.layer is Layer.SEMANTIC]
@@ -38,7 +38,7 @@ def judge_table(meaning: Meaning, attribution: Attribution, ratio: Measurement) 
         return Judgement(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
-            (None if logged else said(meaning).cause) or " and ".join(names),
+            (None if logged else meaning.said.cause) or " and ".join(names),
             "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named),
             line,
             named[0].falsifier,
@@ -49,7 +49,9 @@ def judge_table(meaning: Meaning, attribution: Attribution, ratio: Measurement) 
     return _judged(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
 
 
-def judge_arms(block: BlockPlan, measured: Mapping[str, MeasuredArm], effects: Sequence[FactorEffect]) -> Judgement:
+def judge_meaning_of_arms(
+    block: BlockPlan, measured: Mapping[str, MeasuredArm], effects: Sequence[FactorEffect]
+) -> Judgement:
     """The semantic layer of one block of an ablation, by its candidate."""
     candidate = measured.get("candidate")
     if candidate is None:
@@ -75,7 +77,7 @@ def judge_arms(block: BlockPlan, measured: Mapping[str, MeasuredArm], effects: S
 
 
 def _judged(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
-    words = said(meaning)
+    words = meaning.said
     return Judgement(
         Layer.SEMANTIC, meaning.verdict, words.cause, words.because, evidence, words.falsifier, step or words.next
     )

@@ -25,6 +25,7 @@ from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEM
 from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
 from rlaudit.meaning.sharpness import Sharpness, sharpness
+from rlaudit.meaning.words import worded
 from rlaudit.measurement.measure import Measurement
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.cluster_sums import cluster_sums
@@ -33,9 +34,6 @@ from rlaudit.statistics.left_out import sums_left
 
 FEWEST_POSITIONS = 64
 STRATA = 8
-# Relative difference of temperatures that would not be noticed.
-TEMPERATURE_TOLERANCE = 0.03
-LEAST_MEAN_RATIO = 1e-2
 # Rounding makes log ratios of both signs; a missing mask only negative ones.
 ONE_SIDED = 0.95
 # Relative: log ratios of logprobs that were stored with three digits still count as one number.
@@ -65,7 +63,7 @@ def meaning_of_logs(evidence: TokenEvidence, ratio: Measurement, leaning: Sequen
     shifted = evidence.alignment is not None and evidence.alignment.refused
     train, asked = evidence.trainer, evidence.sampling
     kind = _convicted(figures, asked, bool(shifted)) or _open(figures)
-    return Meaning(kind, train, train, train, asked, train, figures)
+    return worded(Meaning(kind, train, train, train, asked, train, figures))
 
 
 def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind | None:

@@ -17,6 +17,7 @@ from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, Meani
 from rlaudit.meaning.report_fit import ReportFit, fit_report, huber_losses, paired_interval
 from rlaudit.meaning.sample_fit import SampleFit, fit_sample, prefers
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.words import worded
 
 # Of the trainer's loss that a meaning has to save at least to be what the report follows although it does not halve it.
 # The trade: half of what the least share of a cause worth naming is (`cause.py`).
@@ -40,14 +41,16 @@ def identify(
         report = ReportFit(theta_train, theta_train, False, nan, nan, nan, nan, nan, 0, scored.sequences)
         sample = SampleFit(theta_train, theta_train, False, nan, nan, nan, 0.0)
         figures = ScoredFigures(report, sample, (), 0, scored.sequences, len(scored.candidates))
-        return Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, theta_train, figures)
+        return worded(
+            Meaning(Kind.NO_TOKENS, theta_train, theta_train, theta_sample, theta_sample, theta_train, figures)
+        )
     tests = token_tests(scored, theta_train, seed)
     convicted = any(test.on_tokens and test.convicts for test in tests)
     report = fit_report(scored, theta_train, floor_k2, seed)
     sample = fit_sample(scored, theta_train, (theta_sample, report.theta), convicted, floor_k2, seed)
     figures = ScoredFigures(report, sample, tests, scored.tokens, scored.sequences, len(scored.candidates))
     kind = _convicted(figures, scored, theta_train, seed) or _open(figures, theta_sample, theta_train)
-    return Meaning(
+    found = Meaning(
         kind=kind,
         theta_train=theta_train,
         theta_report=report.theta,
@@ -56,6 +59,7 @@ def identify(
         reported=_reported(figures, kind, scored, theta_train),
         figures=figures,
     )
+    return worded(found)
 
 
 def _convicted(figures: ScoredFigures, scored: ScoredTokens, train: Semantics, seed: int) -> Kind | None:

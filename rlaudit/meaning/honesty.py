@@ -30,9 +30,15 @@ from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.left_out import sums_left
 
 TESTS = 8
-ALPHA = 1e-4 / TESTS  # Bonferroni
+# One false alarm in 10,000 audits, over all tests together (Bonferroni).
+ALPHA = 1e-4 / TESTS
+# Of p = prod S_t, which is exact and cheap to make small: a top_k of 20 that keeps .965 of the mass (TRL 7269) passes
+# it in about 400 tokens.
 SUPPORT_ALPHA = 1e-6
+# Honest engines publish mean ratios within 1e-3 of 1, raw logprobs and filters that are not replayed beyond 1e-2
+# (TRL 7269: .896 at top_p=.8, .965 at top_k=20).
 MEAN_RATIO_EFFECT = 1e-2
+# Relative: planted temperature errors of .03 were found in simulation, of .01 in 40 % of the worlds.
 TEMPERATURE_EFFECT = 0.03
 GREEDY_EFFECT = 0.03
 # Mass closer to 1 than single precision sums of 512 terms can tell.

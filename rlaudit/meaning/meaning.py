@@ -118,13 +118,25 @@ class LoggedFigures:
     sequences: int
 
 
+@dataclass(frozen=True)
+class Said:
+    """A finding in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
+    it. not_told: what the data cannot tell of the three."""
+
+    cause: str | None
+    because: str
+    falsifier: str = ""
+    next: str = ""
+    not_told: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Meaning:
     """kind: what was found. theta_train: what the trainer computes. theta_report: what the reported numbers follow, and
     theta_sample what the tokens follow: the trainer's own unless another was accepted.
 
     requested: what the engine was asked to sample from. reported: theta_report, or the meaning that the report follows
-    although its fit alone did not show it (`from_scores.py`). figures: what all of this rests on.
+    although its fit alone did not show it (`from_scores.py`). figures: what all of this rests on. said: by `words.py`.
     """
 
     kind: Kind
@@ -134,6 +146,7 @@ class Meaning:
     requested: Semantics
     reported: Semantics
     figures: ScoredFigures | LoggedFigures
+    said: Said = Said(None, "")
 
     @property
     def verdict(self) -> Verdict:

@@ -23,9 +23,12 @@ from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.statistics.left_out import sums_left
 from rlaudit.statistics.resample import cluster_weights, replicate_sums
 
+# From here on a token counts linearly: one that is nats off says little more than one that is one nat off.
 HUBER_NATS = 1.0
 IMPOSSIBLE_NATS = 20.0
+# Of the trainer's loss: a meaning that is right takes away all but noise, one that only correlates does not.
 HALF = 0.5
+# Parity is called up to twice the floor (`attribute.py`), so below it there is nothing to explain.
 TIMES_FLOOR = 2.0
 # Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement whatever explains it.
 LEAST_FLOOR = 1e-6

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from rlaudit.attribution.cause import Signature
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Verdict
-from rlaudit.meaning.from_logs import TEMPERATURE_TOLERANCE, first_choice_excess, temperature_ratio
-from rlaudit.meaning.honesty import GREEDY_EFFECT
+from rlaudit.meaning.from_logs import first_choice_excess, temperature_ratio
+from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
-from rlaudit.meaning.words import said
 from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.standard_score import chance_above, standard_score
 
@@ -51,7 +50,7 @@ def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
         return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
     if figures.sample.differs and "temperature" in sample.differences(train) and not sample.filtered:
         # Reported and recomputed at one temperature, sampled at another that was asked for: both sides left it out.
-        asked = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_TOLERANCE
+        asked = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_EFFECT
         both = asked and requested.temperature != train.temperature
         return SemanticNames(by_tokens=frozenset({RAW_LOGPROBS, TRAINER_TEMPERATURE}) if both else frozenset())
     if figures.sample.differs and sample.penalised:
@@ -76,7 +75,7 @@ def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:
     meaning = evidence.meaning
     assert meaning is not None and isinstance(meaning.figures, ScoredFigures)
     names = semantic_names(meaning, meaning.figures)
-    because = said(meaning).because
+    because = meaning.said.because
     if name in names.by_tokens:
         return _by_tokens(meaning.figures, because)
     return _by_report(meaning.figures, because, name in names.by_report, evidence.clusters)
@@ -131,8 +130,8 @@ def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature
         return None
     reported, trainer = _temperatures(evidence, found.value)
     honest = _alike(reported, evidence.sampling.temperature)
-    named = found.convicts(TEMPERATURE_TOLERANCE, null=1.0) and honest != dishonest
-    leans = found.leans(TEMPERATURE_TOLERANCE, null=1.0)
+    named = found.convicts(TEMPERATURE_EFFECT, null=1.0) and honest != dishonest
+    leans = found.leans(TEMPERATURE_EFFECT, null=1.0)
     because = (
         f"top logprobs of both sides differ by the factor {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]: "
         f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
@@ -158,4 +157,4 @@ def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]
 
 
 def _alike(temperature: float, other: float) -> bool:
-    return abs(temperature / other - 1) < TEMPERATURE_TOLERANCE
+    return abs(temperature / other - 1) < TEMPERATURE_EFFECT

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rlaudit.attribution.least_data import OF_A_BIAS
@@ -10,7 +10,7 @@ from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import SemanticTest
-from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning, ScoredFigures
+from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
 from rlaudit.measurement.measure import Measurement
 
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
@@ -24,26 +24,17 @@ CANNOT_TELL = (
 NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
 
 
-@dataclass(frozen=True)
-class Said:
-    """cause: of a mismatch. next: the experiment that settles it."""
-
-    cause: str | None
-    because: str
-    falsifier: str = ""
-    next: str = ""
-
-
-def said(meaning: Meaning) -> Said:
-    """Everything that is said of a meaning by itself."""
+def worded(meaning: Meaning) -> Meaning:
+    """The meaning with everything that is said of it by itself."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
     if isinstance(figures, LoggedFigures):
-        return _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
-    return _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
+        said = _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
+    else:
+        said = _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
+    return replace(meaning, said=replace(said, not_told=_not_told(meaning)))
 
 
-def not_told(meaning: Meaning) -> tuple[str, ...]:
-    """What the data cannot tell of the three meanings, in sentences."""
+def _not_told(meaning: Meaning) -> tuple[str, ...]:
     figures = meaning.figures
     if isinstance(figures, LoggedFigures):
         blind = figures.sharp is None and figures.temperature is None

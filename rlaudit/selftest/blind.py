@@ -9,6 +9,7 @@ from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
+from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
 from rlaudit.selftest import faults as fault_files
 from rlaudit.selftest import generators as generator_files
@@ -106,6 +107,6 @@ def blind_trials(ground: Ground, labels: Sequence[Label], floor_k2: float, rng: 
     for place in rng.permutation(len(labels)).tolist():
         observation = planted(ground, labels[place], floor_k2, rng)
         found = judge(observation)
-        clean = not found.names and found.verdict.value == "match"
+        clean = not found.names and found.verdict is Verdict.MATCH
         trials.append(Trial(labels[place], found.names, clean, found.because))
     return trials

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rlaudit
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.finished_documents import FinishedDocument
 from rlaudit.diagnosis.worst_layer import exit_code_of
@@ -17,16 +18,6 @@ from rlaudit.layers import WORST_FIRST, Layer, Verdict
 from rlaudit.meaning.words import UNEXPLAINED
 
 MEASURED = ("ablate", "compare")
-# The factor of `rlaudit ablate` that takes a cause away, where there is one.
-FACTORS: Mapping[str, str] = {
-    "raw-logprobs": "logprobs-mode",
-    "stale-prefix-kv": "prefix-caching",
-    "head-precision": "fp32-head",
-    "body-precision": "dtype",
-    "batch-dependence": "batch-invariance",
-    "chunk-boundary": "chunked-prefill",
-    "token-dropped-after-resume": "async-scheduling",
-}
 Judged = Mapping[str, Any]
 
 
@@ -117,7 +108,9 @@ def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDoc
     """The one next experiment: an intervention where only a signature convicts."""
     if worst["verdict"] != Verdict.MISMATCH.value or any(one.command == "ablate" for one in sources):
         return str(worst["next"])
-    factor = next((FACTORS[name] for name in str(worst["cause"] or "").split(" and ") if name in FACTORS), None)
+    causes = all_causes()
+    named = [causes[name] for name in str(worst["cause"] or "").split(" and ") if name in causes]
+    factor = next((cause.factor for cause in named if cause.factor is not None), None)
     if factor is None or source.command != "compare":
         return str(worst["next"])
     return f"{worst['next']}; or let an intervention decide: rlaudit ablate with factor {factor}"

@@ -28,9 +28,8 @@ from rlaudit.meaning.sharpness import Sharpness, sharpness
 from rlaudit.meaning.words import worded
 from rlaudit.measurement.measure import Measurement
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
-from rlaudit.statistics.cluster_sums import cluster_sums
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_sums, sums_left
 
 FEWEST_POSITIONS = 64
 STRATA = 8

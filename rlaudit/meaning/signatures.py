@@ -13,7 +13,7 @@ from rlaudit.meaning.from_logs import first_choice_excess, temperature_ratio
 from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
 from rlaudit.statistics.estimate import Estimate
-from rlaudit.statistics.standard_score import chance_above, standard_score
+from rlaudit.statistics.resample import chance_above, standard_score
 
 RAW_LOGPROBS = "raw-logprobs"
 TRAINER_TEMPERATURE = "trainer-temperature"

@@ -13,6 +13,7 @@ from rlaudit.experiment.prompts import load_prompts
 from rlaudit.experiment.run_folder import opened
 from rlaudit.experiment.surroundings import prepare
 from rlaudit.progress import Progress
+from rlaudit.report.report import Report
 from rlaudit.weight_updates.document import document_of
 from rlaudit.weight_updates.estimate import estimate
 from rlaudit.weight_updates.run import execute
@@ -36,7 +37,7 @@ def ablate_weight_updates(
     given: GivenInterpreters = NONE_GIVEN,
     *,
     fail_on_mismatch: bool = True,
-) -> dict[str, Any]:
+) -> Report:
     """Run the recipe in `folder` and return the report, which is also left there as report.json."""
     recipe = loaded.recipe
     prompts = load_prompts(recipe.prompts, recipe.prompts_used)

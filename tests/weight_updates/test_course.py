@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 import yaml
 
-import rlaudit
 from rlaudit.engines.accelerator import detect
 from rlaudit.engines.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.gpu_memory import GpuMemory
@@ -25,6 +24,7 @@ from rlaudit.experiment.surroundings import Surroundings
 from rlaudit.progress import Progress
 from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
 from rlaudit.report.formats.text import FORMAT as TEXT
+from rlaudit.report.schema import report_schema
 from rlaudit.weight_updates import checkpoints, scoring
 from rlaudit.weight_updates.document import document_of
 from rlaudit.weight_updates.run import FinishedUpdates, execute
@@ -187,8 +187,7 @@ def test_a_terminal_breaks_sentences_and_neither_tables_nor_code(report: dict[st
 
 
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
-    schema = json.loads((Path(rlaudit.__file__).parent / "reports" / "report.schema.json").read_text())
-    jsonschema.validate(json.loads(json.dumps(report)), schema)
+    jsonschema.validate(json.loads(json.dumps(report)), report_schema())
 
 
 def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

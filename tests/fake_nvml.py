@@ -9,7 +9,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from rlaudit.engines.nvidia_driver import MIB
+from rlaudit.engines.hardware.nvidia_driver import MIB
 
 H100, A100, T400 = "NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-40GB", "NVIDIA T400 4GB"
 NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED

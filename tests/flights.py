@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.mismatch.pairs import Floats
-from rlaudit.weight_updates.records import Flight
-from rlaudit.weight_updates.scoring import Scorebook
+from rlaudit.laboratory.studies.updates.records import Flight
+from rlaudit.laboratory.studies.updates.scoring import Scorebook
+from rlaudit.tokens.pairs import Floats
 
 PROMPTS = 16
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from rlaudit.engines.guardian import Process, descendants, process, processes
+from rlaudit.engines.cells.guardian import Process, descendants, process, processes
 
 # rlaudit, its two guardians, the worker and the worker's engine: each the parent of the next.
 ROLES = ("rlaudit", "upper guardian", "lower guardian", "worker", "engine")

@@ -26,8 +26,8 @@ import pytest
 import yaml
 
 from rlaudit.cli.app import run
-from rlaudit.engines.environment_spec import EnvironmentSpec, trainer_spec
-from rlaudit.experiment import scoring
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.laboratory import scoring
 
 FAKES = Path(__file__).with_name("fakes")
 V0, V1, V1_WITH_FLOAT32_HEAD = "0.8.5", "0.18.1", "0.32.0"
@@ -38,7 +38,7 @@ WITH_STAND_IN = """
 import sys
 from pathlib import Path
 from rlaudit.cli.app import main
-from rlaudit.experiment import scoring
+from rlaudit.laboratory import scoring
 scoring.SCORE = Path(sys.argv.pop(1))
 main()
 """

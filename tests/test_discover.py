@@ -5,11 +5,11 @@ from types import ModuleType
 
 import pytest
 
+from rlaudit import metrics
 from rlaudit.discover import discover
-from rlaudit.experiment import factors
-from rlaudit.experiment.factor import Factor
-from rlaudit.mismatch import metrics
-from rlaudit.mismatch.metric import Metric
+from rlaudit.laboratory import factors
+from rlaudit.laboratory.factor import Factor
+from rlaudit.measurement.metric import Metric
 from rlaudit.report import formats
 from rlaudit.report.report_format import ReportFormat
 
@@ -46,6 +46,17 @@ def test_a_file_that_offers_nothing_or_something_else_is_a_mistake(package: Modu
         discover(package, "OFFER", Path)
 
 
+def test_what_takes_several_files_is_a_folder_in_which_one_offers_it(package: ModuleType) -> None:
+    folder = Path(str(package.__file__)).parent / "large"
+    folder.mkdir()
+    for name, text in {"__init__": "", "read": OFFER.format(name="c"), "engine": "PART = 1\n"}.items():
+        (folder / f"{name}.py").write_text(text)
+    assert list(discover(package, "OFFER", Path)) == ["a", "b", "c"]
+    (folder / "read.py").unlink()
+    with pytest.raises(TypeError, match=r"a file of offers_of_a_test\.large must bind OFFER to a Path"):
+        discover(package, "OFFER", Path)
+
+
 @pytest.mark.parametrize(
     ("folder", "name", "kind"),
     [(factors, "FACTOR", Factor), (metrics, "METRIC", Metric), (formats, "FORMAT", ReportFormat)],
@@ -57,7 +68,7 @@ def test_every_offer_is_named_after_its_file(folder: ModuleType, name: str, kind
 
 @pytest.mark.parametrize("name", sorted(discover(factors, "FACTOR", Factor)))
 def test_every_factor_says_what_it_is_and_applies_each_of_its_levels(name: str) -> None:
-    from rlaudit.experiment.treatment import Treatment
+    from rlaudit.laboratory.treatment import Treatment
 
     factor = discover(factors, "FACTOR", Factor)[name]
     document = sys.modules[factor.set_level.__module__].__doc__

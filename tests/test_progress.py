@@ -4,8 +4,8 @@ import time
 import pytest
 from rich.console import Console
 
-from rlaudit.engines.launch import Outcome
-from rlaudit.experiment.runner import tokens_per_second
+from rlaudit.engines.cells.launch import Outcome
+from rlaudit.laboratory.runner import tokens_per_second
 from rlaudit.progress import Progress, Steps, last_line
 
 

@@ -13,15 +13,15 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Node
 from rlaudit.inspection import read_configs, selection
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.edit import Edit
-from rlaudit.rollout_config.framework import Framework
-from rlaudit.rollout_config.node import Node
-from rlaudit.rollout_config.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
-from rlaudit.rollout_config.source import Source
 
 V0, V1 = "0.8.5", "0.18.1"
 PLAIN = "toy:\n  engine:\n    seed: 1  # keep\n  sampling:\n    temperature: 0.7\n"

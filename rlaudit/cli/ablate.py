@@ -9,10 +9,10 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
-from rlaudit.engines.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
+from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
-from rlaudit.experiment.plan import Plan, for_accelerator, make_plan
-from rlaudit.experiment.recipe import Recipe, load_recipe, recipe_of
+from rlaudit.laboratory.recipe import Recipe, load_recipe, recipe_of
+from rlaudit.laboratory.studies.arms.plan import Plan, for_accelerator, make_plan
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 from rlaudit.say import answer
@@ -56,13 +56,13 @@ def ablate(
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
-    from rlaudit.engines.accelerator import detect
-    from rlaudit.experiment.estimate import estimate
-    from rlaudit.experiment.prompts import load_prompts
-    from rlaudit.experiment.run import execute
-    from rlaudit.experiment.run_folder import opened
-    from rlaudit.experiment.surroundings import prepare
-    from rlaudit.weight_updates.settings import load_update_recipe
+    from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.laboratory.prompts import load_prompts
+    from rlaudit.laboratory.run_folder import opened
+    from rlaudit.laboratory.studies.arms.estimate import estimate
+    from rlaudit.laboratory.studies.arms.run import execute
+    from rlaudit.laboratory.studies.updates.settings import load_update_recipe
+    from rlaudit.laboratory.surroundings import prepare
 
     outputs = parse_outputs(output or [])
     given = given_interpreters(python, trainer_python)

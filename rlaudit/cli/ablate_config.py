@@ -6,18 +6,18 @@ from typing import Any
 
 import yaml
 
-from rlaudit.engines.accelerator import Accelerator
-from rlaudit.engines.machine import machine_of
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.machine import machine_of
 from rlaudit.errors import UsageError
-from rlaudit.experiment.from_config import ConfigExperiment, experiment_from
-from rlaudit.experiment.recipe import RECIPE_SCHEMA
 from rlaudit.inspection.files import collect
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_file
 from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
+from rlaudit.laboratory.recipe import RECIPE_SCHEMA
+from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
 from rlaudit.secrets import mask, masked_places
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 from rlaudit.yaml_file import read_yaml_file
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from rlaudit.cli.output import Output, write_outputs
-from rlaudit.engines.accelerator import Accelerator
-from rlaudit.engines.given_interpreters import GivenInterpreters
+from rlaudit.engines.environments.given_interpreters import GivenInterpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.studies.updates.command import ablate_weight_updates, dry_run_text, overridden
+from rlaudit.laboratory.studies.updates.settings import LoadedUpdateRecipe
 from rlaudit.progress import Progress
 from rlaudit.say import answer
-from rlaudit.weight_updates.command import ablate_weight_updates, dry_run_text, overridden
-from rlaudit.weight_updates.settings import LoadedUpdateRecipe
 
 
 def ablate_updates(

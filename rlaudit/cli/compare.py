@@ -9,15 +9,15 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.engines.given_interpreters import TRAINER_HELP, trainer_command
+from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
 from rlaudit.say import say
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.mismatch.metric import ObjectiveSettings
-    from rlaudit.token_table.open_table import TokenTable
+    from rlaudit.measurement.metric import ObjectiveSettings
+    from rlaudit.tokens.open_table import TokenTable
 
 
 class FailOn(StrEnum):
@@ -135,8 +135,8 @@ def compare(
 
 def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
     """The tables of a path. Raises NotFinished for a run that has not ended or whose files are not as it left them."""
-    from rlaudit.experiment.run_folder import TOKENS, has_report, is_run
-    from rlaudit.token_table.open_table import open_tables
+    from rlaudit.laboratory.run_folder import TOKENS, has_report, is_run
+    from rlaudit.tokens.open_table import open_tables
 
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
@@ -170,8 +170,8 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
     from platformdirs import user_cache_path
 
     from rlaudit.diagnosis.compare_scored import Scorer
-    from rlaudit.engines.accelerator import detect
-    from rlaudit.experiment.treatment import TrainerSettings
+    from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.laboratory.treatment import TrainerSettings
 
     if dtype not in {"bfloat16", "float32", "float16"}:
         raise UsageError(f"--score-dtype is {dtype}, expected bfloat16, float32 or float16")
@@ -187,7 +187,7 @@ def _scorer(model: str, dtype: str, trainer_python: str | None, cpu: bool) -> "S
 
 def _objective(ppo: tuple[float, float] | None, gspo: tuple[float, float] | None) -> "ObjectiveSettings":
     """The ranges given, of which each alone is the objective's; both at their defaults where none was given."""
-    from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+    from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
     default = ObjectiveSettings()
     given = {Clip.TOKENS: ppo, Clip.SEQUENCES: gspo}

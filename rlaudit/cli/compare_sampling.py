@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import UsageError
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.token_table.export import Part
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.export import Part
 from rlaudit.yaml_file import read_yaml_file
 
 SIDECAR = "rollout.yaml"
@@ -69,7 +69,7 @@ def of_config(path: Path) -> dict[str, Any]:
     from rlaudit.inspection.inspect_file import Context, inspect_file
     from rlaudit.inspection.read_configs import known_frameworks
     from rlaudit.inspection.selection import known_rules
-    from rlaudit.vllm_versions.machine import machine_named
+    from rlaudit.vllm.machine import machine_named
 
     collected = collect([str(path)], "", lambda _path: False)
     if not collected.files:

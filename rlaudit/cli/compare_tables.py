@@ -12,17 +12,17 @@ from rlaudit.diagnosis.compare_scored import Scorer, score
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
-from rlaudit.token_figures.logged_figures import LoggedFigures
-from rlaudit.token_table.complete import complete
-from rlaudit.token_table.fault import Faults
-from rlaudit.token_table.join_trainer import joined
-from rlaudit.token_table.open_table import TokenTable
-from rlaudit.token_table.parquet import KNOWN, MEASURED
-from rlaudit.token_table.prompt_numbers import PromptNumbers
-from rlaudit.token_table.prompt_tokens import with_prompt_tokens
-from rlaudit.token_table.sequence_sample import SequenceSample
-from rlaudit.token_table.sound import sound
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.tokens.complete import complete
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.figures.logged_figures import LoggedFigures
+from rlaudit.tokens.join_trainer import joined
+from rlaudit.tokens.open_table import TokenTable
+from rlaudit.tokens.parquet import KNOWN, MEASURED
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.prompt_tokens import with_prompt_tokens
+from rlaudit.tokens.sequence_sample import SequenceSample
+from rlaudit.tokens.sound import sound
+from rlaudit.tokens.token_batch import TokenBatch
 
 
 def todays(

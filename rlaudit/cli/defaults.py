@@ -14,9 +14,9 @@ from rlaudit.layers import Layer
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
-from rlaudit.vllm_versions.machine import Machine
-from rlaudit.vllm_versions.moved import Moved, moved
-from rlaudit.vllm_versions.tell import moved_lines
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.moved import Moved, moved
+from rlaudit.vllm.tell import moved_lines
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Group, Setting

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
-from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
-from rlaudit.engines.given_interpreters import ENGINE_HELP, given_interpreters
+from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, given_interpreters
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.printable import no_commands, printable
 from rlaudit.say import answer
 from rlaudit.secrets import mask
 
 if TYPE_CHECKING:
-    from rlaudit.engines.accelerator import Accelerator
+    from rlaudit.engines.hardware.accelerator import Accelerator
 
 app = typer.Typer(
     help="Isolated engine environments, one per vLLM version.",
@@ -42,9 +42,9 @@ def build(versions: Versions, cpu: Cpu = None) -> None:
     What this machine's NVIDIA driver cannot run is refused before anything is downloaded. Where there is no driver,
     as on the login node of a cluster, --cuda builds all the same and checks what can be checked.
     """
-    from rlaudit.engines.accelerator import detect
-    from rlaudit.engines.environment import ensure
-    from rlaudit.engines.refusals import refuse
+    from rlaudit.engines.environments.environment import ensure
+    from rlaudit.engines.environments.refusals import refuse
+    from rlaudit.engines.hardware.accelerator import detect
 
     build_ = _build(cpu)
     accelerator = detect(cpu=True) if cpu else _machine_to_build_for()
@@ -63,8 +63,8 @@ def list_(
     ] = False,
 ) -> None:
     """List the environments that are built, or the NVIDIA driver that each release needs."""
-    from rlaudit.engines.driver_table import driver_table
-    from rlaudit.engines.environment import list_environments, root
+    from rlaudit.engines.environments.driver_table import driver_table
+    from rlaudit.engines.environments.environment import list_environments, root
 
     if drivers:
         answer("\n".join(driver_table(_machine_to_build_for())))
@@ -86,7 +86,7 @@ def doctor(
 
     Environments that are named and not there are built first. Exit code 3 when an engine does not start.
     """
-    from rlaudit.engines.doctor import examine
+    from rlaudit.engines.vllm.doctor import examine
 
     ill = []
     for environment in _environments_to_examine(versions or [], cpu, python):
@@ -107,7 +107,7 @@ def remove(
     all_: Annotated[bool, typer.Option("--all", help="Remove every environment.")] = False,
 ) -> None:
     """Delete environments, by version or by the name that `list` prints."""
-    from rlaudit.engines import environment as environments
+    from rlaudit.engines.environments import environment as environments
 
     present = [found.spec for found in environments.list_environments()]
     if not versions and not all_:
@@ -124,9 +124,9 @@ def remove(
 
 
 def _environments_to_examine(versions: list[str], cpu: bool | None, python: list[str] | None) -> list[Environment]:
-    from rlaudit.engines.doctor import scratch
-    from rlaudit.engines.environment import ensure, list_environments
-    from rlaudit.engines.given_environment import given_environment
+    from rlaudit.engines.environments.environment import ensure, list_environments
+    from rlaudit.engines.environments.given_environment import given_environment
+    from rlaudit.engines.vllm.doctor import scratch
 
     if given := given_interpreters(python):
         if versions:
@@ -150,7 +150,7 @@ def _spec(version: str, build_: Build, driver_cuda: str = "") -> EnvironmentSpec
 
 
 def _build(cpu: bool | None) -> Build:
-    from rlaudit.engines.accelerator import detect
+    from rlaudit.engines.hardware.accelerator import detect
 
     if cpu is None:
         kind = detect().kind
@@ -162,7 +162,7 @@ def _build(cpu: bool | None) -> Build:
 
 def _machine_to_build_for() -> "Accelerator":
     """This machine; one whose GPUs cannot be used here and now counts as one without a driver: others may run it."""
-    from rlaudit.engines.accelerator import detect
+    from rlaudit.engines.hardware.accelerator import detect
 
     try:
         return detect()

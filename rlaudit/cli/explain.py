@@ -16,9 +16,9 @@ from rlaudit.standard_output import to_stdout
 
 # Factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
-    from rlaudit.experiment.factor import Factor
-    from rlaudit.mismatch.metric import Metric
-    from rlaudit.rollout_config.framework import Framework
+    from rlaudit.configs.dialect import Framework
+    from rlaudit.laboratory.factor import Factor
+    from rlaudit.measurement.metric import Metric
 
 
 class Listed(StrEnum):
@@ -68,10 +68,10 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
-    from rlaudit.experiment.plan import known_factors
     from rlaudit.inspection.read_configs import known_frameworks
-    from rlaudit.mismatch.evidence import all_metrics
-    from rlaudit.weight_updates import factor as weight_update
+    from rlaudit.laboratory.studies.arms.plan import known_factors
+    from rlaudit.laboratory.studies.updates import factor as weight_update
+    from rlaudit.measurement.measure import all_metrics
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
     frameworks = {name: partial(_about_framework, one) for name, one in known_frameworks().items()}
@@ -83,7 +83,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
 
 
 def _about_rule(name: str) -> str | None:
-    from rlaudit.documentation import rule_documentation
+    from rlaudit.inspection.documentation import rule_documentation
 
     text = rule_documentation(name)
     return f"{name}\n\n{text}" if text is not None else None
@@ -91,7 +91,7 @@ def _about_rule(name: str) -> str | None:
 
 def _rule_names() -> list[str]:
     from rlaudit.inspection.selection import known_rules
-    from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
+    from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 
     return [*known_rules(), *ABOUT_SUPPRESSIONS]
 
@@ -124,7 +124,7 @@ def _module_doc(function: Callable[..., object]) -> str:
 
 
 def _rules() -> str:
-    from rlaudit.documentation import rule_documentation
+    from rlaudit.inspection.documentation import rule_documentation
     from rlaudit.inspection.selection import known_rules
 
     layers = {name: str(rule.layer) for name, rule in known_rules().items()}
@@ -144,20 +144,20 @@ def _frameworks() -> str:
 
 
 def _versions() -> str:
-    from rlaudit.vllm_versions.tell import version_lines
+    from rlaudit.vllm.tell import version_lines
 
     return "\n".join(version_lines())
 
 
 def _settings_keys() -> str:
-    from rlaudit.settings import KEYS
+    from rlaudit.inspection.settings import KEYS
 
     return "\n".join(f"{name:<10} {meaning}" for name, (_, meaning) in KEYS.items())
 
 
 def _factors() -> str:
-    from rlaudit.experiment.plan import known_factors
-    from rlaudit.weight_updates import factor as weight_update
+    from rlaudit.laboratory.studies.arms.plan import known_factors
+    from rlaudit.laboratory.studies.updates import factor as weight_update
 
     lines = [
         f"{name:<18} {factor.layer:<15} {_module_doc(factor.observe).splitlines()[0]}"
@@ -169,7 +169,7 @@ def _factors() -> str:
 
 def _metrics() -> str:
     from rlaudit.cli.metric_translation import listed
-    from rlaudit.mismatch.evidence import all_metrics
+    from rlaudit.measurement.measure import all_metrics
 
     return listed(all_metrics())
 
@@ -177,7 +177,7 @@ def _metrics() -> str:
 def _recipes() -> str:
     import yaml
 
-    from rlaudit.experiment.recipe import recipe_folders
+    from rlaudit.laboratory.recipe import recipe_folders
 
     paths = [path for folder in recipe_folders() for path in sorted(folder.glob("*.yaml"))]
     return "\n".join(
@@ -186,8 +186,8 @@ def _recipes() -> str:
 
 
 def _recipe_keys() -> str:
-    from rlaudit.experiment.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
-    from rlaudit.weight_updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
+    from rlaudit.laboratory.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
+    from rlaudit.laboratory.studies.updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
 
     lines = []
     of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)

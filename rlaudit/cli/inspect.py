@@ -13,7 +13,7 @@ from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
-    from rlaudit.finding import Severity
+    from rlaudit.inspection.finding import Severity
     from rlaudit.inspection.inspect import Inspection, Request
 
 
@@ -38,9 +38,9 @@ def inspect(arguments: list[str]) -> int:
     from rlaudit.inspection.inspect_file import Context
     from rlaudit.inspection.read_configs import known_frameworks
     from rlaudit.inspection.selection import known_rules, selected
+    from rlaudit.inspection.settings import find_settings
     from rlaudit.inspection.versions import version_named
-    from rlaudit.settings import find_settings
-    from rlaudit.vllm_versions.machine import Machine, machine_named
+    from rlaudit.vllm.machine import Machine, machine_named
 
     settings = find_settings(Path.cwd())
     before, after = asked.before or settings.get("from"), asked.after or settings.get("to")
@@ -75,7 +75,7 @@ def inspect(arguments: list[str]) -> int:
 
 
 def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
-    from rlaudit.finding import Severity
+    from rlaudit.inspection.finding import Severity
 
     return None if fail_on == "never" or exit_zero else Severity(fail_on)
 
@@ -94,7 +94,7 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool) -> None:
 
 
 def _run(request: "Request", wishes: _Wishes) -> int:
-    from rlaudit.baseline import load_baseline, write_baseline
+    from rlaudit.inspection.baseline import load_baseline, write_baseline
     from rlaudit.inspection.document import document_of
     from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths

@@ -12,7 +12,7 @@ from rlaudit.curves.readable_key import readable_keys
 from rlaudit.curves.reference_bands import BANDS
 
 if TYPE_CHECKING:
-    from rlaudit.mismatch.metric import Metric
+    from rlaudit.measurement.metric import Metric
 
 # Metrics of rlaudit whose quantity has another name in logs.
 QUANTITIES: Mapping[str, str] = {

@@ -21,7 +21,7 @@ def report(
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
-    from rlaudit.experiment.run_folder import REPORT, TOKENS, has_report, is_run
+    from rlaudit.laboratory.run_folder import REPORT, TOKENS, has_report, is_run
     from rlaudit.report.read_report import read_report
     from rlaudit.report.unfinished_run import NEXT, unfinished_document
 
@@ -44,7 +44,7 @@ def _add_figures(document: "Report", tokens: Path) -> None:
     if document["command"] != "ablate" or not document["arms"] or "token_figures" in document or not tokens.is_file():
         return
     from rlaudit.report.plain import plain
-    from rlaudit.token_figures.run_tokens import figures_of_run
+    from rlaudit.tokens.figures.run_tokens import figures_of_run
 
     try:
         document["token_figures"] = plain(figures_of_run(tokens))

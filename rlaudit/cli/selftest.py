@@ -8,7 +8,7 @@ import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.engines.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
+from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
 
 DOSES = ("low", "middle", "top")
@@ -52,7 +52,7 @@ def selftest(
     if not engines and (given or model is not None or cpu):
         raise UsageError("--python, --trainer-python, --model and --cpu are about real engines", "Add --engines.")
     if engines:
-        from rlaudit.engines.accelerator import detect
+        from rlaudit.engines.hardware.accelerator import detect
         from rlaudit.selftest.engines.engines_under_test import engines_under_test
         from rlaudit.selftest.engines.not_planted import not_planted
         from rlaudit.selftest.engines.run_engine_plants import run_engine_plants

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import Diagnosis
-from rlaudit.token_figures.token_figures import TokenFigures
+from rlaudit.tokens.figures.token_figures import TokenFigures
 
 
 def arm_figures(diagnosis: Diagnosis) -> list[dict[str, Any]]:

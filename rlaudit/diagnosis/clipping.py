@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rlaudit.diagnosis.consequence import Measurements, consequence
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
 

@@ -1,6 +1,6 @@
 """Logged rollout logprobs against trainer logprobs: figures of every token, and the three layers in their order.
 
-Covered: any token table (`rlaudit/token_table`), in memory that does not grow with it. Figures and their intervals are
+Covered: any token table (`rlaudit/tokens`), in memory that does not grow with it. Figures and their intervals are
 of all comparable tokens; causes are looked for in a sample of whole sequences spread over the table.
 Not covered: what nobody logged. Every comparison says what its columns cannot tell.
 """
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
+from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.diagnosis.compare_objective import judge_objective
 from rlaudit.diagnosis.compare_path import judge_path
 from rlaudit.diagnosis.compare_semantics import judge_semantics, not_told
@@ -20,19 +22,17 @@ from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.supported import supported
 from rlaudit.diagnosis.usual_distance import USUAL
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
-from rlaudit.mismatch.attribute import DEFAULT_MARGIN, attribute
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.evidence import Measurement, measure_tally
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import identify
-from rlaudit.mismatch.token_evidence import token_evidence
-from rlaudit.token_table.complete import complete
-from rlaudit.token_table.data_share import DataShare
-from rlaudit.token_table.fault import Faults
-from rlaudit.token_table.parquet import MEASURED
-from rlaudit.token_table.sound import sound
-from rlaudit.token_table.token_batch import TokenBatch, concatenate
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import identify
+from rlaudit.measurement.measure import Measurement, measure_tally
+from rlaudit.tokens.alignment import AlignmentReport, alignment_report
+from rlaudit.tokens.complete import complete
+from rlaudit.tokens.data_share import DataShare
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.parquet import MEASURED
+from rlaudit.tokens.sound import sound
+from rlaudit.tokens.token_batch import TokenBatch, concatenate
 
 HERE = Path("tokens")
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from rlaudit.diagnosis.comparison import Comparison
 from rlaudit.diagnosis.document import judged
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
-from rlaudit.mismatch.semantics import SemanticEvidence
+from rlaudit.meaning.semantics import SemanticEvidence
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Compared as ReportedTable
 from rlaudit.report.parts.comparison import DataShare as ReportedShare
 from rlaudit.report.parts.comparison import Fault, Semantics
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
-from rlaudit.token_table.data_share import DataShare
-from rlaudit.token_table.fault import Faults, Met
+from rlaudit.tokens.data_share import DataShare
+from rlaudit.tokens.fault import Faults, Met
 
 SHOWN_SEQUENCES = 20
 

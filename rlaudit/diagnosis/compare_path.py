@@ -4,12 +4,12 @@ Logs convict by signature only: a named cause is the one to ablate first, and wh
 "unexplained", never "precision".
 """
 
+from rlaudit.attribution.attribute import Attribution
 from rlaudit.diagnosis import distance_words as words
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.alignment import Misalignment
-from rlaudit.mismatch.attribute import Attribution
+from rlaudit.tokens.alignment import Misalignment
 
 SHOWN = 4
 MISSING = "column "

@@ -12,32 +12,32 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from rlaudit.engines.accelerator import Accelerator
-from rlaudit.engines.accelerator_identity import accelerator_identity
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import Build, Command, Environment
-from rlaudit.engines.given_environment import given_environment
-from rlaudit.engines.launch import Outcome
-from rlaudit.engines.machine import machine_of
-from rlaudit.engines.model import ModelOnDisk, ensure_model, places_of_model
-from rlaudit.engines.model_files import read_model_files
-from rlaudit.engines.refusals import refuse
-from rlaudit.engines.trainer_choice import choose_trainer
-from rlaudit.engines.visible_gpus import gpu_variables
+from rlaudit.engines.cells.cell import Cell, finished, run_cell
+from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.cells.seal import Damage
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import Build, Command, Environment
+from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.environments.refusals import refuse
+from rlaudit.engines.environments.trainer_choice import choose_trainer
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
+from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.visible_gpus import gpu_variables
+from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
+from rlaudit.engines.models.model_files import read_model_files
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.experiment.cell import Cell, finished, run_cell
-from rlaudit.experiment.fit import refuse_what_cannot_fit, trainer_need
-from rlaudit.experiment.prompts import PromptSet
-from rlaudit.experiment.recipe import Recipe
-from rlaudit.experiment.rollout import RolloutContext, SampledSequence
-from rlaudit.experiment.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
-from rlaudit.experiment.seal import Damage
-from rlaudit.experiment.surroundings import tokenize_cell
-from rlaudit.experiment.treatment import TrainerSettings
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
+from rlaudit.laboratory.studies.arms.rollout import RolloutContext, SampledSequence
+from rlaudit.laboratory.surroundings import tokenize_cell
+from rlaudit.laboratory.treatment import TrainerSettings
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.progress import Progress
-from rlaudit.token_table.token_batch import NO_TOKEN, TokenBatch
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 RAW = Semantics()
 

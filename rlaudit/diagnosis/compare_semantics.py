@@ -11,20 +11,20 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
+from rlaudit.attribution.attribute import Attribution, all_causes
+from rlaudit.attribution.least_data import OF_A_BIAS
+from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.attribute import Attribution, all_causes
-from rlaudit.mismatch.constant_shift import constant_shift
-from rlaudit.mismatch.evidence import Measurement
-from rlaudit.mismatch.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
-from rlaudit.mismatch.least_data import OF_A_BIAS
-from rlaudit.mismatch.logged_semantics import one_sidedness, temperature_ratio
-from rlaudit.mismatch.reported_calibration import first_choice_excess
-from rlaudit.mismatch.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS
-from rlaudit.mismatch.semantic_signature import RAW_LOGPROBS
-from rlaudit.mismatch.semantics import SemanticEvidence
-from rlaudit.mismatch.sharpness import Sharpness, sharpness
-from rlaudit.mismatch.token_evidence import TokenEvidence
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.meaning.logged_semantics import one_sidedness, temperature_ratio
+from rlaudit.meaning.reported_calibration import first_choice_excess
+from rlaudit.meaning.semantic_case import FEWEST_SEQUENCES, FEWEST_TOKENS
+from rlaudit.meaning.semantic_signature import RAW_LOGPROBS
+from rlaudit.meaning.semantics import SemanticEvidence
+from rlaudit.meaning.sharpness import Sharpness, sharpness
+from rlaudit.measurement.measure import Measurement
 
 CANNOT_TELL = (
     "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",

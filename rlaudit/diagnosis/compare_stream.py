@@ -9,16 +9,16 @@ import numpy as np
 
 from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.errors import NotFinished
-from rlaudit.mismatch.alignment import AlignmentReport, alignment_report
-from rlaudit.mismatch.evidence import Tally
-from rlaudit.mismatch.running_tally import PartTally, RunningTally
-from rlaudit.token_table.data_share import DataShare
-from rlaudit.token_table.fault import Fault, FaultKind, Faults
-from rlaudit.token_table.parallel_map import parallel_map
-from rlaudit.token_table.prompt_numbers import PROMPTS
-from rlaudit.token_table.sequence_sample import SequenceSample
-from rlaudit.token_table.sound import sound
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.measurement.measure import Tally
+from rlaudit.measurement.running_tally import PartTally, RunningTally
+from rlaudit.tokens.alignment import AlignmentReport, alignment_report
+from rlaudit.tokens.data_share import DataShare
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.parallel_map import parallel_map
+from rlaudit.tokens.prompt_numbers import PROMPTS
+from rlaudit.tokens.sequence_sample import SequenceSample
+from rlaudit.tokens.sound import sound
+from rlaudit.tokens.token_batch import TokenBatch
 
 NAMED = 20
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from rlaudit.attribution.attribute import Attribution
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
-from rlaudit.mismatch.alignment import AlignmentReport
-from rlaudit.mismatch.attribute import Attribution
-from rlaudit.mismatch.bootstrap import REPLICATES
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.evidence import Measurement, Tally
-from rlaudit.mismatch.metric import ObjectiveSettings
-from rlaudit.mismatch.semantics import SemanticEvidence
-from rlaudit.token_table.data_share import DataShare
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.semantics import SemanticEvidence
+from rlaudit.measurement.measure import Measurement, Tally
+from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.statistics.resample import REPLICATES
+from rlaudit.tokens.alignment import AlignmentReport
+from rlaudit.tokens.data_share import DataShare
 
 EVIDENCE_TOKENS = 200_000
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.metric import importance_ratio
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
+from rlaudit.arrays import Floats
+from rlaudit.measurement.metric import importance_ratio
+from rlaudit.tokens.pairs import LogprobPairs
 
 TIS_BOUND = 2.0
 MIS_BOUNDS = (0.5, 2.0)

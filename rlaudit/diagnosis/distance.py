@@ -33,10 +33,10 @@ from typing import Any
 from rlaudit.diagnosis.consequence import Consequence, Measurements, consequence, unfelt_k2
 from rlaudit.diagnosis.usual_distance import UsualDistance
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.contrast import judge
-from rlaudit.mismatch.evidence import Measurement, Tally, all_metrics
-from rlaudit.mismatch.metric import ObjectiveSettings
-from rlaudit.mismatch.non_inferiority import NonInferiority, non_inferiority
+from rlaudit.measurement.contrast import judge
+from rlaudit.measurement.measure import Measurement, Tally, all_metrics
+from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.measurement.non_inferiority import NonInferiority, non_inferiority
 
 METRIC = "k3"
 

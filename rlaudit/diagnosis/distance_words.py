@@ -7,9 +7,9 @@ from rlaudit.diagnosis.distance import Distance, Reference, Yardstick
 from rlaudit.diagnosis.judgement import figure
 from rlaudit.diagnosis.usual_distance import UsualDistance
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.evidence import Measurement
-from rlaudit.mismatch.metric import Clip
-from rlaudit.mismatch.non_inferiority import NonInferiority
+from rlaudit.measurement.measure import Measurement
+from rlaudit.measurement.metric import Clip
+from rlaudit.measurement.non_inferiority import NonInferiority
 
 # Of so many prompts without an event, each with a chance of 1 %, one would have shown it in 95 of 100 batches.
 ENOUGH = 300

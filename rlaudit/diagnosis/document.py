@@ -7,8 +7,8 @@ from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.experiment.plan import Arm, Role
-from rlaudit.experiment.rollout import engine_settings
+from rlaudit.laboratory.studies.arms.plan import Arm, Role
+from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.layers import Verdict
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm

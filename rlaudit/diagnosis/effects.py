@@ -13,12 +13,12 @@ from enum import StrEnum
 
 from rlaudit.diagnosis.consequence import unfelt_k2
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of, objective_settings
-from rlaudit.experiment.plan import Arm, BlockPlan, Role, known_factors
-from rlaudit.experiment.run import FinishedRun, scoring_request
+from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors
+from rlaudit.laboratory.studies.arms.run import FinishedRun, scoring_request
 from rlaudit.layers import Layer
-from rlaudit.mismatch.contrast import Contrast, contrast
-from rlaudit.mismatch.evidence import all_metrics
-from rlaudit.mismatch.metric import FLOAT32_RESOLUTION
+from rlaudit.measurement.contrast import Contrast, contrast
+from rlaudit.measurement.measure import all_metrics
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 
 SEMANTIC_METRIC = "mean_ratio_minus_one"
 PATH_METRIC = "k2"

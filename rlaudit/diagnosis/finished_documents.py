@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.experiment.run_folder import REPORT, has_report, is_run
+from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
 from rlaudit.report.new_report import SCHEMA
 from rlaudit.report.report import Report
 

@@ -15,10 +15,10 @@ from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
-from rlaudit.experiment.plan import BlockPlan
+from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.evidence import all_metrics, measure, tally
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.measure import all_metrics, measure, tally
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 CONVICTED = (Effect.REMOVES, Effect.REDUCES)
 MARGIN_FROM = "equivalence_margin of the recipe"

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlaudit.arrays import Floats
+from rlaudit.attribution.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.errors import NotFinished
-from rlaudit.experiment.factor import ArmTrace, Observation
-from rlaudit.experiment.plan import BlockPlan, known_factors
-from rlaudit.experiment.recipe import Recipe
-from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
-from rlaudit.experiment.scoring import GRIDS, Scores
+from rlaudit.laboratory.factor import ArmTrace, Observation
+from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.scoring import GRIDS, Scores
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun, scoring_request
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.evidence import Measurement, measure
-from rlaudit.mismatch.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import SemanticEvidence, identify
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import SemanticEvidence, identify
+from rlaudit.measurement.measure import Measurement, measure
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.tokens.pairs import LogprobPairs
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from rlaudit.diagnosis.distance_words import let_pass
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 
 def judge_objective(

@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.arrays import Floats
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.correction_costs import CorrectionCost, correction_costs
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.bootstrap import LEVEL, REPLICATES, cluster_weights, replicate_sums
-from rlaudit.mismatch.cluster_sums import cluster_sums
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings, importance_ratio
-from rlaudit.mismatch.metrics.ppo_clip_fraction import is_clipped
-from rlaudit.mismatch.pairs import Floats, LogprobPairs
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.measurement.metric import Clip, ObjectiveSettings, importance_ratio
+from rlaudit.metrics.ppo_clip_fraction import is_clipped
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_weights, replicate_sums
+from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.tokens.token_batch import TokenBatch
 
 UPDATE, BACKEND, BOTH = "policy update", "backend", "both"
 SPARSE = 0.02

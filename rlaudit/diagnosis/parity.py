@@ -6,9 +6,9 @@ from typing import Any
 import yaml
 
 from rlaudit.diagnosis.effects import FactorEffect
-from rlaudit.experiment.plan import BlockPlan, Role, known_factors
-from rlaudit.experiment.rollout import engine_settings
-from rlaudit.experiment.treatment import Treatment
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, known_factors
+from rlaudit.laboratory.studies.arms.rollout import engine_settings
+from rlaudit.laboratory.treatment import Treatment
 
 
 def parity_yaml(block: BlockPlan, effects: Sequence[FactorEffect]) -> str | None:

@@ -1,7 +1,7 @@
 """Layer 1: do the reported logprobs mean what the trainer assumes?
 
 Three distributions are kept apart: what tokens were sampled from, what the logprobs report, and what the trainer
-computes (`mismatch/semantics.py`). The candidate is judged; reference and parity arm say whether it was so before, and
+computes (`meaning/semantics.py`). The candidate is judged; reference and parity arm say whether it was so before, and
 whether the fixes mend it. A factor is named as the cure only when setting it alone makes the meaning match.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.experiment.plan import BlockPlan, Role
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.layers import Verdict
-from rlaudit.token_table.data_share import MOST_LEFT_OUT, DataShare
+from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
 

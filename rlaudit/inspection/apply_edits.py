@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rlaudit.rollout_config.edit import Edit
+from rlaudit.configs.syntax.edit import Edit
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from rlaudit.rollout_config.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown
 
 
 def as_json(value: Any) -> Any:

@@ -6,14 +6,14 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.edit import Edit
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.place import Place
-from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.catalogue import Catalogue, Machine
-from rlaudit.vllm_versions.resolve import Resolution, resolve
+from rlaudit.vllm.catalogue import Catalogue, Machine
+from rlaudit.vllm.resolve import Resolution, resolve
 
 NEUTRAL_SAMPLING: dict[str, Any] = {
     "temperature": 1.0,

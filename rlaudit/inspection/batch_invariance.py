@@ -5,7 +5,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.inspection.audit import Side
-from rlaudit.vllm_versions.resolution_rule import part
+from rlaudit.vllm.resolution_rule import part
 
 VARIABLE = "VLLM_BATCH_INVARIANT"
 BACKEND_VARIABLE = "VLLM_ATTENTION_BACKEND"

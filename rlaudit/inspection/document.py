@@ -6,18 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.baseline import fingerprint, relative_to
-from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.baseline import fingerprint, relative_to
+from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
 from rlaudit.inspection.other_engines import sentences
 from rlaudit.inspection.setting_rows import setting_rows
+from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report
 from rlaudit.report.plain import plain
-from rlaudit.rollout_config.place import Place
-from rlaudit.suppression import Judged, Suppressed
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged as JudgedLayer

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
 from rlaudit.inspection.encoding import Encoding, NotText, decode
 from rlaudit.read_regular import read_regular
-from rlaudit.rollout_config.source import LARGEST_BYTES, SHELL, Source
 
 _OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
 SUFFIXES = SHELL | {*_OF_DATA}

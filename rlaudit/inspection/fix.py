@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.finding import Finding
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.edit import Edit
 from rlaudit.inspection.apply_edits import Misplaced, Span, apply, moved, overlap, undoes
 from rlaudit.inspection.files import TextFile
+from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
-from rlaudit.rollout_config.edit import Edit
-from rlaudit.rollout_config.rollout_config import RolloutConfig
-from rlaudit.rollout_config.source import Source
 
 MOST_ROUNDS = 50
 Key = tuple[str, str, str, str]

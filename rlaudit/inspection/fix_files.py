@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.baseline import apply_baseline
-from rlaudit.finding import Finding
+from rlaudit.inspection.baseline import apply_baseline
 from rlaudit.inspection.diff import unified_diff
 from rlaudit.inspection.files import Collected, reason
+from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import FixedFile, fix_file
 from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_path
 from rlaudit.inspection.inspect_file import InspectedFile

@@ -11,8 +11,8 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side
-from rlaudit.rollout_config.node import Unknown
 
 HONOURED = Version("0.26.0")
 FLOAT32 = ("float32", "float", "fp32")

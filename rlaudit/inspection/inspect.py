@@ -6,15 +6,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlaudit.baseline import Baseline, apply_baseline
-from rlaudit.finding import Severity
+from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
+from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.other_engines import OtherEngine, other_engine
 from rlaudit.inspection.read_configs import speaks_of_rollouts
 from rlaudit.inspection.selection import known_rules
-from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
-from rlaudit.suppression import Judged, Suppression, inline_suppressions, judge
+from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
+from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Fixes

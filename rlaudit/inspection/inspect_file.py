@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.files import TextFile
+from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
 from rlaudit.inspection.versions import Versions, choose
-from rlaudit.rollout_config.framework import Framework
-from rlaudit.rollout_config.rollout_config import RolloutConfig
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from rlaudit.configs.rollout_config import Origin, Setting
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit
 from rlaudit.inspection.returned_logprobs import engine_of
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, Setting
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rlaudit.rollout_config.source import Source
+from rlaudit.configs.source import Source
 
 MOST_NAMED = 3
 _COMMENT = re.compile(r"^\s*(#|//)")

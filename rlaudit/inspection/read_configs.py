@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from packaging.version import Version
 
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.draft import by_file
+from rlaudit.configs.here_documents import HereDocument, here_documents
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
 from rlaudit.discover import discover
-from rlaudit.rollout_config.framework import Framework
-from rlaudit.rollout_config.here_documents import HereDocument, here_documents
-from rlaudit.rollout_config.rollout_config import RolloutConfig
-from rlaudit.rollout_config.serializers.draft import by_file
-from rlaudit.rollout_config.source import Source
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference", re.IGNORECASE)
@@ -59,9 +59,9 @@ class FileConfigs:
 @lru_cache(maxsize=1)
 def known_frameworks() -> Mapping[str, Framework]:
     """Every dialect, by name."""
-    from rlaudit.rollout_config import frameworks
+    from rlaudit.configs import dialects
 
-    return discover(frameworks, "FRAMEWORK", Framework)
+    return discover(dialects, "FRAMEWORK", Framework)
 
 
 def speaks_of_rollouts(text: str) -> bool:

@@ -10,9 +10,9 @@ from enum import StrEnum
 
 from packaging.version import Version
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Side
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.vllm_versions.resolution.engine import has_v0
+from rlaudit.vllm.resolution.engine import has_v0
 
 MODE_APPEARS = Version("0.10.0")
 PROCESSED_IS_FINAL = Version("0.10.2")

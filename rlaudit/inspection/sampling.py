@@ -5,8 +5,8 @@ out from the model's generation_config.json. Only an in-process `LLM` with expli
 own defaults.
 """
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import FILTERS, NEUTRAL_SAMPLING, Side
-from rlaudit.rollout_config.node import Unknown
 
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 GREEDY_BELOW = 1e-5  # _SAMPLING_EPS: vLLM samples greedily below it

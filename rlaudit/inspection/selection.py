@@ -6,8 +6,8 @@ from functools import lru_cache
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
 from rlaudit.inspection.audit import Rule
+from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.layers import Layer
-from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
 
 
 @lru_cache(maxsize=1)

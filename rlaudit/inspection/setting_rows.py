@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.configs.rollout_config import Origin, Setting
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.inspect import shown_path
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, Setting
-from rlaudit.vllm_versions.resolve import resolution_rules
-from rlaudit.vllm_versions.why_it_matters import WHY
+from rlaudit.vllm.resolve import resolution_rules
+from rlaudit.vllm.why_it_matters import WHY
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Group

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from packaging.version import InvalidVersion, Version
 
 from rlaudit.errors import UsageError
-from rlaudit.vllm_versions.catalogue import known_versions
+from rlaudit.vllm.catalogue import known_versions
 
 
 @dataclass(frozen=True)

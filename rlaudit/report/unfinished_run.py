@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlaudit.experiment.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
-from rlaudit.experiment.seal import SEAL, regular_size
+from rlaudit.engines.cells.seal import SEAL, regular_size
+from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
 from rlaudit.layers import Layer
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.report import Report

@@ -28,9 +28,9 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, BACKEND_VARIABLE_ENDS, attention_backend
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 
 ARGUMENT = "attention_backend"

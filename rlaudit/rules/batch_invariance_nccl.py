@@ -33,11 +33,11 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.vllm_versions.resolution_rule import part
+from rlaudit.vllm.resolution_rule import part
 
 APPEARS = Version("0.11.1")
 # Frameworks whose update code removes the variables itself (PipelineRL pipelinerl/vllm1.py, launch.py:83-101).

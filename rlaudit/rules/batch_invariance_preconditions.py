@@ -32,12 +32,12 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
+from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.vllm_versions.batch_invariant_backends import accepted_backends
+from rlaudit.vllm.batch_invariant_backends import accepted_backends
 
 APPEARS, REGISTERED = map(Version, ("0.11.1", "0.19.0"))
 

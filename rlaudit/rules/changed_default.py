@@ -31,13 +31,13 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
 
 CONFIRM = "rlaudit ablate, factor engine-version"
 # Rules of their own speak about these.

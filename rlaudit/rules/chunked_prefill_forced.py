@@ -28,10 +28,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.rollout_config import Origin
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.rollout_config import Origin
 
 SETTING = "enable_chunked_prefill"
 

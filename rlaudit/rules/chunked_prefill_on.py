@@ -32,8 +32,8 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default, untold
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer

@@ -30,8 +30,8 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 
 # Errors of these make the ratio itself wrong. Other errors stop the run, and a correction hides nothing of them.

@@ -28,11 +28,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 MODE, SETTING = "cudagraph_mode", "compilation_config"
 CONFIRM = "rlaudit ablate, factor cudagraphs and factor compile"

@@ -32,10 +32,10 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 SETTING = "dtype"
 RUNS_AS_BFLOAT16 = "0.9.1"

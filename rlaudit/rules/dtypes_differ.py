@@ -30,8 +30,8 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer

@@ -31,12 +31,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
-from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
+from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 CONFIRM = 'the words "Initializing a V0" or "V1 LLM engine" in the log of a run'
 

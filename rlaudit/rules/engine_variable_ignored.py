@@ -30,10 +30,10 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.vllm_versions.resolution.engine import VARIABLE, has_v0
+from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 NOT_READ = Version("0.11.1")
 # The first release that logs "Unknown vLLM environment variable" (0.18.1 envs.py:1711).

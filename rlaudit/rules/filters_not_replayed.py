@@ -32,12 +32,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import FILTERS, Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
 from rlaudit.inspection.sampling import filters, is_greedy, listed, unknown_among
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic layer names the kept mass"
 

@@ -36,12 +36,12 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import PROCESSED_IS_FINAL, engine_of
 from rlaudit.inspection.sampling import filters, is_greedy, listed
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"
 CONFIRM = (

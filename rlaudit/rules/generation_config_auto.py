@@ -36,11 +36,11 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 COMMON = ("temperature", "top_p", "top_k", "repetition_penalty")
 RARE = ("min_p",)

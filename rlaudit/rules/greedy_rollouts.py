@@ -29,8 +29,8 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.sampling import is_greedy, temperature
 from rlaudit.layers import Layer
 

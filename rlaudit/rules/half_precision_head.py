@@ -31,12 +31,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.head_dtype import HONOURED, asked_head_dtype, rollout_head_dtype, trainer_head_dtype
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 
 def check(audit: Audit) -> Iterator[Finding]:

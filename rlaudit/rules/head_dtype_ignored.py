@@ -30,8 +30,8 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.head_dtype import HONOURED, asked_head_dtype, rollout_head_dtype
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer

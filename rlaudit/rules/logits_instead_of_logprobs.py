@@ -29,8 +29,8 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import PROCESSED_IS_FINAL, Returned, engine_of, returned_logprobs
 from rlaudit.layers import Layer
 

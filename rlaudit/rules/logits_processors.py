@@ -31,11 +31,11 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 PARAMETERS = ("logit_bias", "allowed_token_ids", "bad_words", "logits_processors")
 STRUCTURED = ("structured_outputs", "guided_decoding")

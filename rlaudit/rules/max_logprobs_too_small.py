@@ -32,8 +32,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
 

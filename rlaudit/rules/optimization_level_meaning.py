@@ -30,10 +30,10 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.vllm_versions.resolution_rule import number, part
+from rlaudit.vllm.resolution_rule import number, part
 
 SETTING, FORMER = "optimization_level", "compilation_config"
 WAS = ("no compilation", "plain torch.compile", "torch.compile with one trace", "piecewise compilation, V1's default")

@@ -31,8 +31,8 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
 from rlaudit.inspection.sampling import PENALTIES, listed, penalties, unknown_among
 from rlaudit.layers import Layer

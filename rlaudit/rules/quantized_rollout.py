@@ -29,11 +29,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.rollout_config import Origin
 from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.rollout_config import Origin
 
 NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")
 

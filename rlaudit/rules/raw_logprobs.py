@@ -38,8 +38,9 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import (
     MODE_APPEARS,
     PROCESSED_IS_FINAL,
@@ -49,7 +50,6 @@ from rlaudit.inspection.returned_logprobs import (
 )
 from rlaudit.inspection.sampling import filters, is_greedy, listed, penalties, temperature
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
 
 CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it must bring the mean ratio to 1"
 

@@ -28,13 +28,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.configs.rollout_config import Setting
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.rollout_config import Setting
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.lifetimes import lifetime
-from rlaudit.vllm_versions.removed import Removed, removed
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.lifetimes import lifetime
+from rlaudit.vllm.removed import Removed, removed
 
 DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 

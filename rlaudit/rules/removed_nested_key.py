@@ -34,11 +34,11 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.vllm_versions.resolution_rule import part
+from rlaudit.vllm.resolution_rule import part
 
 SETTING = "compilation_config"
 CONFIRM = "rlaudit ablate, factor enforce-eager"

@@ -32,12 +32,12 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.vllm_versions.removed import ADVICE, removed
+from rlaudit.vllm.removed import ADVICE, removed
 
 REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")
 REFUSED_BY_V1 = ("best_of", "logits_processors")

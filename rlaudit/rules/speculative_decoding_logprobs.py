@@ -34,8 +34,8 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Severity
 from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.inspection.sampling import penalties
 from rlaudit.layers import Layer

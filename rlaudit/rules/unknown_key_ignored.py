@@ -32,11 +32,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.rollout_config import Loss, Lost
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Loss, Lost
 
 HOW = {
     Loss.UNKNOWN_KEY: "is no key that reaches the engine",

@@ -29,12 +29,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.rollout_config import Setting
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.rollout_config import Setting
-from rlaudit.vllm_versions.removed import removed
+from rlaudit.vllm.removed import removed
 
 # These have rules of their own.
 ELSEWHERE = {"VLLM_USE_V1", BACKEND_VARIABLE, "VLLM_BATCH_INVARIANT"}

@@ -33,11 +33,11 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.finding import Finding, Severity
+from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Loss
 
 CONFIRM = '"non-default args" in the engine\'s start-up log'
 # Arguments that decide how logprobs are computed: their loss is an error, that of others a warning.

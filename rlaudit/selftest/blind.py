@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.discover import discover
 from rlaudit.errors import UsageError
-from rlaudit.mismatch.alignment import alignment_report
-from rlaudit.mismatch.attribute import Attribution, attribute
-from rlaudit.mismatch.semantics import identify
-from rlaudit.mismatch.token_evidence import token_evidence
+from rlaudit.meaning.semantics import identify
 from rlaudit.selftest import faults as fault_files
 from rlaudit.selftest import generators as generator_files
 from rlaudit.selftest.fault import Fault
@@ -18,6 +17,7 @@ from rlaudit.selftest.generator import Generator
 from rlaudit.selftest.ground import Ground
 from rlaudit.selftest.observe import Observation, observe
 from rlaudit.selftest.plant import Dose, healthy
+from rlaudit.tokens.alignment import alignment_report
 
 CLEAN = "clean"
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.pairs import Integers
+from rlaudit.arrays import Integers
 
 Logits = NDArray[np.float32]
 Scales = NDArray[Any]

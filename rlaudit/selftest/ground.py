@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.selftest.generator import Generator, Logits
 from rlaudit.selftest.meaning_tables import MeaningTables
 

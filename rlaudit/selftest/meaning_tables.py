@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics, SupportGrids
-from rlaudit.mismatch.pairs import Floats, Integers
+from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.candidates import Semantics, SupportGrids
 from rlaudit.selftest.generator import Logits
 
 GRIDS = SupportGrids()

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.mismatch.candidates import Semantics, candidate_semantics
-from rlaudit.mismatch.pairs import Floats, Integers
-from rlaudit.mismatch.scored_tokens import ScoredTokens
+from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.candidates import Semantics, candidate_semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.selftest.generator import Logits
 from rlaudit.selftest.ground import TRAINER_VERSION, Ground
 from rlaudit.selftest.meaning_tables import GRIDS, logprobs_of
 from rlaudit.selftest.plant import Plant, healthy
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.tokens.token_batch import TokenBatch
 
 TOPS = 5
 BF16_DROPPED_BITS = 16

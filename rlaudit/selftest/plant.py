@@ -6,11 +6,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.arrays import Floats
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.selftest.generator import Logits
 from rlaudit.selftest.ground import Ground
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.tokens.token_batch import TokenBatch
 
 
 class Dose(IntEnum):

@@ -1,6 +1,6 @@
 """Derives checkpoints from a model: next versions of its weights, mixtures of two versions, and broken ones.
 
-A worker script (see engines/worker.py) for the trainer's interpreter: torch, safetensors, no rlaudit. Python 3.9
+A worker script (see engines/cells/worker.py) for the trainer's interpreter: torch, safetensors, no rlaudit. Python 3.9
 syntax.
 
 job

@@ -1,6 +1,6 @@
 """Scores the very token ids that were sampled, as a trainer would: one teacher-forced pass.
 
-A worker script (see engines/worker.py): `run(job, channel)` inside the trainer's interpreter, which holds
+A worker script (see engines/cells/worker.py): `run(job, channel)` inside the trainer's interpreter, which holds
 torch, transformers and numpy but no rlaudit. Python 3.9 syntax. It loads its two neighbours by path:
 SHIPPED_WITH names them, because they decide a score as much as this file does.
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.mismatch.evidence import all_metrics, measure
-from rlaudit.mismatch.metric import IntervalMethod
+from rlaudit.measurement.measure import all_metrics, measure
+from rlaudit.statistics.resample import IntervalMethod
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "mismatch"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from simulated_pairs import honest_pairs
 
 LAYOUTS = ((64, 1), (256, 1), (16, 4), (64, 4))

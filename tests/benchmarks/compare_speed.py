@@ -131,10 +131,10 @@ def plain(path: Path) -> dict[str, list[float]]:
 def rlaudit(path: Path) -> dict[str, list[float]]:
     """`compare` as its command runs it: all figures, alignment of every sequence, causes, three layers."""
     from rlaudit.diagnosis.compare import compare
-    from rlaudit.mismatch.candidates import Semantics
-    from rlaudit.token_table.fault import Faults
-    from rlaudit.token_table.open_table import open_tables
-    from rlaudit.token_table.prompt_numbers import PromptNumbers
+    from rlaudit.meaning.candidates import Semantics
+    from rlaudit.tokens.fault import Faults
+    from rlaudit.tokens.open_table import open_tables
+    from rlaudit.tokens.prompt_numbers import PromptNumbers
 
     (table,) = open_tables(path)
     faults, numbers = Faults(), PromptNumbers()

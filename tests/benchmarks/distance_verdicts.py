@@ -19,15 +19,15 @@ import numpy as np
 from rlaudit.diagnosis.consequence import MEAN_SQUARES, NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Candidate, Reference, judge_distance
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.evidence import all_metrics, measure, tally
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
-from rlaudit.mismatch.non_inferiority import TIMES
+from rlaudit.measurement.measure import all_metrics, measure, tally
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.non_inferiority import TIMES
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "mismatch"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from two_arms import BFLOAT16_LIKE, HEAVY, two_arms
 
 LOW, HIGH = 0.92, 0.97
-# One side of a 95 % interval, and what heavy tails add to it (mismatch/bootstrap.py).
+# One side of a 95 % interval, and what heavy tails add to it (statistics/resample.py).
 MOST_WRONG = 0.05
 REPLICATES = 1000
 TAILS = {"bfloat16-like": BFLOAT16_LIKE, "heavy": HEAVY}

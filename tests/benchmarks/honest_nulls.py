@@ -18,14 +18,14 @@ from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "mismatch"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from honest_tables import ENTROPIES, SIZES, Shape, honest_table
 
 from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.compare_semantics import UNEXPLAINED
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 
 MOST_WRONG = 0.01
 STRIDE = 379  # a prime that does not divide the number of combinations, so that few tables are of all kinds

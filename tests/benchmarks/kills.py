@@ -35,8 +35,8 @@ sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 from killable import ROLES, alive, cast, impatient_guardian, kill, seconds_until_gone  # noqa: E402
 from laboratories import FAKES, V1, Laboratory, build_engine_cache, laboratory_in  # noqa: E402
 
-from rlaudit.engines.guarded import GUARDIAN  # noqa: E402
-from rlaudit.engines.guardian import Process, descendants  # noqa: E402
+from rlaudit.engines.cells.guarded import GUARDIAN  # noqa: E402
+from rlaudit.engines.cells.guardian import Process, descendants  # noqa: E402
 
 # Who is killed: every process alone, and every two at once.
 VICTIMS = [*((role,) for role in ROLES), *itertools.combinations(ROLES, 2)]
@@ -49,9 +49,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from rlaudit.cli.app import main
-from rlaudit.engines import guarded, guardian
+from rlaudit.engines.cells import guarded, guardian
 if sys.argv[1]:
-    from rlaudit.experiment import scoring
+    from rlaudit.laboratory import scoring
     scoring.SCORE = Path(sys.argv[1])
     guarded.GUARDIAN, guardian.TERMINATION_SECONDS = Path(sys.argv[2]), float(sys.argv[3])
 del sys.argv[1:4]

@@ -44,7 +44,7 @@ def sequences_of(path, vocabulary):
 
 
 def optional_outputs():
-    """About what rlaudit.mismatch.candidates asks for: temperatures, filters, penalties, support grids."""
+    """About what rlaudit.meaning.candidates asks for: temperatures, filters, penalties, support grids."""
     grid = [*range(4, 17), *range(18, 33, 2)]
     candidates = [{"name": f"T{8 / step:g}", "temperature": 8 / step} for step in grid]
     for temperature in (1.0, 0.7):

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.honesty import support_tests
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import support_tests
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "mismatch"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "meaning"))
 from simulated_tokens import RAW, Tables, World, draw, logits_of, logprobs_of, simulate
 
 PEAKED = (0.0, 0.6, 0.9)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from laboratories import V0, V1, Laboratory, Signpost, interpreter_with_fakes, processes_of
 
-from rlaudit.engines.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
 from rlaudit.errors import NotFinished
 
 ONE = {"name": "given", "candidate": {"version": V1}, "repeats": 0}
@@ -102,7 +102,7 @@ def test_a_release_that_was_not_given_and_cannot_be_had_ends_with_3_before_any_e
     def no_index(*_: object) -> None:
         raise NotFinished("could not be had: no index")
 
-    monkeypatch.setattr("rlaudit.experiment.surroundings.ensure", no_index)
+    monkeypatch.setattr("rlaudit.laboratory.surroundings.ensure", no_index)
     run = laboratory.ablate(laboratory.recipe(BOTH), *given.options(V0))
     assert run.exit_code == 3
     assert f"vLLM {V1}: could not be had: no index" in run.stderr

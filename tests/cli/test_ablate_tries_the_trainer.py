@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from laboratories import V1, Laboratory
 
-from rlaudit.experiment import scoring
+from rlaudit.laboratory import scoring
 
 BLOCK = {"name": "tried", "candidate": {"version": V1}, "repeats": 0}
 TITLE = "trainer tried: float32 body, float32 head, sdpa attention"

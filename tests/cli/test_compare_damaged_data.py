@@ -14,7 +14,7 @@ import pytest
 from hostile_tables import honest_records, hostile_command
 
 from rlaudit.cli.app import run
-from rlaudit.token_table import json_lines
+from rlaudit.tokens import json_lines
 
 RECORDS = honest_records(Random(1))
 

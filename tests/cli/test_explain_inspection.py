@@ -5,8 +5,8 @@ import pytest
 from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
-from rlaudit.suppression import RULES as ABOUT_SUPPRESSIONS
-from rlaudit.vllm_versions.catalogue import known_versions
+from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
+from rlaudit.vllm.catalogue import known_versions
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:

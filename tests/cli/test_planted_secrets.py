@@ -13,7 +13,7 @@ import pytest
 import yaml
 from laboratories import V0, V1, Laboratory
 
-from rlaudit.engines.guardian import descendants
+from rlaudit.engines.cells.guardian import descendants
 
 TOKENS = {
     "hugging face": "hf_PlantedAAAAbbbbCCCCdddd01",
@@ -191,7 +191,7 @@ def test_a_recipe_made_of_a_config_holds_no_secret_and_says_so(
 
 
 def test_the_file_that_hands_secrets_over_is_for_this_user_only_and_gone_afterwards(tmp_path: Path) -> None:
-    from rlaudit.engines.handed_over import SECRETS, forget, hand_over
+    from rlaudit.engines.cells.handed_over import SECRETS, forget, hand_over
 
     hand_over(tmp_path, "job.json", {"engine_args": IN_ENGINE_ARGS})
     hand_over(tmp_path, "environment.json", {"variables": IN_VARIABLES})

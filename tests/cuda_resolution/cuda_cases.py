@@ -7,14 +7,14 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from rlaudit.engines import doctor
-from rlaudit.experiment.plan import Arm, make_plan
-from rlaudit.experiment.recipe import load_recipe, recipe_folders
-from rlaudit.experiment.rollout import engine_settings
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.machine import machine_named
-from rlaudit.weight_updates.matrix import EngineStart, plan_starts
-from rlaudit.weight_updates.settings import load_update_recipe
+from rlaudit.engines.vllm import doctor
+from rlaudit.laboratory.recipe import load_recipe, recipe_folders
+from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
+from rlaudit.laboratory.studies.arms.rollout import engine_settings
+from rlaudit.laboratory.studies.updates.matrix import EngineStart, plan_starts
+from rlaudit.laboratory.studies.updates.settings import load_update_recipe
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import machine_named
 
 DEVICES = ("h100", "a100", "b200")
 # 0.26.0 is the first release with a native float32 head, and the one with the most differences between 0.18.1 and

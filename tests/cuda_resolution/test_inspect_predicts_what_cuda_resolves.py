@@ -13,15 +13,15 @@ import pytest
 from cuda_cases import ASYNC, DEVICES, PACKAGES_OF, Case, shipped_cases, written_cases
 from cuda_python import cuda_python
 
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import EnvironmentSpec
-from rlaudit.experiment.rollout import GENERATE
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.builds import published_build
-from rlaudit.vllm_versions.catalogue import Catalogue
-from rlaudit.vllm_versions.machine import machine_named
-from rlaudit.vllm_versions.resolve import resolve
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.laboratory.studies.arms.rollout import GENERATE
+from rlaudit.vllm.builds import published_build
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import machine_named
+from rlaudit.vllm.resolve import resolve
 
 pytestmark = pytest.mark.engine
 

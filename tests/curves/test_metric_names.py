@@ -10,7 +10,7 @@ from rlaudit.curves.curve import Curve, Run
 from rlaudit.curves.logged_metric import Clip, Group, Weights
 from rlaudit.curves.metric_names import KNOWN, known_metric
 from rlaudit.curves.pairing import pair_up
-from rlaudit.mismatch.evidence import all_metrics
+from rlaudit.measurement.measure import all_metrics
 
 # What a dashboard's curve is called where it is not exactly the metric that names it as an alias.
 RENAMED = {

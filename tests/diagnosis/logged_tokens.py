@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.tokens.token_batch import TokenBatch
 
 VOCABULARY = 60
 

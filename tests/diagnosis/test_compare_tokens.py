@@ -9,9 +9,9 @@ from rlaudit.diagnosis.compare_semantics import CANNOT_TELL, NOT_WITHOUT, UNEXPL
 from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.evidence import measure
-from rlaudit.token_table.fault import Faults
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.measurement.measure import measure
+from rlaudit.tokens.fault import Faults
 
 PLAIN = Semantics()
 FAST = CompareSettings(replicates=300)

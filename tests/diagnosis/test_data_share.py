@@ -12,9 +12,9 @@ from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.supported import supported
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.token_table.data_share import MOST_LEFT_OUT, DataShare
-from rlaudit.token_table.fault import Fault, FaultKind, Faults
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
 
 FAST = CompareSettings(replicates=200)
 WHOLE = DataShare(100, 0, 1000, 0)

@@ -1,20 +1,15 @@
 """The verdict of the inference path on figures: which yardstick decides, and what a reference may vouch for."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from two_arms import BFLOAT16_LIKE, two_arms
 
 from rlaudit.diagnosis import distance_words
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
 from rlaudit.diagnosis.distance import Candidate, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.usual_distance import USUAL, usual_distance
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.evidence import all_metrics, measure, tally
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "mismatch"))
-from two_arms import BFLOAT16_LIKE, two_arms
+from rlaudit.measurement.measure import all_metrics, measure, tally
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 NARROW = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.SEQUENCES,))
 WIDE = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.TOKENS,))

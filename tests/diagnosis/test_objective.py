@@ -9,7 +9,7 @@ from rlaudit.diagnosis.clipping import SHOWN
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.layers import Layer, Verdict
-from rlaudit.mismatch.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
 Figures = tuple[float, float | None, float | None]
 CLEAN: Figures = (0.0, 0.0, 0.005)

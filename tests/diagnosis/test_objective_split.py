@@ -8,8 +8,8 @@ import pytest
 
 from rlaudit.diagnosis.objective_split import BACKEND, BOTH, UPDATE, objective_split
 from rlaudit.layers import Verdict
-from rlaudit.mismatch.metric import ObjectiveSettings
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.tokens.token_batch import TokenBatch
 
 MATCH = (Verdict.MATCH, Verdict.MATCH)
 

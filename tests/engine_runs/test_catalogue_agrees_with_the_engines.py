@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import EnvironmentSpec
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.errors import NotFinished
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.rollout_config import Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.catalogue import Catalogue, Declared
-from rlaudit.vllm_versions.machine import machine_named
-from rlaudit.vllm_versions.resolve import resolve
+from rlaudit.vllm.catalogue import Catalogue, Declared
+from rlaudit.vllm.machine import machine_named
+from rlaudit.vllm.resolve import resolve
 
 pytestmark = pytest.mark.engine
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.engines.accelerator import detect
+from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import NotFinished
 
 RELEASE = "0.18.1"  # of the recipes beside this file

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.engines.environment import ensure
-from rlaudit.engines.environment_spec import trainer_spec
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import trainer_spec
 
 pytestmark = pytest.mark.engine
 

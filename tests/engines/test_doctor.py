@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines import doctor
-from rlaudit.engines.accelerator import Accelerator, Device
-from rlaudit.engines.environment_spec import Build, Environment, EnvironmentSpec
-from rlaudit.engines.launch import Outcome
-from rlaudit.experiment.plan import make_plan
-from rlaudit.experiment.recipe import Recipe
-from rlaudit.experiment.rollout import engine_of
+from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.hardware.accelerator import Accelerator, Device
+from rlaudit.engines.vllm import doctor
+from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.rollout import engine_of
 
 FEATURES = {"logprobs_modes": [], "async_scheduling": False, "attention_backend": True, "batch_invariance": True}
 LACKING = ("a C compiler: gcc or clang",)

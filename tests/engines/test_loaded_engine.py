@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines import launch
+from rlaudit.engines.vllm import __path__ as vllm_folder
 
-EXTENSION = Path(launch.__file__).with_name("extension")
+EXTENSION = Path(vllm_folder[0]) / "extension"
 
 
 class GraphMode(Enum):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rlaudit.engines import launch
+from rlaudit.engines.vllm import __path__ as vllm_folder
 
-SCRIPTS = Path(launch.__file__).with_name("scripts")
+SCRIPTS = Path(vllm_folder[0]) / "scripts"
 
 
 def script(name: str) -> Any:
@@ -72,7 +72,7 @@ def test_extensions_are_offered_to_processes_that_start_with_an_empty_environmen
     monkeypatch.setenv("PYTHONPATH", "/of/the/recipe")
     script("loaded_engine").offer_extensions()
     script("loaded_engine").offer_extensions()
-    folder = str(Path(launch.__file__).with_name("extension"))
+    folder = str(Path(vllm_folder[0]) / "extension")
     assert os.environ["PYTHONPATH"].split(os.pathsep) == ["/of/the/recipe", folder]
     assert sys.path.count(folder) == 1
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from rlaudit.configs.syntax.edit import Edit
 from rlaudit.inspection.apply_edits import Misplaced, Span, apply, moved, overlap
-from rlaudit.rollout_config.edit import Edit
 
 
 def edit(start: int, end: int, text: str) -> Edit:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.configs.source import LARGEST_BYTES
 from rlaudit.inspection.files import Collected, collect
-from rlaudit.rollout_config.source import LARGEST_BYTES
 
 
 def found(*paths: Path) -> Collected:

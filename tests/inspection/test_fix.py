@@ -8,11 +8,11 @@ import pytest
 import toy_dialect
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.finding import Finding, Fix, Severity
+from rlaudit.configs.syntax.edit import Edit
 from rlaudit.inspection import fix as fix_module
 from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
-from rlaudit.rollout_config.edit import Edit
 
 FIXED = PLAIN.replace("seed: 1", "logprobs_mode: processed_logprobs\n    seed: 1")
 CACHED = PLAIN.replace("seed: 1", "enable_prefix_caching: true\n    seed: 1")

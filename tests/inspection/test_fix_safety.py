@@ -13,14 +13,14 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
-from rlaudit.finding import Finding
+from rlaudit.configs.syntax.edit import Edit
 from rlaudit.inspection.files import TextFile, collect
+from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import fix_file
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_frameworks
 from rlaudit.inspection.selection import known_rules
-from rlaudit.rollout_config.edit import Edit
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # What case studies have beside their configs (dumps, logs) is compared, not inspected.

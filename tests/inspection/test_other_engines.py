@@ -3,8 +3,8 @@
 import pytest
 from toy_dialect import Desk
 
+from rlaudit.configs.source import Source
 from rlaudit.inspection.other_engines import OtherEngine, other_engine, sentences
-from rlaudit.rollout_config.source import Source
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.suppression import inline_suppressions
+from rlaudit.inspection.suppression import inline_suppressions
 
 RAW_LINE, WARM_LINE = 2, 5
 

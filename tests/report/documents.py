@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.token_figures.token_figures import TokenFigures
+from rlaudit.tokens.figures.token_figures import TokenFigures
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "vllm" / "v0-to-v1" / "report.json"

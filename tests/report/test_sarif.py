@@ -73,7 +73,7 @@ def test_paths_are_escaped(path: str, uri: str) -> None:
 
 
 def test_real_rules_carry_their_documentation(ablation: dict[str, Any]) -> None:
-    from rlaudit.documentation import rule_documentation
+    from rlaudit.inspection.documentation import rule_documentation
 
     text = rule_documentation("raw-logprobs")
     assert text is not None

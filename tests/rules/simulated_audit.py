@@ -57,13 +57,13 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
-from rlaudit.finding import Finding, Fix
+from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.audit import Audit, Rule, audit_of
-from rlaudit.rollout_config.edit import Edit
-from rlaudit.rollout_config.node import Unknown
-from rlaudit.rollout_config.place import Place
-from rlaudit.rollout_config.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting
-from rlaudit.vllm_versions.catalogue import Machine
+from rlaudit.inspection.finding import Finding, Fix
+from rlaudit.vllm.catalogue import Machine
 
 PATH = "rollout.yaml"
 SECTIONS = ("engine", "sampling", "environment", "trainer")

@@ -1,7 +1,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.batch_invariance_nccl import RULE as NCCL
 from rlaudit.rules.batch_invariance_preconditions import RULE as PRECONDITIONS
 

@@ -1,12 +1,12 @@
 from packaging.version import Version
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.configs.dialects.trl.read import FRAMEWORK
+from rlaudit.configs.source import Source
 from rlaudit.inspection.audit import audit_of
-from rlaudit.rollout_config.frameworks.trl import FRAMEWORK
-from rlaudit.rollout_config.source import Source
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.changed_default import ELSEWHERE, RULE
-from rlaudit.vllm_versions.machine import Machine
+from rlaudit.vllm.machine import Machine
 
 
 def test_all_other_moved_defaults_are_one_note():

@@ -3,7 +3,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.filters_not_replayed import RULE as FILTERS
 from rlaudit.rules.logits_instead_of_logprobs import RULE as LOGITS
 from rlaudit.rules.processed_before_temperature import RULE as HALF_PROCESSED

@@ -8,7 +8,7 @@ from simulated_audit import simulated_audit
 
 from rlaudit import rules
 from rlaudit.inspection.selection import known_rules
-from rlaudit.vllm_versions.catalogue import Catalogue, known_versions
+from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 ODD = [
     None, True, False, 0, 1, -1, 0.7, float("nan"), 10**30, "", "auto", "0", "fp8", "float32", "raw_logprobs", "{bad",

@@ -3,7 +3,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.selection import known_rules
 from rlaudit.rules.correction_hides_a_backend_mismatch import DISTORTING
 from rlaudit.rules.correction_hides_a_backend_mismatch import RULE as CORRECTION

@@ -1,7 +1,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.in_flight_update_needs_checking import RULE as IN_FLIGHT
 from rlaudit.rules.lost_token_window import RULE as LOST_TOKEN
 from rlaudit.rules.pause_signature import RULE as PAUSE

@@ -11,9 +11,9 @@ from simulated_audit import findings, fixed, laid_over
 
 from rlaudit import rules
 from rlaudit.discover import discover
-from rlaudit.experiment.plan import known_factors
-from rlaudit.experiment.recipe import recipe_folders
 from rlaudit.inspection.audit import Rule
+from rlaudit.laboratory.recipe import recipe_folders
+from rlaudit.laboratory.studies.arms.plan import known_factors
 
 SECTIONS = ("What changed", "Why it matters", "Example", "Safe to ignore when", "How to confirm")
 RULES = discover(rules, "RULE", Rule)

@@ -3,7 +3,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.selection import known_rules
 from rlaudit.rules.flashinfer_sampler_default import RULE as FLASHINFER
 from rlaudit.rules.generation_config_auto import RULE as GENERATION_CONFIG

@@ -1,7 +1,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.async_scheduling_on import RULE as ASYNC_ON
 from rlaudit.rules.batch_sizes_moved import RULE as BATCH_SIZES
 from rlaudit.rules.cascade_attention import RULE as CASCADE

@@ -1,7 +1,7 @@
 import pytest
 from simulated_audit import findings
 
-from rlaudit.finding import Severity
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.dtype_auto_trap import RULE as DTYPE
 from rlaudit.rules.fuse_allreduce_rms import RULE as FUSED
 from rlaudit.rules.kv_cache_dtype_from_checkpoint import RULE as KV_CACHE

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from simulated_audit import findings, fixed, simulated_audit
 
-from rlaudit.finding import Severity
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.inspection.audit import audit_of
-from rlaudit.rollout_config.serializers.elsewhere import Elsewhere
+from rlaudit.inspection.finding import Severity
 from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
 from rlaudit.rules.engine_chosen_silently import RULE as SILENTLY
 from rlaudit.rules.engine_variable_ignored import RULE as ENGINE

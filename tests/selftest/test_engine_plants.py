@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.engines.accelerator import Accelerator
-from rlaudit.engines.given_interpreters import NONE_GIVEN, given_interpreters
-from rlaudit.experiment.plan import make_plan
-from rlaudit.experiment.recipe import recipe_of
-from rlaudit.mismatch.alignment import Misalignment, alignment_report
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, given_interpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.recipe import recipe_of
+from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.report.selftest_text import render
 from rlaudit.selftest.blind import Label, all_generators, planted
 from rlaudit.selftest.document import document_of_engines
@@ -20,6 +19,7 @@ from rlaudit.selftest.engines.not_planted import not_planted
 from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
 from rlaudit.selftest.engines.update_plants import update_plants
 from rlaudit.selftest.ground import new_ground
+from rlaudit.tokens.alignment import Misalignment, alignment_report
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.selftest.blind import Label, all_faults, all_generators, planted
 from rlaudit.selftest.ground import new_ground
 from rlaudit.selftest.meaning_tables import logprobs_of, meaning_of

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from rlaudit.documentation import rule_documentation
+from rlaudit.inspection.documentation import rule_documentation
 from rlaudit.report.report_format import Document, ReportFormat
 from rlaudit.report.statements import Statement, statements
 

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
-from rlaudit.experiment.run import FinishedArm, FinishedRun, scoring_request
-from rlaudit.mismatch.alignment import alignment_report
-from rlaudit.mismatch.attribute import Attribution, attribute
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.mismatch.scored_tokens import ScoredTokens
-from rlaudit.mismatch.semantics import identify
-from rlaudit.mismatch.token_evidence import token_evidence
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun, scoring_request
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.semantics import identify
 from rlaudit.selftest.engines.engine_plants import EnginePlant
-from rlaudit.token_table.token_batch import NO_TOKEN, TokenBatch
+from rlaudit.tokens.alignment import alignment_report
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
 # Two float32 engines agree to about 1e-5 nats; no floor is believed to be lower (k2, nats^2).
 LEAST_FLOOR = 1e-9

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from packaging.version import Version
 
-from rlaudit.mismatch.candidates import Semantics
-from rlaudit.token_table.token_batch import TokenBatch
-from rlaudit.vllm_versions.resolution.engine import EngineKind, has_v0
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.vllm.resolution.engine import EngineKind, has_v0
 
 # One release for each engine, where no interpreter says otherwise.
 STANDARD = ("0.8.5", "0.18.1")

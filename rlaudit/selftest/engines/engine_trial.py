@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rlaudit.mismatch.attribute import Attribution
+from rlaudit.attribution.attribute import Attribution
 
 
 @dataclass(frozen=True)

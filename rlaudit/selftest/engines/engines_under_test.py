@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rlaudit.engines.accelerator import Accelerator
-from rlaudit.engines.given_environment import given_environment
-from rlaudit.engines.given_interpreters import GivenInterpreters
+from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.environments.given_interpreters import GivenInterpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.selftest.engines.engine_plants import STANDARD
 
 

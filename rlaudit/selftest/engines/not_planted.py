@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rlaudit.mismatch.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
+from rlaudit.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
 from rlaudit.selftest.engines.engine_plants import STANDARD, engine_of, engine_plants
 from rlaudit.selftest.engines.update_plants import CACHING_OF, update_plants
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlaudit.experiment.plan import make_plan
-from rlaudit.experiment.prompts import load_prompts
-from rlaudit.experiment.recipe import recipe_of
-from rlaudit.experiment.run import FinishedRun, execute
-from rlaudit.experiment.run_folder import opened
-from rlaudit.experiment.surroundings import prepare
+from rlaudit.laboratory.prompts import load_prompts
+from rlaudit.laboratory.recipe import recipe_of
+from rlaudit.laboratory.run_folder import opened
+from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.run import FinishedRun, execute
+from rlaudit.laboratory.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import judge_engine, observe_engine

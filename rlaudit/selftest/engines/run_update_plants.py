@@ -5,13 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.experiment.plan import make_plan
-from rlaudit.experiment.prompts import load_prompts
-from rlaudit.experiment.run_folder import opened
-from rlaudit.experiment.surroundings import prepare
-from rlaudit.mismatch.alignment import alignment_report
-from rlaudit.mismatch.attribute import Attribution, attribute
-from rlaudit.mismatch.token_evidence import token_evidence
+from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.attribution.token_evidence import token_evidence
+from rlaudit.laboratory.prompts import load_prompts
+from rlaudit.laboratory.run_folder import opened
+from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED
+from rlaudit.laboratory.studies.updates.records import Flight
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
+from rlaudit.laboratory.studies.updates.scoring import Scorebook
+from rlaudit.laboratory.studies.updates.settings import update_recipe_of
+from rlaudit.laboratory.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import LEAST_FLOOR
@@ -19,12 +23,8 @@ from rlaudit.selftest.engines.engine_trial import EngineTrial
 from rlaudit.selftest.engines.engines_under_test import EnginesUnderTest
 from rlaudit.selftest.engines.run_engine_plants import HERE
 from rlaudit.selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants
-from rlaudit.token_table.token_batch import TokenBatch
-from rlaudit.weight_updates.matrix import AFTER, FLIGHT, UNSHARED
-from rlaudit.weight_updates.records import Flight
-from rlaudit.weight_updates.run import FinishedUpdates, execute
-from rlaudit.weight_updates.scoring import Scorebook
-from rlaudit.weight_updates.settings import update_recipe_of
+from rlaudit.tokens.alignment import alignment_report
+from rlaudit.tokens.token_batch import TokenBatch
 
 UPDATED = 1  # the version after the only update
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlaudit.mismatch.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
-from rlaudit.mismatch.causes.stale_weights import NAME as STALE_WEIGHTS
+from rlaudit.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
+from rlaudit.causes.stale_weights import NAME as STALE_WEIGHTS
 from rlaudit.selftest.engines.engine_plants import STANDARD, engine_of
-from rlaudit.vllm_versions.resolution.engine import EngineKind
+from rlaudit.vllm.resolution.engine import EngineKind
 
 MODE = "wait"
 PATH_OF = {"V0": "load_weights", "V1": "reload_weights"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.mismatch.candidates import Semantics
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.selftest.fault import Fault
 from rlaudit.selftest.ground import Ground
 from rlaudit.selftest.plant import Dose, Plant

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.arrays import Floats
 from rlaudit.selftest.fault import Fault
 from rlaudit.selftest.ground import Ground
 from rlaudit.selftest.plant import Dose, Plant

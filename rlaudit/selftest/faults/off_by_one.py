@@ -7,7 +7,7 @@ import numpy as np
 from rlaudit.selftest.fault import Fault
 from rlaudit.selftest.ground import Ground
 from rlaudit.selftest.plant import Dose, Plant
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.tokens.token_batch import TokenBatch
 
 SHARE = (0.05, 0.5, 1.0)
 

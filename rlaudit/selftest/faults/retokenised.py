@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.mismatch.pairs import Floats
+from rlaudit.arrays import Floats
 from rlaudit.selftest.fault import Fault
 from rlaudit.selftest.ground import Ground
 from rlaudit.selftest.plant import Dose, Plant
-from rlaudit.token_table.token_batch import TokenBatch
+from rlaudit.tokens.token_batch import TokenBatch
 
 SHARE = (0.05, 0.3, 1.0)
 EVERY = 8.0

@@ -5,7 +5,7 @@ The one family that thresholds of the attribution may be tuned on.
 
 import numpy as np
 
-from rlaudit.mismatch.pairs import Integers
+from rlaudit.arrays import Integers
 from rlaudit.selftest.generator import Generator, Logits, Scales
 
 VOCABULARY = 256

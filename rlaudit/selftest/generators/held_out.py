@@ -5,7 +5,7 @@ Never used for tuning: the confusion matrix that counts is the one on this famil
 
 import numpy as np
 
-from rlaudit.mismatch.pairs import Integers
+from rlaudit.arrays import Integers
 from rlaudit.selftest.generator import Generator, Logits, Scales
 
 VOCABULARY = 320

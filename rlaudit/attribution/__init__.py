@@ -1,0 +1,1 @@
+"""Which causes do these tokens convict, and how much stays unexplained?"""

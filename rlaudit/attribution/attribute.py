@@ -1,0 +1,311 @@
+"""Which causes do these tokens convict, and how much stays unexplained? The decision procedure, in its fixed order.
+
+    alignment        shifted data convict a shift and nothing else: what follows would be figures of the shift
+    semantics        the meaning of the logprobs; what follows is judged on what the right meaning leaves
+    inference path   only where the rest is surely above the noise floor; all covariates at once (`excess.py`), Holm
+                     over the tests that could be made
+    the rest         "unexplained residual: x % of k2"
+
+A cause is named by a signature that is significant and large. Several may be; none has to. A cause whose columns are
+missing is neither named nor excluded, and the column is named instead. Logs convict by signature only: the next
+experiment of each cause says what would settle it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rlaudit import causes as cause_files
+from rlaudit.arrays import Floats
+from rlaudit.attribution.base_slope import base_slope
+from rlaudit.attribution.cause import Cause, NotTested, Signature
+from rlaudit.attribution.excess import ExcessModel, fit_excess
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.discover import discover
+from rlaudit.layers import Layer, Verdict
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.semantic_signature import (
+    FILTERS_NOT_REPLAYED,
+    HIDDEN_TRUNCATION,
+    PENALTY,
+    RAW_LOGPROBS,
+    TRAINER_TEMPERATURE,
+)
+from rlaudit.tokens.alignment import Misalignment
+
+ALIGNMENT = tuple(
+    kind.value for kind in (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
+)
+MEANING = (RAW_LOGPROBS, TRAINER_TEMPERATURE, FILTERS_NOT_REPLAYED, HIDDEN_TRUNCATION, PENALTY)
+# Its covariate is the noise of other prompts in what the others leave, so it is added to a first fit.
+ADDED_LAST = "batch-dependence"
+ALPHA = 5e-3
+TIMES_FLOOR = 1.5
+PARITY_TIMES_FLOOR = 2.0
+# Where no floor was measured: what honest, dense models stay below (metrics of ten frameworks agree on it), and above
+# which signatures were tried.
+DEFAULT_MARGIN = 1e-3
+
+
+@dataclass(frozen=True)
+class NamedCause:
+    """A cause that was convicted. share: of the excess k2, None where no difference of logprobs shows the cause."""
+
+    name: str
+    title: str
+    layer: Layer
+    signature: Signature
+    adjusted_p: float
+    falsifier: str
+    next: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {**asdict(self), "layer": self.layer.value}
+
+
+@dataclass(frozen=True)
+class Untested:
+    """A cause that could be neither named nor excluded, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """What was convicted, and what was not.
+
+    verdict: MATCH only where nothing is named and k2 is surely within the margin. unexplained: share of the excess k2
+    that no named cause accounts for, 0 to 1; None where nothing was there to explain. k2: nats^2, under the meaning
+    found, with its 95 % interval over prompts. leaning: causes that would be named with some prompts left out, and with
+    others not: neither named nor excluded. excluded: signatures of the causes that were tested and not named.
+    """
+
+    verdict: Verdict
+    named: tuple[NamedCause, ...]
+    unexplained: float | None
+    not_tested: tuple[Untested, ...]
+    leaning: Mapping[str, Signature]
+    excluded: Mapping[str, Signature]
+    k2: float
+    k2_low: float
+    k2_high: float
+    floor_k2: float | None
+    margin: float
+    because: str
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of the causes that were convicted."""
+        return frozenset(cause.name for cause in self.named)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "verdict": self.verdict.value,
+            "named": [cause.as_dict() for cause in self.named],
+            "unexplained": self.unexplained,
+            "not_tested": [asdict(one) for one in self.not_tested],
+            "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
+            "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
+            "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
+            "floor_k2": self.floor_k2,
+            "margin": self.margin,
+            "because": self.because,
+        }
+
+
+def all_causes() -> dict[str, Cause]:
+    """Every cause that a file of `rlaudit/causes` offers, by name."""
+    return discover(cause_files, "CAUSE", Cause)
+
+
+def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 0) -> Attribution:
+    """Follow the procedure. margin: k2 (nats^2) up to which a comparison is parity; by default twice the floor."""
+    case = _Case(evidence, seed)
+    floor = evidence.floor_k2
+    if margin is None:
+        margin = DEFAULT_MARGIN if floor is None else PARITY_TIMES_FLOOR * floor
+    if not evidence.tokens:
+        return case.nothing(margin)
+    if case.convict(ALIGNMENT):
+        case.leave("the data are shifted: nothing is measured on them")
+        return case.attribution(margin, unexplained=None)
+    corrected = evidence.semantics is not None
+    if case.convict(MEANING) and not corrected:
+        case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
+        return case.attribution(margin, unexplained=None)
+    if constant_shift(evidence) is not None:
+        case.leave("every token has the same log ratio: that is no noise, and follows nothing")
+        return case.attribution(margin, unexplained=None)
+    case.fit()
+    least = TIMES_FLOOR * floor if floor is not None else margin
+    if case.excess.k2_low <= least:
+        case.leave(f"k2 {case.excess.k2:.2g} is not surely above {least:.2g} nats^2: nothing to explain")
+        return case.attribution(margin, unexplained=None)
+    case.convict(tuple(case.waiting), holm=True)
+    return case.attribution(margin, unexplained=case.unexplained())
+
+
+class _Case:
+    """One run of the procedure: what was named, excluded and left so far."""
+
+    def __init__(self, evidence: TokenEvidence, seed: int) -> None:
+        self.evidence = evidence
+        self.seed = seed
+        self.causes = all_causes()
+        self.waiting = dict.fromkeys(self.causes)
+        self.named: list[NamedCause] = []
+        self.leaning: dict[str, Signature] = {}
+        self.excluded: dict[str, Signature] = {}
+        self.untested: list[Untested] = []
+        self.unfit: dict[str, str] = {}
+
+    @property
+    def excess(self) -> ExcessModel:
+        assert self.evidence.excess is not None
+        return self.evidence.excess
+
+    def convict(self, names: Sequence[str], holm: bool = False) -> bool:
+        """Test causes; whether one was named. Without `holm` the tests below have corrected for themselves."""
+        found: dict[str, Signature] = {}
+        for name in names:
+            self.waiting.pop(name, None)
+            outcome = self._outcome(self.causes[name])
+            if isinstance(outcome, NotTested):
+                self.untested.append(Untested(name, outcome.reason))
+            else:
+                found[name] = outcome
+        adjusted = holm_adjusted({name: one.p_value for name, one in found.items()}) if holm else {}
+        for name, one in found.items():
+            p_value = adjusted.get(name, one.p_value)
+            if one.large and (p_value < ALPHA or not holm):
+                cause = self.causes[name]
+                self.named.append(NamedCause(name, cause.title, cause.layer, one, p_value, cause.falsifier, cause.next))
+            elif one.leans or (one.large and holm and one.p_value < ALPHA):
+                self.leaning[name] = one
+            else:
+                self.excluded[name] = one
+        return any(name in found for name in (cause.name for cause in self.named))
+
+    def _outcome(self, cause: Cause) -> Signature | NotTested:
+        missing = self.evidence.missing(cause.needs)
+        if missing:
+            return NotTested(f"column {' and '.join(missing)} is missing")
+        lacking = cause.least.lacking(self.evidence)
+        if lacking is not None:
+            return NotTested(lacking)
+        if cause.name in self.unfit:
+            return NotTested(self.unfit[cause.name])
+        return cause.signature(self.evidence)
+
+    def leave(self, reason: str) -> None:
+        """Note the causes that are not looked at any more."""
+        self.untested += [Untested(name, reason) for name in self.waiting]
+        self.waiting.clear()
+
+    def fit(self) -> None:
+        """Model the squared log ratio by the covariates of every cause that has them."""
+        evidence, floor = self.evidence, self.evidence.floor_k2 or 0.0
+        base = None
+        log_ratio_T = evidence.log_ratio_T
+        if not evidence.missing(("base_logprob",)):
+            leaning_T = np.asarray(evidence.columns["base_logprob"]) - evidence.trainer_logprobs_T
+            base = base_slope(log_ratio_T, leaning_T, evidence.room_T, evidence.cluster_T, self.seed)
+            if base.part.p_value < ALPHA:
+                log_ratio_T = base.left_T
+        bases = self._bases([name for name in self.waiting if name != ADDED_LAST])
+        excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, bases, floor, self.seed)
+        self.evidence = evidence.with_excess(excess)
+        last = self._bases([ADDED_LAST])
+        if last:
+            first_T = excess.standardised_T
+            excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, {**bases, **last}, floor, self.seed)
+            excess = replace(excess, first_standardised_T=first_T)
+        if base is not None:
+            # Shares are of the whole mismatch, the base model's part included.
+            whole = fit_excess(evidence.log_ratio_T, evidence.room_T, evidence.cluster_T, {}, floor, self.seed)
+            excess = replace(excess, k2=whole.k2, k2_low=whole.k2_low, k2_high=whole.k2_high)
+            excess = replace(excess, slope_on_base=base.slope, base=base.part)
+        self.evidence = replace(evidence, log_ratio_T=log_ratio_T, excess=excess)
+
+    def _bases(self, names: Sequence[str]) -> dict[str, Floats]:
+        bases = {}
+        for name in names:
+            basis = self.causes[name].basis
+            if basis is None or self.evidence.missing(self.causes[name].needs):
+                continue
+            columns = basis(self.evidence)
+            if isinstance(columns, NotTested):
+                self.unfit[name] = columns.reason
+            else:
+                bases[name] = columns
+        return bases
+
+    def unexplained(self) -> float:
+        """Share of the excess that no named cause accounts for."""
+        explained = sum(
+            cause.signature.share or 0.0 for cause in self.named if cause.name not in (*ALIGNMENT, *MEANING)
+        )
+        return min(max(1.0 - explained, 0.0), 1.0)
+
+    def attribution(self, margin: float, unexplained: float | None) -> Attribution:
+        """The result."""
+        excess = self.evidence.excess
+        k2, low, high = (excess.k2, excess.k2_low, excess.k2_high) if excess else (self.evidence.k2,) * 3
+        if self.named:
+            verdict = Verdict.MISMATCH
+            because = "; ".join(f"{cause.name}: {cause.signature.because}" for cause in self.named)
+        elif self.leaning:
+            names = " and ".join(self.leaning)
+            verdict = Verdict.INCONCLUSIVE
+            because = (
+                f"{names} would be named if some prompts were left out, and not with all of them: more prompts decide"
+            )
+        elif excess is not None and high <= margin:
+            verdict, because = Verdict.MATCH, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] is within {margin:.2g} nats^2"
+        elif excess is not None and low > margin:
+            verdict = Verdict.MISMATCH
+            because = (
+                f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] is above {margin:.2g} nats^2, and no signature names a cause"
+            )
+        else:
+            verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] against {margin:.2g} nats^2"
+        semantics = self.evidence.semantics
+        if not self.named and semantics is not None and semantics.verdict is Verdict.MISMATCH:
+            verdict, because = Verdict.MISMATCH, semantics.because
+        if unexplained is not None:
+            because += f"; unexplained residual: {unexplained:.0%} of the excess k2"
+        return Attribution(
+            verdict=verdict,
+            named=tuple(self.named),
+            unexplained=unexplained,
+            not_tested=tuple(self.untested),
+            leaning=self.leaning,
+            excluded=self.excluded,
+            k2=k2,
+            k2_low=low,
+            k2_high=high,
+            floor_k2=self.evidence.floor_k2,
+            margin=margin,
+            because=because,
+        )
+
+    def nothing(self, margin: float) -> Attribution:
+        """No token, no verdict."""
+        self.leave("there are no tokens")
+        result = self.attribution(margin, None)
+        return replace(result, verdict=Verdict.NOT_TESTED, because="there are no tokens")
+
+
+def holm_adjusted(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Holm's step-down adjustment: comparable with the level that all tests share."""
+    adjusted: dict[str, float] = {}
+    largest = 0.0
+    for place, name in enumerate(sorted(p_values, key=lambda one: p_values[one])):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[name]))
+        adjusted[name] = largest
+    return adjusted

@@ -1,0 +1,73 @@
+"""What a cause of mismatch is: a signature in the data, the columns it needs, and what would refute it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rlaudit.arrays import Floats
+from rlaudit.attribution.least_data import LeastData
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+# A cause that explains less of the excess mismatch than this is not worth naming, however significant it is; the lower
+# end of its interval may be at SURELY.
+LEAST_SHARE = 0.1
+SURELY = 0.04
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What one test of one cause found.
+
+    p_value: one-sided, of the null that the cause leaves no trace; Holm's correction comes later.
+    effect, low, high: its size with an interval over prompts, in the words of `effect_of`.
+    share, share_low, share_high: of the excess k2 that it explains; None for a cause that no difference of logprobs
+    shows. large: whether the effect, and not only its p-value, is enough to name it, whichever prompt is left out.
+    leans: whether it is with some prompts left out only, so that it is neither named nor excluded.
+    """
+
+    p_value: float
+    effect: float
+    low: float
+    high: float
+    effect_of: str
+    large: bool
+    because: str
+    share: float | None = None
+    share_low: float | None = None
+    share_high: float | None = None
+    leans: bool = False
+
+
+@dataclass(frozen=True)
+class NotTested:
+    """Why a cause could be neither named nor excluded."""
+
+    reason: str
+
+
+Outcome = Signature | NotTested
+
+
+@dataclass(frozen=True)
+class Cause:
+    """name: fixed, used in documents and case studies. needs: columns without which it cannot be told.
+
+    basis: (T, J) non-negative covariates in which the variance of the log ratio grows, where the cause is told by them.
+    least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
+    settles it.
+    """
+
+    name: str
+    title: str
+    layer: Layer
+    needs: tuple[str, ...]
+    least: LeastData
+    signature: Callable[[TokenEvidence], Outcome]
+    falsifier: str
+    next: str
+    basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For documentation."""
+        return {"name": self.name, "title": self.title, "layer": self.layer.value, "needs": list(self.needs)}

@@ -1,0 +1,132 @@
+"""Is what no covariate explains of the kind that a model's rounding leaves: dense, light-tailed, without memory?
+
+Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how sure the model is, and
+do not repeat for the same token id or along a sequence. Wrong or old weights err the same way each time. Precision is
+blamed only where all of this holds, never because nothing else did.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats
+from rlaudit.attribution.excess import CAP, LEAST_ROOM
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.meaning.logged_semantics import seen_shift
+from rlaudit.statistics.standard_score import standard_score
+
+# Of the variance that the same token id, or neighbouring tokens, have in common.
+MOST_IN_COMMON = 0.05
+SURELY = 3.0
+# Largest ratio of the noise of tokens of different certainty, in units of (1 - p)^2.
+MOST_UNEVEN = 3.0
+MOST_OUTLIERS = 0.15
+MOST_SHIFT = 0.15
+SEEN_ALPHA = 1e-5
+CERTAINTIES = (0.02, 0.1, 0.3, 0.7, 1.01)
+FEWEST = 50
+
+
+@dataclass(frozen=True)
+class DenseNoise:
+    """by_token, by_token_z: covariance of standardised log ratios of one token id in other clusters, in units of the
+    variance, and its z; None without token ids. along, along_z: the same of neighbouring tokens. uneven: largest ratio
+    of noise between classes of certainty. outliers: share of k2 beyond six standard deviations. seen: mean error of
+    tokens seen before less that of others, in standard deviations.
+    """
+
+    by_token: float | None
+    by_token_z: float | None
+    along: float
+    along_z: float
+    uneven: float
+    outliers: float
+    seen: float = 0.0
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """What speaks against rounding."""
+        found = []
+        if self.by_token is None:
+            found.append("without token ids, errors that repeat for a token cannot be excluded")
+        elif self.by_token > MOST_IN_COMMON and (self.by_token_z or 0.0) > SURELY:
+            found.append(f"the same token id errs alike ({self.by_token:.0%} of the variance): weights, not rounding")
+        if abs(self.along) > MOST_IN_COMMON and abs(self.along_z) > SURELY:
+            found.append(f"neighbouring tokens err alike ({self.along:.0%} of the variance): weights or cache")
+        if abs(self.seen) > MOST_SHIFT:
+            found.append(f"tokens seen before err to one side ({self.seen:+.2f} standard deviations): a penalty")
+        if self.uneven > MOST_UNEVEN:
+            found.append(f"noise differs {self.uneven:.1f}-fold between sure and unsure tokens")
+        if self.outliers > MOST_OUTLIERS:
+            found.append(f"outliers carry {self.outliers:.0%}")
+        return tuple(found)
+
+
+def dense_noise(evidence: TokenEvidence) -> DenseNoise:
+    """Measure it on the residual of `evidence.excess`."""
+    assert evidence.excess is not None
+    standardised_T = evidence.excess.standardised_T
+    usable_T = np.isfinite(standardised_T)
+    error_T = np.where(usable_T, np.sign(evidence.log_ratio_T) * np.sqrt(np.nan_to_num(standardised_T)), 0.0)
+    error_T = np.clip(error_T, -np.sqrt(CAP), np.sqrt(CAP))
+    by_token = by_token_z = None
+    if not evidence.missing(("token_id",)):
+        by_token, by_token_z = _in_common(error_T, usable_T, evidence)
+    along, along_z = _along(error_T, usable_T, evidence)
+    levels = []
+    for low, high in pairwise(CERTAINTIES):
+        inside_T = usable_T & (evidence.room_T >= low) & (evidence.room_T < high)
+        if inside_T.sum() >= FEWEST:
+            levels.append(float(np.minimum(standardised_T[inside_T], CAP).mean()))
+    uneven = max(levels) / max(min(levels), 1e-12) if len(levels) > 1 else 1.0
+    outliers = evidence.excess.outliers.k2 / evidence.excess.excess_k2
+    return DenseNoise(by_token, by_token_z, along, along_z, uneven, outliers, _seen(error_T, evidence))
+
+
+def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
+    """Mean product of errors of one token id over pairs of different clusters, and its z.
+
+    Sums per (token id, cluster) make it (sum over clusters)^2 - sum of squares; pairs are weighted by id, so that the
+    commonest id does not decide alone.
+    """
+    _, id_T = np.unique(evidence.token_id_T, return_inverse=True)
+    cells, cell_T = np.unique(id_T * evidence.clusters + evidence.cluster_T, return_inverse=True)
+    sums_C = np.bincount(cell_T, error_T)
+    counts_C = np.bincount(cell_T, usable_T)
+    id_C = cells // evidence.clusters
+    sums_I, counts_I = np.bincount(id_C, sums_C), np.bincount(id_C, counts_C)
+    products_I = np.square(sums_I) - np.bincount(id_C, np.square(sums_C))
+    pairs_I = np.square(counts_I) - np.bincount(id_C, np.square(counts_C))
+    weight_I = np.where(pairs_I > 0, 1.0 / np.maximum(counts_I, 1), 0.0)
+    total = float((weight_I * pairs_I).sum())
+    if total <= 0:
+        return 0.0, 0.0
+    variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
+    estimate = float((weight_I * products_I).sum()) / total / max(variance, 1e-12)
+    error = float(np.sqrt(2.0 * (np.square(weight_I) * pairs_I).sum())) / total
+    return estimate, standard_score(estimate, error, evidence.clusters)
+
+
+def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
+    """Mean error of tokens seen before less that of others, in standard deviations; 0 where that is chance."""
+    found = seen_shift(evidence)
+    spread = float(error_T.std())
+    if found is None or found.shift.p_value > SEEN_ALPHA or spread == 0:
+        return 0.0
+    seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
+    other_T = ~np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
+    return float(error_T[seen_T].mean() - error_T[other_T].mean()) / spread
+
+
+def _along(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
+    """Correlation of the errors of neighbouring tokens, and its z."""
+    both_T = usable_T[1:] & usable_T[:-1] & (evidence.sequence_T[1:] == evidence.sequence_T[:-1])
+    pairs = int(both_T.sum())
+    if pairs < FEWEST:
+        return 0.0, 0.0
+    products = (error_T[1:] * error_T[:-1])[both_T]
+    variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
+    estimate = float(products.mean()) / max(variance, 1e-12)
+    return estimate, float(products.mean() / max(products.std() / np.sqrt(pairs), 1e-300))

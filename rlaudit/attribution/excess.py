@@ -1,0 +1,254 @@
+"""How much of the squared log ratio each covariate accounts for, all of them at once.
+
+Independent causes add their variances, so the squared log ratio, in units of what the same noise on the logits would do
+at this token ((1 - p)^2), is modelled as a sum:
+
+    E[d^2] = (1 - p)^2 (constant + sum over causes of coefficient * covariate),   all coefficients >= 0
+
+Covered: several causes at the same time, covariates that correlate, sparse outliers (each token counts at most as
+CAP times what the model expects of it, and what lies above is reported apart).
+Not covered: what no covariate knows of stays in the constant.
+
+Fitted by iteratively reweighted non-negative least squares: the weights 1 / expected^2 are those of squares of normal
+variables. Intervals resample prompts, and each figure is known without any one prompt, too. Why not a regression of
+log d^2: near-deterministic tokens, where d is rounding, would weigh as much as those that carry the mismatch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import Weights, cluster_weights, replicate_sums
+from rlaudit.statistics.standard_score import chance_above, standard_score
+
+Flags = NDArray[np.bool_]
+CONSTANT = "constant"
+# Tokens nearer to certainty carry rounding, and next to nothing of the mismatch.
+LEAST_ROOM = 0.02
+# A squared normal variable exceeds 16 times its mean once in 16,000 tokens.
+CAP = 16.0
+OUTLIER = 36.0
+ITERATIONS = 25
+REPLICATES = 400
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One cause's part of sum d^2 / 2 per token, nats^2, with a 95 % interval over prompts and a one-sided p-value.
+
+    left_K, p_left_K: the part and its p-value without each part of the prompts (`left_out.py`).
+    """
+
+    k2: float
+    low: float
+    high: float
+    p_value: float
+    left_K: Floats
+    p_left_K: Floats
+
+    @property
+    def surely_p(self) -> float:
+        """The largest p-value, whichever prompts are left out."""
+        return max(self.p_value, float(self.p_left_K.max(initial=0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class ExcessModel:
+    """The fitted sum. expected_T: variance factor per token (times room^2); usable_T: tokens it was fitted on.
+
+    standardised_T: d^2 in units of what the model expects, NaN where not usable. k2 and its interval are of the tokens
+    as they are. k2_left_K: k2 without each part of the prompts. excess_k2: above the floor. outlier_T: which tokens
+    lie beyond OUTLIER. added_T: what each part adds to expected_T. first_standardised_T: of a first fit without the
+    covariate that was made from it.
+    """
+
+    parts: Mapping[str, Part]
+    expected_T: Floats
+    standardised_T: Floats
+    k2: float
+    k2_low: float
+    k2_high: float
+    k2_left_K: Floats
+    floor_k2: float
+    outliers: Part
+    outlier_share: float
+    outlier_T: Flags
+    added_T: Mapping[str, Floats]
+    first_standardised_T: Floats | None = None
+    slope_on_base: float | None = None
+    base: Part | None = None
+
+    @property
+    def excess_k2(self) -> float:
+        """k2 above the floor; never below a tenth of k2, so that shares stay finite."""
+        return max(self.k2 - self.floor_k2, 0.1 * self.k2, 1e-300)
+
+    def share(self, part: Part) -> tuple[float, float, float]:
+        """A part in units of the excess, with its interval."""
+        return part.k2 / self.excess_k2, part.low / self.excess_k2, part.high / self.excess_k2
+
+    def share_left(self, part: Part) -> Floats:
+        """(K,) the same share without each part of the prompts."""
+        excess_K = np.maximum(np.maximum(self.k2_left_K - self.floor_k2, 0.1 * self.k2_left_K), 1e-300)
+        share_K: Floats = part.left_K / excess_K
+        return share_K
+
+
+def fit_excess(
+    log_ratio_T: Floats,
+    room_T: Floats,
+    cluster_T: Integers,
+    bases: Mapping[str, Floats],
+    floor_k2: float = 0.0,
+    seed: int = 0,
+) -> ExcessModel:
+    """Fit the sum of `bases`, each (T, J) and non-negative, and a constant."""
+    clusters = int(cluster_T.max(initial=-1)) + 1
+    weights_BP = cluster_weights(clusters, REPLICATES, seed)
+    usable_T = room_T > LEAST_ROOM
+    names = [CONSTANT, *(name for name, columns in bases.items() for _ in range(columns.shape[1]))]
+    design_TJ = np.concatenate([np.ones((len(room_T), 1)), *bases.values()], axis=1)
+    scale_J = np.maximum(design_TJ[usable_T].mean(axis=0) if usable_T.any() else np.ones(len(names)), 1e-12)
+    design_TJ = design_TJ / scale_J
+    squared_T = np.square(log_ratio_T)
+    ratio_T = squared_T / np.square(np.maximum(room_T, LEAST_ROOM))
+    design_NJ, ratio_N, cluster_N = design_TJ[usable_T], ratio_T[usable_T], cluster_T[usable_T]
+    coefficients_J, expected_N = _iterate(design_NJ, ratio_N)
+    moments_PK = _moments(design_NJ, ratio_N, expected_N, cluster_N, clusters)
+    coefficients_BJ = _solutions(replicate_sums(weights_BP, moments_PK), len(names))
+    coefficients_KJ = _solutions(sums_left(moments_PK), len(names))
+    room2_TJ = 0.5 * design_TJ * np.square(room_T)[:, None]
+    rooms_PJ = cluster_sums([*room2_TJ.T, np.ones(len(room_T))], cluster_T, clusters)
+    per_unit_J, per_unit_KJ = _means(rooms_PJ.sum(axis=0)), _means(sums_left(rooms_PJ))
+    places_of = {name: [j for j, other in enumerate(names) if other == name] for name in dict.fromkeys(names)}
+    parts = {
+        name: _summary(
+            float(coefficients_J[places] @ per_unit_J[places]),
+            coefficients_BJ[:, places] @ per_unit_J[places],
+            (coefficients_KJ[:, places] * per_unit_KJ[:, places]).sum(axis=1),
+            clusters,
+        )
+        for name, places in places_of.items()
+    }
+    expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
+    standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
+    squares_PJ = cluster_sums((squared_T, np.ones(len(squared_T))), cluster_T, clusters)
+    k2_left_K = 0.5 * _means(sums_left(squares_PJ))[:, 0]
+    low, high = _interval(squares_PJ, weights_BP)
+    outlier_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
+    outliers = _outliers(squared_T, outlier_T, cluster_T, weights_BP)
+    return ExcessModel(
+        parts=parts,
+        expected_T=expected_T,
+        standardised_T=standardised_T,
+        k2=0.5 * float(squared_T.mean()) if len(squared_T) else 0.0,
+        k2_low=min(0.5 * low, float(k2_left_K.min(initial=0.5 * low))),
+        k2_high=max(0.5 * high, float(k2_left_K.max(initial=0.5 * high))),
+        k2_left_K=k2_left_K,
+        floor_k2=floor_k2,
+        outliers=outliers,
+        outlier_share=float(outlier_T.sum()) / max(len(outlier_T), 1),
+        outlier_T=outlier_T,
+        added_T={name: design_TJ[:, places] @ coefficients_J[places] for name, places in places_of.items()},
+    )
+
+
+def _iterate(design_NJ: Floats, ratio_N: Floats) -> tuple[Floats, Floats]:
+    if not ratio_N.any():
+        return np.zeros(design_NJ.shape[1]), np.ones(len(ratio_N))
+    expected_N = np.full(len(ratio_N), max(float(ratio_N.mean()), 1e-300))
+    coefficients_J = np.zeros(design_NJ.shape[1])
+    for _ in range(ITERATIONS):
+        before_J = coefficients_J
+        coefficients_J = _solve(*_normal(design_NJ, ratio_N, expected_N))
+        expected_N = _no_less(design_NJ @ coefficients_J)
+        if np.allclose(coefficients_J, before_J, rtol=1e-3, atol=1e-12 * float(coefficients_J.max(initial=0.0))):
+            break
+    return coefficients_J, expected_N
+
+
+def _no_less(expected_N: Floats) -> Floats:
+    # Weights are bounded: a token at which nothing is expected would decide everything.
+    floor = max(float(np.median(expected_N)) * 1e-3, float(expected_N.mean()) * 1e-4, 1e-300)
+    return np.maximum(expected_N, floor)
+
+
+def _normal(design_NJ: Floats, ratio_N: Floats, expected_N: Floats) -> tuple[Floats, Floats]:
+    weighted_NJ = design_NJ / np.square(expected_N)[:, None]
+    return weighted_NJ.T @ design_NJ, weighted_NJ.T @ np.minimum(ratio_N, CAP * expected_N)
+
+
+def _solve(gram_JJ: Floats, moments_J: Floats) -> Floats:
+    """argmin of b'Gb/2 - m'b over b >= 0, by non-negative least squares on the Cholesky factor."""
+    scale_J = np.sqrt(np.maximum(np.diag(gram_JJ), 1e-300))
+    scaled_JJ = gram_JJ / np.outer(scale_J, scale_J) + 1e-9 * np.eye(len(gram_JJ))
+    upper_JJ = np.linalg.cholesky(scaled_JJ).T
+    target_J = np.linalg.solve(upper_JJ.T, moments_J / scale_J)
+    found: Floats = nnls(upper_JJ, target_J)[0] / scale_J
+    return found
+
+
+def _moments(design_NJ: Floats, ratio_N: Floats, expected_N: Floats, cluster_N: Integers, clusters: int) -> Floats:
+    """(P, J + J (J + 1) / 2) what each prompt adds to moments and Gram matrix, at the weights of the full fit."""
+    size = design_NJ.shape[1]
+    moments_N = np.minimum(ratio_N, CAP * expected_N) / np.square(expected_N)
+    inverse_N = 1.0 / np.square(expected_N)
+    columns = [moments_N * design_NJ[:, j] for j in range(size)]
+    columns += [design_NJ[:, i] * design_NJ[:, j] * inverse_N for i, j in _pairs(size)]
+    return cluster_sums(columns, cluster_N, clusters)
+
+
+def _pairs(size: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(size) for j in range(i, size)]
+
+
+def _solutions(moments_BK: Floats, size: int) -> Floats:
+    """(B, J) coefficients of each row of moments."""
+    grams_BJJ = np.zeros((len(moments_BK), size, size))
+    for place, (i, j) in enumerate(_pairs(size)):
+        grams_BJJ[:, i, j] = grams_BJJ[:, j, i] = moments_BK[:, size + place]
+    return np.stack([_solve(gram, moments) for gram, moments in zip(grams_BJJ, moments_BK[:, :size], strict=True)])
+
+
+def _means(sums: Floats) -> Floats:
+    """Sums over their number, which is the last column."""
+    means: Floats = sums[..., :-1] / np.maximum(sums[..., -1:], 1.0)
+    return means
+
+
+def _summary(value: float, values_B: Floats, left_K: Floats, clusters: int) -> Part:
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = np.quantile(values_B, [tail, 1.0 - tail])
+    error = float(values_B.std(ddof=1))
+
+    def p_value(one: float, units: int) -> float:
+        return chance_above(standard_score(one, error, units), units) if one > 0 else 1.0
+
+    p_left_K = np.array([p_value(float(one), clusters - 1) for one in left_K])
+    return Part(value, float(low), float(high), p_value(value, clusters), left_K, p_left_K)
+
+
+def _interval(squares_PJ: Floats, weights_BP: Weights) -> tuple[float, float]:
+    low, high = np.quantile(_means(replicate_sums(weights_BP, squares_PJ))[:, 0], [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> Part:
+    """The part of k2 in tokens beyond six standard deviations of the model."""
+    tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
+    columns = (np.where(far_T, squared_T, 0.0), squared_T)
+    sums_PJ = cluster_sums(columns, cluster_T, clusters)
+    replicates_BJ = replicate_sums(weights_BP, sums_PJ)
+    # Resampled as a share: the few outliers dominate numerator and total alike.
+    total = 0.5 * float(squared_T.sum()) / tokens
+    values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1e-300)
+    value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
+    left_K = 0.5 * _means(sums_left(cluster_sums((columns[0], np.ones(len(far_T))), cluster_T, clusters)))[:, 0]
+    return _summary(value, values_B, left_K, clusters)

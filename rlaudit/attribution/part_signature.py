@@ -1,0 +1,47 @@
+"""The signature of a cause that shows as a part of the excess mismatch (`excess.py`)."""
+
+import numpy as np
+
+from rlaudit.attribution.cause import LEAST_SHARE, SURELY, NotTested, Outcome, Signature
+from rlaudit.attribution.excess import Part
+from rlaudit.attribution.token_evidence import TokenEvidence
+
+# In units of the floor: less than this would not have been noticed without the other causes.
+LEAST_OF_FLOOR = 0.5
+# Of a cause that follows the position: so does the noise of any two engines, up to 15 % of its k2 (SmolLM2, bfloat16).
+LEAST_SHARE_BY_POSITION = 0.2
+# p-value, not corrected for the number of causes, from which on a part that is not named is not excluded either.
+LEANS_BELOW = 5e-3
+
+
+def part_signature(evidence: TokenEvidence, name: str, because: str, least_share: float = LEAST_SHARE) -> Outcome:
+    """The signature of the part `name`; `because` says which covariate it follows."""
+    excess = evidence.excess
+    if excess is None or name not in excess.parts:
+        return NotTested("its covariate does not vary in these data")
+    return signature_of(evidence, excess.parts[name], because, least_share)
+
+
+def signature_of(evidence: TokenEvidence, part: Part, because: str, least_share: float = LEAST_SHARE) -> Signature:
+    """A part as a signature: large when its share is at least `least_share`, and surely above SURELY."""
+    excess = evidence.excess
+    assert excess is not None
+    share, low, high = excess.share(part)
+    share_K = np.append(share, excess.share_left(part))
+    least_k2 = LEAST_OF_FLOOR * (evidence.floor_k2 or 0.0)
+    # What the rest says, whichever prompts are left out: one outlier neither makes a cause nor drowns it.
+    told_K = (share_K >= least_share) & (np.append(part.k2, part.left_K) > least_k2)
+    large = bool(told_K.all()) and low >= SURELY
+    return Signature(
+        p_value=part.surely_p,
+        effect=part.k2,
+        low=part.low,
+        high=part.high,
+        effect_of="k2, nats^2",
+        large=large,
+        because=f"{because}: {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
+        share=share,
+        share_low=low,
+        share_high=high,
+        leans=not large and bool((told_K & (np.append(part.p_value, part.p_left_K) < LEANS_BELOW)).any()),
+    )

@@ -1,0 +1,1 @@
+"""What can be wrong: one cause a file."""

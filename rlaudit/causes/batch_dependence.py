@@ -1,0 +1,129 @@
+"""The same request gives other logprobs in another batch: excess that whole batches share, or that grows with them.
+
+Covered: batches that differ from each other in the size of their mismatch, judged by the other prompts of the batch, so
+that a prompt cannot explain itself. Not covered: dependence that is the same in every batch, which looks like
+precision; and batches that are training steps, where what changes between steps comes along (the version lag is taken
+out first where it is known).
+Source: Thinking Machines, "Defeating Nondeterminism in LLM Inference"; vLLM's batch invariance tests.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature
+from rlaudit.attribution.excess import CAP
+from rlaudit.attribution.least_data import OF_A_VARIANCE
+from rlaudit.attribution.part_signature import part_signature
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+NAME = "batch-dependence"
+FEWEST_BATCHES = 4
+# Prompts that the mean of the other prompts of a batch is shrunk by towards the mean of all.
+SHRINK = 1.0
+NOT_BY_CHANCE = 0.01
+
+
+def basis(evidence: TokenEvidence) -> Floats | NotTested:
+    """(T, 1 or 2): how noisy the other prompts of the batch are beyond the quietest, and log2 of the batch size.
+
+    Asks for `evidence.excess`, fitted without this cause.
+    """
+    batch_T = np.asarray(evidence.columns["batch_id"], dtype=np.int64)
+    batches = int(batch_T.max(initial=-1)) + 1
+    if batches < FEWEST_BATCHES or evidence.excess is None:
+        return NotTested(f"{batches} batches, below {FEWEST_BATCHES}")
+    if _between_batches(evidence, evidence.excess.standardised_T) > NOT_BY_CHANCE:
+        # Noise of batches that differ by chance only is nearly constant, and would take the constant's place.
+        return np.zeros((evidence.tokens, 0))
+    others_T = _noise_of_the_others(evidence, batch_T, batches)
+    if others_T is None:
+        return NotTested("batches hold one prompt each: a prompt cannot be told from its batch")
+    expected_T = evidence.excess.expected_T
+    columns = [others_T * expected_T / float(expected_T.mean())]
+    size_T = np.log2(np.asarray(evidence.columns["batch_size"], dtype=np.float64))
+    if np.ptp(size_T) > 0:
+        columns.append((size_T - size_T.min()) * expected_T / float(expected_T.mean()))
+    return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Mean noise of each prompt in each batch (B, P), whether it is there, and the cell of each token."""
+
+    means_BP: Floats
+    there_BP: NDArray[np.bool_]
+    cell_T: Integers
+
+
+def _cells(evidence: TokenEvidence, standardised_T: Floats, batch_T: Integers, batches: int) -> _Cells:
+    usable_T = np.isfinite(standardised_T)
+    noise_T = np.where(usable_T, np.minimum(np.nan_to_num(standardised_T), CAP), 0.0)
+    cell_T = batch_T * evidence.clusters + evidence.cluster_T
+    shape, size = (batches, evidence.clusters), batches * evidence.clusters
+    sums, counts = np.bincount(cell_T, noise_T, minlength=size), np.bincount(cell_T, usable_T, minlength=size)
+    means = np.divide(sums, counts, out=np.zeros(size), where=counts > 0)
+    return _Cells(means.reshape(shape), (counts > 0).reshape(shape), cell_T)
+
+
+def _noise_of_the_others(evidence: TokenEvidence, batch_T: Integers, batches: int) -> Floats | None:
+    """(T,) above the quietest. Prompts count alike: a long completion is no more independent than a short one."""
+    assert evidence.excess is not None
+    cells = _cells(evidence, evidence.excess.standardised_T, batch_T, batches)
+    prompts_B = cells.there_BP.sum(axis=1)
+    if prompts_B.max(initial=0) < 2:
+        return None
+    overall = float(cells.means_BP[cells.there_BP].mean())
+    total_B = cells.means_BP.sum(axis=1)
+    others_BP = total_B[:, None] - cells.means_BP + SHRINK * overall
+    others_BP = others_BP / np.maximum(prompts_B[:, None] - 1 + SHRINK, SHRINK)
+    noise: Floats = others_BP.ravel()[cells.cell_T]
+    return noise - float(noise.min())
+
+
+def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
+    """p-value of a one-way analysis of variance of log noise, prompts within batches."""
+    batch_T = np.asarray(evidence.columns["batch_id"], dtype=np.int64)
+    cells = _cells(evidence, standardised_T, batch_T, int(batch_T.max()) + 1)
+    there_BP = cells.there_BP & (cells.means_BP > 0)
+    groups = [np.log(means_P[there_P]) for means_P, there_P in zip(cells.means_BP, there_BP, strict=True)]
+    groups = [group for group in groups if group.size]
+    within = sum(group.size - 1 for group in groups)
+    if len(groups) < 2 or within < 1:
+        return 1.0
+    grand = float(np.concatenate(groups).mean())
+    between = sum(group.size * (float(group.mean()) - grand) ** 2 for group in groups) / (len(groups) - 1)
+    scatter = sum(float(np.square(group - group.mean()).sum()) for group in groups) / within
+    return float(fdtrc(len(groups) - 1, within, between / scatter)) if scatter > 0 else 1.0
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Excess that the prompts of a batch share."""
+    batches = len(np.unique(evidence.columns["batch_id"]))
+    excess = evidence.excess
+    if excess is None or excess.first_standardised_T is None:
+        return NotTested("batches were not looked at")
+    p_value = _between_batches(evidence, excess.first_standardised_T)
+    if NAME not in excess.parts:
+        because = f"{batches} batches differ no more than chance"
+        return Signature(p_value, 0.0, 0.0, 0.0, "k2, nats^2", False, because, 0.0, 0.0, 0.0)
+    found = part_signature(evidence, NAME, f"shared by the prompts of a batch ({batches} batches)")
+    # Prompts are resampled, batches are not: that few batches differ by chance only the batches can tell.
+    return found if isinstance(found, NotTested) else replace(found, p_value=max(found.p_value, p_value))
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Logprobs depend on the batch",
+    layer=Layer.INFERENCE_PATH,
+    needs=("batch_id",),
+    least=OF_A_VARIANCE,
+    signature=signature,
+    basis=basis,
+    falsifier="the same differences between batches with batch invariance on, or one request at a time",
+    next="sample the same prompts alone and in a batch, or with VLLM_BATCH_INVARIANT=1",
+)

@@ -1,0 +1,53 @@
+"""The two sides saw different prompts: off from the first completion token in all sequences, fading with position.
+
+Covered: a missing or doubled BOS, another chat template, another system prompt, as far as its influence fades. Told
+from a stale prefix cache by not asking whether anything was cached.
+Not covered: prompts that differ in a way the whole completion depends on.
+Source: NeMo-RL's list of causes when a model is added; ms-swift 8196.
+"""
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_VARIANCE
+from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_signature
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+NAME = "bos"
+FADES_OVER = (2.0, 8.0, 24.0)
+
+
+def basis(evidence: TokenEvidence) -> Floats | NotTested:
+    """(T, 3): fading over a few to some tens of tokens from the first one."""
+    if np.ptp(evidence.position_T) == 0:
+        return NotTested("all tokens have one position")
+    if "cached_tokens" not in evidence.columns and _weights_changed(evidence):
+        return NotTested("column cached_tokens is missing: a prefix cache kept across a weight update fades as well")
+    return np.stack([np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER], axis=1)
+
+
+def _weights_changed(evidence: TokenEvidence) -> bool:
+    versions = (evidence.columns.get(name) for name in ("rollout_version", "trainer_version"))
+    return any(version_T is not None and np.ptp(version_T) > 0 for version_T in versions)
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Excess at the beginning of every completion."""
+    return part_signature(
+        evidence, NAME, "largest at the first completion tokens of all sequences", LEAST_SHARE_BY_POSITION
+    )
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Prompts differ (BOS, chat template)",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_A_VARIANCE,
+    signature=signature,
+    basis=basis,
+    falsifier="identical prompt token ids on both sides",
+    next="compare the prompt's token ids of both sides for one sequence",
+)

@@ -1,0 +1,80 @@
+"""Rollouts are renormalised over what top-k, top-p or min-p kept, the trainer over the whole vocabulary.
+
+Covered: with scores, by the filter itself; from logs alone, by log ratios of one sign only (log of the kept mass) and a
+mean ratio below 1, where a filter was asked for that the trainer does not replay, or where the engine's top logprobs
+show tokens cut away. Told from precision by that sign, from a constant by differing from token to token, and from
+anything stronger by the mass that top-p keeps at least.
+Not covered: filters so light that they touch hardly any token, and those that nobody asked for and no list shows: of
+them only the bias is said.
+Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
+"""
+
+import numpy as np
+
+from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.least_data import OF_A_BIAS
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.constant_shift import constant_shift
+from rlaudit.meaning.logged_semantics import (
+    FEWEST_POSITIONS,
+    LEAST_MEAN_RATIO,
+    ONE_SIDED,
+    mean_ratio_minus_one,
+    one_sidedness,
+    one_sidedness_left,
+)
+from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
+from rlaudit.meaning.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """The semantic verdict; without scores the sign and the size of the log ratios."""
+    if evidence.semantics is not None:
+        return semantic_signature(evidence, FILTERS_NOT_REPLAYED)
+    found = mean_ratio_minus_one(evidence)
+    one_sided = one_sidedness(evidence)
+    sided_K = np.append(one_sided, one_sidedness_left(evidence)) > ONE_SIDED
+    below = found.value < 0 and _filter_there(evidence) and found.high > _least_kept(evidence.sampling) - 1.0
+    below = below and constant_shift(evidence) is None
+    # Another temperature makes the mean ratio differ from 1 too, but log ratios of both signs.
+    temperature = temperature_signature(evidence, dishonest=True)
+    if temperature is not None and temperature.large:
+        below = False
+    surely = found.convicts(LEAST_MEAN_RATIO)
+    named = below and surely and bool(sided_K.all())
+    leans = below and (surely or found.leans(LEAST_MEAN_RATIO)) and bool(sided_K.any()) and not named
+    because = f"mean ratio - 1 = {found.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
+    return logged_signature(found, "mean ratio - 1", named, because, leans)
+
+
+def _filter_there(evidence: TokenEvidence) -> bool:
+    """Whether a filter was asked for that the trainer does not replay, or shows in the engine's own lists."""
+    asked = evidence.sampling
+    unlike = [name for name in ("top_k", "top_p", "min_p") if getattr(asked, name) != getattr(evidence.trainer, name)]
+    if asked.filtered and unlike:
+        return True
+    if evidence.missing(("rollout_top_ids", "rollout_top_logprobs")):
+        return False
+    # Engines list a token that a filter took away with its id and no probability; padding has no id.
+    cut_TK = (evidence.tops["rollout_top_ids"] >= 0) & np.isneginf(evidence.tops["rollout_top_logprobs"])
+    return int(cut_TK.any(axis=1).sum()) >= FEWEST_POSITIONS
+
+
+def _least_kept(sampling: Semantics) -> float:
+    """The mass that the filters keep at least; only top-p alone promises one."""
+    alone = sampling.top_p < 1 and sampling.top_k == 0 and sampling.min_p == 0
+    return sampling.top_p if alone else 0.0
+
+
+CAUSE = Cause(
+    name=FILTERS_NOT_REPLAYED,
+    title="Filters not replayed by the trainer",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_A_BIAS,
+    signature=signature,
+    falsifier="the same log ratios with the sampler's mask applied to the trainer's logits",
+    next="replay the sampler's top-k, top-p and min-p in the trainer, or sample without them",
+)

@@ -1,0 +1,98 @@
+"""A bfloat16 output head on one side: logits on a coarse lattice, and the other side's off it.
+
+Covered: either side or both, from the top logprobs of each; how much of the excess the rounding accounts for follows
+from the size of the steps. Not covered: float16 heads, logprobs that were rounded when stored.
+A head in float32 on one side only can be worse than on none: the remedy is the same head on both.
+Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
+from rlaudit.attribution.excess import CONSTANT, Part
+from rlaudit.attribution.least_data import OF_A_VARIANCE
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+NAME = "head-precision"
+SURELY_ROUNDED = 1e-12
+BOTH = 2
+# Root mean square steps: the steps themselves are powers of two around it.
+ONE_STEP = 2.0
+
+
+def explained_share(evidence: TokenEvidence) -> float:
+    """Share of the constant part of the mismatch that rounding accounts for."""
+    assert evidence.excess is not None
+    constant = evidence.excess.parts[CONSTANT]
+    room2 = 0.5 * float((evidence.room_T**2).mean())
+    level = constant.k2 / room2 if room2 > 0 else 0.0
+    return evidence.head_rounding.explained(level) / level if level > 0 else 0.0
+
+
+def one_step_off(evidence: TokenEvidence) -> NDArray[np.bool_]:
+    """(T,) outliers that are one step of the lattice, where both sides lie on it.
+
+    Bodies that nearly agree round alike nearly always, and differ by a whole step where they do not.
+    """
+    assert evidence.excess is not None
+    if len(evidence.head_rounding.rounded_sides) < BOTH:
+        return np.zeros(evidence.tokens, dtype=np.bool_)
+    return evidence.excess.outlier_T & (np.abs(evidence.log_ratio_T) <= ONE_STEP * evidence.head_rounding.step)
+
+
+def _share_one_step_off(evidence: TokenEvidence) -> float:
+    """How much of the k2 of all outliers these make up."""
+    assert evidence.excess is not None
+    squared_T = np.square(evidence.log_ratio_T)
+    total = float(squared_T[evidence.excess.outlier_T].sum())
+    return float(squared_T[one_step_off(evidence)].sum()) / total if total > 0 else 0.0
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Lattices, and the share of the excess that their steps account for."""
+    excess = evidence.excess
+    if excess is None:
+        return NotTested("no mismatch to explain")
+    rounding = evidence.head_rounding
+    if not rounding.rounded_sides and rounding.unclear:
+        return NotTested(f"the lattice of top logprobs does not tell: {rounding.unclear}")
+    part = excess.parts[CONSTANT]
+    of_constant = explained_share(evidence)
+    of_outliers = _share_one_step_off(evidence)
+    effect, effect_low, effect_high = (
+        of_constant * dense + of_outliers * sparse
+        for dense, sparse in zip(_ends(part), _ends(excess.outliers), strict=True)
+    )
+    share, low, high = (value / excess.excess_k2 for value in (effect, effect_low, effect_high))
+    sides = " and ".join(rounding.rounded_sides)
+    return Signature(
+        p_value=SURELY_ROUNDED if rounding.rounded_sides else 1.0,
+        effect=effect,
+        low=effect_low,
+        high=effect_high,
+        effect_of="k2, nats^2",
+        large=share >= LEAST_SHARE and low >= SURELY,
+        because=f"{sides or 'neither'} logits lie on a bfloat16 lattice (step {rounding.step:.3g}): rounding accounts "
+        f"for {share:.0%} [{low:.0%}, {high:.0%}] of the excess k2",
+        share=share,
+        share_low=low,
+        share_high=high,
+    )
+
+
+def _ends(part: Part) -> tuple[float, float, float]:
+    return part.k2, part.low, part.high
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Precision of the output head",
+    layer=Layer.INFERENCE_PATH,
+    needs=("rollout_top_logprobs",),
+    least=OF_A_VARIANCE,
+    signature=signature,
+    falsifier="the same k2 with a float32 head on both sides",
+    next="compute the head in float32 on both sides (never on one) and compare",
+)

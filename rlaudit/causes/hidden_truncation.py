@@ -1,0 +1,29 @@
+"""A filter cuts the sampler's support, and neither the reported nor the trainer's logprobs know of it.
+
+Covered: by the tokens alone (`honesty.py`), since no difference of logprobs shows it. Needs the trainer's scores of the
+tokens. Not covered: a filter lighter than the tokens show; the summary says which.
+Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off by default in V1.
+"""
+
+from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.least_data import OF_SCORES
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.meaning.semantic_signature import HIDDEN_TRUNCATION, semantic_signature
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """The support tests."""
+    return semantic_signature(evidence, HIDDEN_TRUNCATION)
+
+
+CAUSE = Cause(
+    name=HIDDEN_TRUNCATION,
+    title="Hidden truncation of the support",
+    layer=Layer.SEMANTIC,
+    needs=("trainer_scores",),
+    least=OF_SCORES,
+    signature=signature,
+    falsifier="the same tests on tokens sampled with every sampling parameter written out",
+    next="set generation_config=vllm and write out top_k, top_p and min_p, then sample again",
+)

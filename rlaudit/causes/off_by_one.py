@@ -1,0 +1,30 @@
+"""The logprobs of one side belong to the neighbouring token, in whole sequences.
+
+Covered: shifts of one to three tokens (labels sliced [1:] on one side and [:-1] on the other). Told from everything
+else by agreement at another lag. Not covered: larger shifts, which look like other tokens altogether.
+Source: ms-swift 8196.
+"""
+
+from rlaudit.attribution.alignment_signature import alignment_signature
+from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.least_data import OF_AGREEMENT
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.tokens.alignment import Misalignment
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Sequences that the search for shifts found."""
+    return alignment_signature(evidence, Misalignment.OFF_BY_ONE)
+
+
+CAUSE = Cause(
+    name=Misalignment.OFF_BY_ONE.value,
+    title="Off by one",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_AGREEMENT,
+    signature=signature,
+    falsifier="agreement at lag 0 after the labels of one side are moved",
+    next="move the labels of one side by the lag that was found, and compare again",
+)

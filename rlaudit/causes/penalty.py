@@ -1,0 +1,48 @@
+"""A repetition, presence or frequency penalty on one side only.
+
+Covered: with scores, penalties among the candidates; from logs alone, log ratios of tokens that the sequence holds
+already against those of others, where they are shifted rather than scattered.
+Not covered: biases on fixed ids, bad words.
+Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
+"""
+
+from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_MEAN
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
+from rlaudit.meaning.logged_signature import logged_signature
+from rlaudit.meaning.semantic_signature import PENALTY, semantic_signature
+
+LEAST_SHIFT = 0.02
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """The semantic verdict; without scores the log ratios of tokens seen before."""
+    if evidence.semantics is not None:
+        return semantic_signature(evidence, PENALTY)
+    high = too_high(evidence)
+    if high is not None and high.convicts(LEAST_MEAN_RATIO):
+        return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
+    seen = seen_shift(evidence)
+    if seen is None:
+        return NotTested("column token_id is missing, or too few tokens were sampled twice")
+    because = (
+        f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
+        f"{seen.share:.0%} of their squares"
+    )
+    lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE
+    named, leans = seen.shift.convicts(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)
+    return logged_signature(seen.shift, "shift of seen tokens, nats", lifted and named, because, lifted and leans)
+
+
+CAUSE = Cause(
+    name=PENALTY,
+    title="Penalty on one side",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_A_MEAN,
+    signature=signature,
+    falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",
+    next="write out repetition_penalty=1 (generation_config=vllm) and sample again",
+)

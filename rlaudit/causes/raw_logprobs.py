@@ -1,0 +1,47 @@
+"""Logprobs reported before temperature and filters, while tokens are sampled after them.
+
+Covered: with scores, any report that leaves processing out; with top logprobs of both sides, another temperature; from
+sampled logprobs alone, a temperature that the report leaves out (the mean ratio is then above 1: it is 1 + chi^2).
+Told from a trainer at the wrong temperature by the tokens: they follow the trainer's meaning, not the reported one.
+Not covered: T=1 without filters and penalties, where raw and processed are the same numbers.
+Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not tell: 0.10.0 left the temperature out).
+"""
+
+from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_MEAN
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
+from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
+from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
+    if evidence.semantics is not None:
+        return semantic_signature(evidence, RAW_LOGPROBS)
+    found = temperature_signature(evidence, dishonest=True)
+    if found is not None:
+        return found
+    high = too_high(evidence)
+    if high is not None and evidence.sampling.temperature != 1.0:
+        because = (
+            f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
+            f"[{high.low:+.3g}, {high.high:+.3g}] off 1: upwards only where the report leaves a temperature out"
+        )
+        surely, leans = high.convicts(LEAST_MEAN_RATIO), high.leans(LEAST_MEAN_RATIO)
+        if surely or leans:
+            return logged_signature(high, "mean ratio - 1", surely, because, leans)
+    return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+
+
+CAUSE = Cause(
+    name=RAW_LOGPROBS,
+    title="Raw logprobs",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_A_MEAN,
+    signature=signature,
+    falsifier="reported logprobs that follow the sampling parameters on new tokens",
+    next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
+)

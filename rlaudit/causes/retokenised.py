@@ -1,0 +1,30 @@
+"""The trainer tokenised the text again and got other tokens.
+
+Covered: differing ids where both are known; otherwise agreement that is lost within a sequence and that no single
+shift at a resume restores. Told from engine noise by the lost correlation.
+Source: rllm 816 and 898; return_token_ids exists for this.
+"""
+
+from rlaudit.attribution.alignment_signature import alignment_signature
+from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.least_data import OF_AGREEMENT
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.tokens.alignment import Misalignment
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Sequences that the search for shifts found."""
+    return alignment_signature(evidence, Misalignment.RETOKENISED)
+
+
+CAUSE = Cause(
+    name=Misalignment.RETOKENISED.value,
+    title="Re-tokenised text",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_AGREEMENT,
+    signature=signature,
+    falsifier="equal token ids on both sides",
+    next="pass token ids in and out (return_token_ids) instead of text",
+)

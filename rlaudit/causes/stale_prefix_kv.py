@@ -1,0 +1,52 @@
+"""Key-value blocks computed with older weights were reused: excess where a prefix was cached, fading with distance.
+
+Covered: sequences with cached tokens against those without. Told from stale weights by sparing uncached sequences.
+Not covered: data in which everything or nothing was cached, or whose weights never changed. Where versions were not
+recorded, or are one and the same, noise that a cached prefix brings without any update (other kernels, other chunks)
+looks the same.
+Source: NeMo-RL 4018, prime-rl 1650, AReaL 827; vLLM leaves the reset to the caller (46125).
+"""
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_VARIANCE
+from rlaudit.attribution.part_signature import part_signature
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+NAME = "stale-prefix-kv"
+FADES_OVER = (2.0, 8.0, 32.0)
+
+
+def basis(evidence: TokenEvidence) -> Floats | NotTested:
+    """(T, 4): cached at all, and fading over two, over a few and over some tens of tokens."""
+    version_T = evidence.columns.get("rollout_version")
+    # One version throughout the log says nothing of the update before it, which the cache may have outlived.
+    if version_T is not None and not np.any(version_T):
+        return NotTested("the weights never changed (version 0): nothing in the cache can be stale")
+    cached_T = np.asarray(evidence.columns["cached_tokens"]) > 0
+    if cached_T.all() or not cached_T.any():
+        return NotTested(f"{'every' if cached_T.all() else 'no'} sequence has cached tokens: nothing to compare with")
+    fading = [np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER]
+    return np.stack([cached_T, *(cached_T * fade for fade in fading)], axis=1).astype(np.float64)
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Excess that only sequences with cached tokens show."""
+    share = float(np.mean(np.asarray(evidence.columns["cached_tokens"]) > 0))
+    return part_signature(evidence, NAME, f"only where a prefix was cached ({share:.0%} of the tokens)")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Prefix cache kept across a weight update",
+    layer=Layer.INFERENCE_PATH,
+    needs=("cached_tokens",),
+    least=OF_A_VARIANCE,
+    signature=signature,
+    basis=basis,
+    falsifier="the same excess after reset_prefix_cache, or in sequences without cached tokens",
+    next="reset the prefix cache (or salt it) at every weight update and compare again",
+)

@@ -1,0 +1,47 @@
+"""Rollouts sampled with older weights than the trainer's: the mismatch grows with the version lag.
+
+Covered: a lag per token or per sequence, of a trainer and a rollout that count versions alike. Told from precision by
+the tokens at lag 0, which stay at the floor; from a stale prefix cache by hitting uncached sequences too.
+Not covered: versions that are recorded but not the ones in memory (a failed weight update); that looks like
+wrong weights.
+Source: version lag as in PipelineRL and AReaL; NeMo-RL 4018 for what it is easily confused with.
+"""
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_VARIANCE
+from rlaudit.attribution.part_signature import part_signature
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+NAME = "stale-weights"
+
+
+def basis(evidence: TokenEvidence) -> Floats | NotTested:
+    """(T, 3): lagging at all, the lag (steps that are independent) and its square (steps in one direction)."""
+    lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
+    if np.ptp(lag_T) == 0:
+        return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")
+    lag_T = lag_T / lag_T.max()
+    return np.stack([lag_T > 0, lag_T, np.square(lag_T)], axis=1).astype(np.float64)
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Excess that grows with the lag."""
+    lag_T = evidence.columns["version_lag"]
+    return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Rollout weights older than the trainer's",
+    layer=Layer.INFERENCE_PATH,
+    needs=("version_lag",),
+    least=OF_A_VARIANCE,
+    signature=signature,
+    basis=basis,
+    falsifier="the same excess on tokens of lag 0, or one that stays when rollouts wait for the update",
+    next="compare tokens of lag 0 only, or sample once with updates paused",
+)

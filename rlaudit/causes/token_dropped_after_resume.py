@@ -1,0 +1,30 @@
+"""A token was lost on the way: aligned up to a resume, shifted from there on.
+
+Covered: one shift from some token on; with versions per token, at a change of the weights. Without versions any single
+shift by one is taken for it, and said so. Told from another tokenisation by the place and by shifting once.
+Source: vLLM 42043, 42042 and 42117 (async scheduling, pause with mode=keep, clear_cache=True).
+"""
+
+from rlaudit.attribution.alignment_signature import alignment_signature
+from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.least_data import OF_AGREEMENT
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.tokens.alignment import Misalignment
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """Sequences that the search for shifts found."""
+    return alignment_signature(evidence, Misalignment.TOKEN_DROPPED)
+
+
+CAUSE = Cause(
+    name=Misalignment.TOKEN_DROPPED.value,
+    title="A token lost at a resume",
+    layer=Layer.INFERENCE_PATH,
+    needs=(),
+    least=OF_AGREEMENT,
+    signature=signature,
+    falsifier="the same shift in sequences that were never paused",
+    next="pause with clear_cache=False or turn async scheduling off, and look at the tokens around a resume",
+)

@@ -1,0 +1,33 @@
+"""The trainer recomputes logprobs at another temperature than the rollouts were sampled and reported at.
+
+Covered: with scores, any temperature; with top logprobs of both sides, a temperature that matches the request. Honest:
+the mean ratio stays 1, so only the meaning tells. Told from stale weights by being fitted first.
+Source: verl 4252, prime-rl 697, ms-swift 8427.
+"""
+
+from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_MEAN
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+from rlaudit.meaning.logged_signature import temperature_signature
+from rlaudit.meaning.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
+    if evidence.semantics is not None:
+        return semantic_signature(evidence, TRAINER_TEMPERATURE)
+    found = temperature_signature(evidence, dishonest=False)
+    return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+
+
+CAUSE = Cause(
+    name=TRAINER_TEMPERATURE,
+    title="The trainer's temperature",
+    layer=Layer.SEMANTIC,
+    needs=(),
+    least=OF_A_MEAN,
+    signature=signature,
+    falsifier="the same difference with the trainer's logits divided by the sampling temperature",
+    next="divide the trainer's logits by the sampling temperature before the log softmax",
+)

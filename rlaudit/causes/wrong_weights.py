@@ -1,0 +1,42 @@
+"""The rollout runs other weights than the trainer believes: an unmerged adapter, a partial sync, the base model.
+
+Covered: rollout logprobs that lean from the trainer's towards a base model's: log ratio = -slope (base - trainer), with
+slope 1 when the rollout is the base model. Needs base-model logprobs of the same tokens (`base_logprob`).
+Not covered: weights that are wrong in another way; they show as consistent errors per token id, which
+`body_precision.py` takes as a reason not to blame precision.
+Source: TRL 5312 (weights not pushed again after sleep), Xiaomi and prime-rl practice of comparing weights byte by byte.
+"""
+
+import numpy as np
+
+from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.least_data import OF_A_VARIANCE
+from rlaudit.attribution.part_signature import signature_of
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.layers import Layer
+
+NAME = "wrong-weights"
+
+
+def signature(evidence: TokenEvidence) -> Outcome:
+    """A slope of the log ratio on what the base model says otherwise."""
+    excess = evidence.excess
+    if excess is None or excess.base is None or excess.slope_on_base is None:
+        return NotTested("the base model says the same as the trainer")
+    correlation = float(np.sign(excess.slope_on_base))
+    found = signature_of(evidence, excess.base, f"leans towards the base model with slope {excess.slope_on_base:.2f}")
+    if correlation > 0:
+        return found
+    return NotTested(f"the rollout leans away from the base model (slope {excess.slope_on_base:.2f})")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Wrong weights (partial sync, unmerged adapter)",
+    layer=Layer.INFERENCE_PATH,
+    needs=("base_logprob",),
+    least=OF_A_VARIANCE,
+    signature=signature,
+    falsifier="equal checksums of the weights on both sides",
+    next="compare weight checksums of trainer and engine, tensor by tensor",
+)

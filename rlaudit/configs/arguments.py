@@ -1,0 +1,54 @@
+"""Arguments of a command line as typed nodes by name, so that a flag reads like the same key of a YAML file."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rlaudit.configs.syntax.flags import Flag, typed
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Place
+
+# What Hugging Face's argument parser takes for a boolean.
+_YES = {"true", "yes", "t", "y", "1"}
+_NO = {"false", "no", "f", "n", "0"}
+
+
+def by_name(flags: Iterable[Flag], negations: Iterable[str] = ()) -> dict[str, Node]:
+    """The last value of every option. A bare one is true; a bare `--no_x` is `x` false for each x of `negations`."""
+    nodes: dict[str, Node] = {}
+    negated = {f"no_{name}": name for name in negations}
+    for flag in flags:
+        if not flag.name:
+            continue
+        if flag.value is None:
+            name = negated.get(flag.name, flag.name)
+            nodes[name] = Node(name == flag.name, flag.place, flag.place)
+        else:
+            nodes[flag.name] = of_word(flag.value, flag.place)
+    return nodes
+
+
+def of_word(word: Node, key: Place | None = None) -> Node:
+    """A word of a command line with the value that it spells: a number, a boolean, nothing, JSON, else itself."""
+    value = typed(word.value) if isinstance(word.value, str) else word.value
+    return Node(_tree(value, word.place), word.place, key or word.key, word.text)
+
+
+def truth(node: Node | None, default: Any = None) -> Any:
+    """True, False, or Unknown; `default` where the node is missing or null."""
+    if node is None or node.value is None:
+        return default
+    if isinstance(node.value, bool | Unknown):
+        return node.value
+    word = str(node.value).strip().lower()
+    if word in _YES or word in _NO:
+        return word in _YES
+    return Unknown(f"{node.text or node.value!r} is no boolean")
+
+
+def _tree(value: Any, place: Place) -> Any:
+    """Plain data as the value of a node, every part of it at the place of the whole word."""
+    if isinstance(value, dict):
+        return {str(key): Node(_tree(part, place), place) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(Node(_tree(part, place), place) for part in value)
+    return value

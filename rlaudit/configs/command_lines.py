@@ -1,0 +1,102 @@
+"""The commands a file holds: a shell script's, and those written as strings or lists inside YAML (beaker, k8s, CI)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.shell_command import shortened
+from rlaudit.configs.syntax.shell_text import Command, commands
+from rlaudit.configs.syntax.writer import Spell, Write, flags_writer, list_writer
+
+_YAML = {".yaml", ".yml"}
+
+
+class WordList(Command):
+    """A command that is a list of YAML, one word an element."""
+
+
+def line_writer(command: Command, at: int, spell: Spell, source: Source) -> Write:
+    """Writes options of a command whose options begin at words[at]."""
+    words = command.words[max(at - 1, 0) :]
+    if isinstance(command, WordList):
+        return list_writer(words, spell, source.text)
+    return flags_writer(replace(command, words=words), spell)
+
+
+def untold(command: Command, at: int) -> tuple[str, ...]:
+    """What a command leaves open, in sentences: words that may hold further options (`"$@"`, `${ARGS[@]}`), and the
+    defaults of variables that it was read with.
+    """
+    held = []
+    for flag in flags(command.words, at):
+        first = () if flag.value is None else (flag.value,)
+        alone = [word for word in first if not flag.name or re.search(r"\$\{?[@*]", word.text)]
+        held += [word.text for word in (*alone, *flag.more) if isinstance(word.value, Unknown)]
+    return (*(f"{shortened(text)} may hold further options" for text in dict.fromkeys(held)), *command.assumed)
+
+
+def command_lines(source: Source, *marks: str) -> tuple[Command, ...]:
+    """Every command of the file that may hold one of `marks`; nothing where the text has none of them.
+
+    Places point into the file, also for a command inside a YAML value: everything else is blanked, not cut away.
+    """
+    if not any(mark in source.text for mark in marks):
+        return ()
+    try:
+        if source.suffix in _YAML:
+            return tuple(found for root in source.plain_yaml for found in _inside(source, root, marks))
+        if source.suffix == ".py":
+            return tuple(_python(source, marks))
+        return source.commands
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return ()
+
+
+def _python(source: Source, marks: tuple[str, ...]) -> Iterator[Command]:
+    # Reading Python costs start-up time that a script should not pay.
+    from rlaudit.configs.python_commands import python_commands
+    from rlaudit.configs.python_environment import python_environment
+
+    variables = python_environment(source, ("VLLM_", "NCCL_"))
+    for words, display in python_commands(source, lambda text: any(mark in text for mark in marks)):
+        yield WordList(words, variables, display.place, text=source.text)
+
+
+def _inside(source: Source, node: Node, marks: tuple[str, ...]) -> Iterator[Command]:
+    if isinstance(node.value, str):
+        if any(mark in node.value for mark in marks):
+            try:
+                yield from _of_text(source, node)
+            except ValueError as error:
+                source.refuse(node.place.start, error)
+        return
+    parts = node.elements()
+    if any(isinstance(part.value, str) and _is_word(part.value, marks) for part in parts):
+        yield WordList(parts, {}, node.place, text=source.text)
+        return
+    for part in parts:
+        yield from _inside(source, part, marks)
+    for child in dict(node.items()).values():
+        yield from _inside(source, child, marks)
+
+
+def _is_word(text: str, marks: tuple[str, ...]) -> bool:
+    """Whether a list element is one word of a command that has a mark, and not a whole script."""
+    return not re.search(r"\s", text.strip()) and any(mark.strip() in text for mark in marks)
+
+
+def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
+    """The commands of one string; line breaks and everything before it are kept as blanks."""
+    first, last = node.place.start, node.place.end
+    body = source.text[first:last]
+    header = re.match(r"[|>][^\n]*", body)
+    if header is not None:
+        body = " " * header.end() + body[header.end() :]
+    elif body[:1] in {"'", '"'} and body[-1:] == body[:1] and len(body) > 1:
+        body = f" {body[1:-1]} "
+    blanked = re.sub(r"[^\n]", " ", source.text[:first]) + body
+    found = commands(blanked, source.path)
+    return found if header is not None else tuple(replace(command, nested=True) for command in found)

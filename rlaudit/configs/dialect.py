@@ -1,0 +1,25 @@
+"""What a dialect offers: how it is recognised, and how it is read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+
+
+@dataclass(frozen=True)
+class Framework:
+    """One dialect.
+
+    recognise: whether a file is written in it; must be cheap and must never raise. read: every rollout engine that the
+    file sets up, as the given vLLM version gets it (serializers change what arrives). specific: higher wins where
+    several recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20.
+    """
+
+    name: str
+    title: str
+    specific: int
+    recognise: Callable[[Source], bool]
+    read: Callable[[Source, Version], tuple[RolloutConfig, ...]]

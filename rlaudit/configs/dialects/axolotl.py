@@ -1,0 +1,154 @@
+"""axolotl: YAML with `rl:` and `trl.use_vllm`, whose `vllm:` section `axolotl vllm-serve` hands to TRL's server.
+
+Values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so a written false is the same as nothing.
+logprobs_mode is TRL's doing and depends on its release.
+"""
+
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
+from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.omitted_flag import dropped
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node, Unknown
+
+SERVE = "axolotl cli/vllm_serve.py (067b021)"
+_ENGINE = (
+    "tensor_parallel_size",
+    "data_parallel_size",
+    "gpu_memory_utilization",
+    "dtype",
+    "max_model_len",
+    "enable_prefix_caching",
+    "enforce_eager",
+    "worker_extension_cls",
+)
+_SERVER = {"host", "port", "device", "serve_module", "enable_reasoning", "reasoning_parser"}
+# Before the vllm section, the same under trl.
+_OLDER = {
+    "vllm_gpu_memory_utilization": "gpu_memory_utilization",
+    "vllm_dtype": "dtype",
+    "vllm_max_model_len": "max_model_len",
+    "enable_prefix_caching": "enable_prefix_caching",
+}
+_SAMPLING = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "top_k": "top_k",
+    "min_p": "min_p",
+    "repetition_penalty": "repetition_penalty",
+    "max_completion_length": "max_tokens",
+}
+_DEFAULTS: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "repetition_penalty": 1.0}
+_LOGPROBS = (
+    "TRL decides logprobs_mode: its own server says processed_logprobs since 2026-01-21 (#4873), its colocated engine "
+    "since 2025-10-01 (#4163), neither did before; axolotl pins TRL, and this file does not name the release"
+)
+
+
+def recognise(source: Source) -> bool:
+    """Whether an axolotl config (`base_model`) trains online with vLLM."""
+    if "base_model" not in source.text or "vllm" not in source.text:
+        return False
+    root = mapping_of(source)
+    if root is None or root.get("base_model") is None:
+        return False
+    section, trl = root.get("vllm"), root.get("trl")
+    has_trl = trl is not None and any(key == "use_vllm" or key.startswith("vllm_") for key, _ in trl.items())
+    return has_trl or (section is not None and isinstance(section.value, dict) and root.get("rl") is not None)
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """The server or colocated engine of the run; none where use_vllm is false."""
+    root = mapping_of(source)
+    if root is None or known(root.get("trl", "use_vllm")) is False:
+        return ()
+    draft = Draft("axolotl", source.path)
+    trl, section = root.get("trl"), root.get("vllm")
+    colocated = known(trl.get("vllm_mode")) == "colocate" if trl is not None else False
+    _engine(draft, section, trl, vllm)
+    draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
+    _sampling(draft, trl)
+    _trainer(draft, root, trl)
+    if not colocated and section is None:
+        draft.not_seen.append(
+            "the server's own settings: it is started by another command, as there is no vllm section"
+        )
+    home = section or trl or root
+    return (
+        draft.done(
+            model=root.get("base_model"),
+            offline=True,
+            place=home.key or home.place,
+            write=one_mapping(section, _spell, source.text),
+        ),
+    )
+
+
+def _spell(name: str, value: Any) -> tuple[str, str] | None:
+    if name not in _ENGINE or value is False or not isinstance(value, bool | int | float | str):
+        return None
+    return plain_spelling(name, value)
+
+
+def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version) -> None:
+    given = {_OLDER[key]: node for key, node in trl.items() if key in _OLDER} if trl is not None else {}
+    given |= dict(section.items()) if section is not None else {}
+    for name, node in given.items():
+        if name in _SERVER:
+            continue
+        if name not in _ENGINE:
+            draft.lose(name, node, Loss.UNKNOWN_KEY, f"{SERVE}: the vllm section has no such key")
+        elif node.value is False:
+            reason = f"{SERVE} takes `cfg.vllm.{name} or ...`: false counts as not written (#3764)"
+            draft.engine[name] = dropped(draft, name, node, vllm, reason)
+        else:
+            draft.engine[name] = by_file(name, node)
+
+
+def _sampling(draft: Draft, trl: Node | None) -> None:
+    for key, name in _SAMPLING.items():
+        node = trl.get(key) if trl is not None else None
+        if node is not None and node.value is not None:
+            draft.sampling[name] = by_file(name, node)
+    extra = trl.get("generation_kwargs") if trl is not None else None
+    for name, node in extra.items() if extra is not None else ():
+        draft.sampling[name] = by_file(name, node, note="trl.generation_kwargs")
+    for name, value in _DEFAULTS.items():
+        draft.sampling.setdefault(name, by_code(name, value, "default of TRL's GRPOConfig"))
+
+
+def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:
+    draft.trains("divides_by_temperature", True, "TRL's GRPO trainer divides the logits by the temperature")
+    draft.trains("replays_filters", False, "TRL takes its softmax over the full vocabulary")
+    draft.trains("salts_prefix_cache", False, "TRL sends no cache salt")
+    draft.trains("resets_prefix_cache", True, "TRL resets the prefix cache after every weight update")
+    prefetch = trl.get("async_prefetch") if trl is not None else None
+    flying = known(prefetch) is True
+    note = "trl.async_prefetch: rollouts are generated while the trainer steps" if flying else "TRL waits for rollouts"
+    draft.trains("weight_updates", "in flight" if flying else "between rollouts", note, prefetch if flying else None)
+    correction = trl.get("vllm_importance_sampling_correction") if trl is not None else None
+    if correction is not None:
+        value = arriving(correction)
+        draft.trains("importance_sampling_correction", value, "trl.vllm_importance_sampling_correction", correction)
+        for name in ("uses_rollout_logprobs", "logs_mismatch"):
+            draft.trains(name, value, "TRL asks for the engine's logprobs only where the correction is on", correction)
+    else:
+        draft.not_seen.append("whether TRL's importance sampling correction is on: its default depends on the release")
+    mode = trl.get("vllm_importance_sampling_mode") if trl is not None else None
+    if mode is not None:
+        draft.trains("importance_sampling_mode", arriving(mode), "trl.vllm_importance_sampling_mode", mode)
+    bf16 = root.get("bf16")
+    if bf16 is not None and bf16.value is True:
+        draft.trains("dtype", "bfloat16", "bf16", bf16)
+    elif bf16 is not None:
+        reason = "bf16: auto follows the GPU" if bf16.value == "auto" else "bf16 is off; the base model's dtype decides"
+        draft.trains("dtype", Unknown(reason), "bf16", bf16)
+
+
+FRAMEWORK = Framework("axolotl", "axolotl", 10, recognise, read)

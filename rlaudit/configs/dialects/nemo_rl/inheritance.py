@@ -1,0 +1,90 @@
+"""NeMo-RL's `defaults:`: a path, or several, relative to the file, with the file itself merged on top.
+
+Source: nemo_rl/utils/config.py, load_config_with_inheritance (7ea279a).
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rlaudit.configs.hydra_defaults import Composed
+from rlaudit.configs.hydra_dotlist import Overridden
+from rlaudit.configs.merging import mapping_of, merged, reread
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node
+
+DEEPEST = 12
+MOST_PARENTS = 64
+
+
+@dataclass
+class _Family:
+    """What one read has seen of a file's ancestors. beside: each file that was looked for, opened once."""
+
+    parts: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    beside: dict[str, Source | None] = field(default_factory=dict)
+    taken: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+    def parent(self, source: Source, name: str) -> Source | None:
+        """A file named by `defaults:`; None where it is not there."""
+        path = str(Path(source.path).parent / name)
+        if path not in self.beside:
+            self.beside[path] = source.neighbour(name) if name.endswith((".yaml", ".yml")) else None
+        return self.beside[path]
+
+
+def inherited(source: Source) -> Composed | None:
+    """The first document on top of its chain of parents; None where the file is no mapping."""
+    family = _Family()
+    tree = _load(source, family, (source.path,))
+    if tree is None:
+        return None
+    if family.parts:
+        tree = reread(tree)
+    limits = [f"{name} and what `defaults:` names after it: more than {MOST_PARENTS} parents are not read"
+              for name in family.left_out[:1]]  # fmt: skip
+    parts, missing = (tuple(dict.fromkeys(names)) for names in (family.parts, family.missing))
+    return Composed(tree, parts, missing, tuple(limits))
+
+
+def overriding(source: Source, one: Overridden) -> Composed:
+    """The overrides of a command on top of the file that its `--config` names, where that is beside the script."""
+    from rlaudit.configs.syntax.flags import flags
+
+    named = [flag.value for flag in flags(one.command.words) if flag.name == "config" and flag.value is not None]
+    name = named[-1].value if named else None
+    if not isinstance(name, str):
+        return Composed(one.root, missing=("the config that the command starts from",))
+    beside = source.neighbour(name) or source.neighbour(Path(name).name)
+    base = inherited(beside) if beside is not None else None
+    if beside is None or base is None:
+        return Composed(one.root, missing=(name,))
+    return replace(base, root=reread(merged(base.root, one.root)), parts=(beside.path, *base.parts))
+
+
+def _load(source: Source, family: _Family, seen: tuple[str, ...]) -> Node | None:
+    root = mapping_of(source)
+    if root is None:
+        return None
+    listed = root.get("defaults")
+    parents = () if listed is None else listed.elements() or (listed,)
+    tree: Node | None = None
+    for parent in parents:
+        if not isinstance(parent.value, str):
+            continue
+        if family.taken >= MOST_PARENTS:
+            family.left_out.append(parent.value)
+            break
+        family.taken += 1
+        found = family.parent(source, parent.value)
+        if found is None or found.path in seen or len(seen) > DEEPEST:
+            family.missing.append(parent.value)
+            continue
+        part = _load(found, family, (*seen, found.path))
+        if part is None:
+            family.missing.append(parent.value)
+            continue
+        family.parts.append(found.path)
+        tree = part if tree is None else merged(tree, part)
+    return root if tree is None else merged(tree, root)

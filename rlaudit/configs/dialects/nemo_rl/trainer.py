@@ -1,0 +1,72 @@
+"""What NeMo-RL's trainer does with the rollout's logprobs, and how weights reach the engine."""
+
+from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.syntax.node import Node, Unknown
+
+
+def trainer_facts(draft: Draft, root: Node, *, inherits: bool) -> None:
+    """Facts from the config and from NeMo-RL's code (7ea279a)."""
+    draft.trains("divides_by_temperature", True, "NeMo-RL divides the policy's logits by generation.temperature")
+    draft.trains("replays_filters", True, "NeMo-RL replays top-k and top-p in the policy's logprobs (#773)")
+    draft.trains("uses_rollout_logprobs", True, "generation_logprobs enter token_mult_prob_error and the correction")
+    draft.trains("recomputes_old_logprobs", True, "NeMo-RL computes prev_logprobs under the rollout's weights")
+    draft.trains("logs_mismatch", True, "token_mult_prob_error and gen_kl_error are logged with every step")
+    draft.trains("seeds_replicas", True, "NeMo-RL vllm_worker.py:configure_worker")
+    draft.trains("salts_prefix_cache", False, "NeMo-RL sends no cache salt")
+    _correction(draft, root, inherits=inherits)
+    _updates(draft, root, inherits=inherits)
+    precision = root.get("policy", "precision")
+    if precision is not None:
+        draft.trains("dtype", arriving(precision), "policy.precision", precision)
+    _replicas(draft, root)
+
+
+def _correction(draft: Draft, root: Node, *, inherits: bool) -> None:
+    switch = root.get("loss_fn", "use_importance_sampling_correction")
+    if switch is not None:
+        note = "loss_fn.use_importance_sampling_correction"
+        draft.trains("importance_sampling_correction", arriving(switch), note, switch)
+    elif not inherits:
+        draft.trains("importance_sampling_correction", False, "NeMo-RL's default: no correction")
+    kind = root.get("loss_fn", "truncated_importance_sampling_type")
+    if kind is not None and kind.value is not None:
+        draft.trains("importance_sampling_mode", arriving(kind), "loss_fn.truncated_importance_sampling_type", kind)
+
+
+def _updates(draft: Draft, root: Node, *, inherits: bool) -> None:
+    asynchronous = root.get("grpo", "async_grpo")
+    enabled = asynchronous.get("enabled") if asynchronous is not None else None
+    told = arriving(enabled) if enabled is not None else None
+    if isinstance(told, Unknown) or (told is None and inherits):
+        reason = "grpo.async_grpo.enabled is not in this file"
+        draft.trains("weight_updates", Unknown(reason), reason)
+        return
+    if told is not True:
+        note = "synchronous GRPO: generation has finished, and finish_generation resets the prefix cache"
+        draft.trains("weight_updates", "between rollouts", note)
+        draft.trains("resets_prefix_cache", True, note)
+        return
+    flying = known(asynchronous.get("in_flight_weight_updates"), False) if asynchronous is not None else False
+    note = "grpo.async_grpo.in_flight_weight_updates"
+    draft.trains("weight_updates", "in flight" if flying else "between rollouts", note, asynchronous)
+    recompute = asynchronous.get("recompute_kv_cache_after_weight_updates") if asynchronous is not None else None
+    note = "grpo.async_grpo.recompute_kv_cache_after_weight_updates; without it the KV cache is kept (#4018)"
+    draft.trains("resets_prefix_cache", arriving(recompute) if recompute is not None else False, note, recompute)
+
+
+def _replicas(draft: Draft, root: Node) -> None:
+    cluster = root.get("cluster")
+    nodes = known(cluster.get("num_nodes")) if cluster is not None else None
+    gpus = known(cluster.get("gpus_per_node")) if cluster is not None else None
+    colocated = known(root.get("policy", "generation", "colocated", "enabled"), True)
+    size = 1
+    for name in ("tensor_parallel_size", "pipeline_parallel_size"):
+        setting = draft.engine.get(name)
+        if setting is None or not isinstance(setting.value, int):
+            size = 0
+        else:
+            size *= setting.value
+    if colocated is True and isinstance(nodes, int) and isinstance(gpus, int) and size and nodes * gpus >= size:
+        draft.trains("replicas", nodes * gpus // size, "GPUs of the cluster / ranks of one engine")
+    else:
+        draft.not_seen.append("the number of rollout engines: GPUs of the cluster and ranks are not both in this file")

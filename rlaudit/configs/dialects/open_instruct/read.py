@@ -1,0 +1,77 @@
+"""open-instruct: `open_instruct/grpo_fast.py` with `--vllm_*` options, in shell or in beaker's YAML."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.arguments import by_name
+from rlaudit.configs.command_lines import command_lines, line_writer, untold
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect
+from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_text import Command
+
+_SCRIPTS = ("open_instruct/grpo_fast.py", "open_instruct/grpo.py", "open_instruct.grpo_fast", "open_instruct.grpo")
+_MARK = "open_instruct"
+
+
+def recognise(source: Source) -> bool:
+    """Whether a command starts open-instruct's GRPO trainer."""
+    return any(script in source.text for script in _SCRIPTS) and any(True for _ in _lines(source))
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """One config per trainer that the file starts."""
+    return tuple(_config(source, *found, vllm) for found in _lines(source))
+
+
+def _lines(source: Source) -> Iterator[tuple[Command, int]]:
+    for command in command_lines(source, _MARK):
+        for at, word in enumerate(command.words):
+            if isinstance(word.value, str) and word.value.endswith(_SCRIPTS):
+                yield command, at + 1
+                break
+
+
+def _config(source: Source, command: Command, at: int, vllm: Version) -> RolloutConfig:
+    arguments: Mapping[str, Node] = by_name(flags(command.words, at))
+    draft = Draft("open_instruct", source.path)
+    collect(draft, arguments, vllm)
+    draft.not_seen += untold(command, at)
+    for name, node in command.variables.items():
+        if name.startswith("VLLM_") and name not in draft.environment:
+            draft.environment[name] = by_file(name, node)
+    for name, node in _launcher(command, at):
+        draft.environment[name] = by_file(name, node)
+    return draft.done(
+        model=arguments.get("model_name_or_path"), offline=False, place=command.place,
+        write=line_writer(command, at, _spell, source),
+    )  # fmt: skip
+
+
+def _launcher(command: Command, at: int) -> Iterator[tuple[str, Node]]:
+    """`mason.py --env NAME=value ... -- command`: the job's own variables."""
+    for flag in flags(command.words[:at]):
+        for word in (flag.value, *flag.more) if flag.name == "env" else ():
+            if word is not None and isinstance(word.value, str) and word.value.startswith("VLLM_"):
+                name, equals, value = word.value.partition("=")
+                if equals:
+                    yield name, Node(value, word.place, flag.place, word.text)
+
+
+def _spell(name: str, value: Any) -> tuple[str, str] | None:
+    options = {argument: option for option, (argument, _) in ENGINE.items()}
+    option = options.get(name)
+    if option is None or isinstance(value, dict | list):
+        return None
+    if option in SWITCHES:
+        return f"--{option}", "" if value is True else "False"
+    return f"--{option}", str(value)
+
+
+FRAMEWORK = Framework("open_instruct", "open-instruct", 10, recognise, read)

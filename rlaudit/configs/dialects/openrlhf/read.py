@@ -1,0 +1,86 @@
+"""OpenRLHF: `openrlhf.cli.train_ppo_ray` on a command line, with flat options until 0.9 and dotted ones since."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.arguments import by_name
+from rlaudit.configs.command_lines import command_lines, line_writer, untold
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialects.openrlhf.engine import collect, finished
+from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, is_switch
+from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.shell_text import Command
+
+_MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
+_WRITTEN = (
+    "tensor_parallel_size",
+    "enable_prefix_caching",
+    "enforce_eager",
+    "enable_sleep_mode",
+    "gpu_memory_utilization",
+)
+
+
+def recognise(source: Source) -> bool:
+    """Whether a command starts OpenRLHF's Ray trainer with vLLM engines."""
+    return any(mark in source.text for mark in _MARKS) and any(True for _ in _lines(source))
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """One config per trainer that the file starts."""
+    return tuple(_config(source, command, at, options, vllm) for command, at, options in _lines(source))
+
+
+def _lines(source: Source) -> Iterator[tuple[Command, int, Options]]:
+    for command in command_lines(source, *_MARKS):
+        for at, word in enumerate(command.words):
+            if isinstance(word.value, str) and word.value.endswith(_MARKS):
+                options = Options(by_name(flags(command.words, at + 1, is_switch)))
+                if options.get("num_engines") is not None:
+                    yield command, at + 1, options
+                break
+
+
+def _config(source: Source, command: Command, at: int, options: Options, vllm: Version) -> RolloutConfig:
+    draft = Draft("openrlhf", source.path)
+    collect(draft, options, vllm)
+    draft.not_seen += untold(command, at)
+    _variables(draft, command, at)
+    return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))
+
+
+def _variables(draft: Draft, command: Command, at: int) -> None:
+    """The shell's variables, which a job submitted to Ray does not see; its runtime environment has its own."""
+    submitted = any(word.value == "submit" for word in command.words[:at])
+    given = {name: node for name, node in command.variables.items() if name.startswith("VLLM_")}
+    if submitted:
+        runtime = by_name(flags(command.words[:at])).get("runtime_env_json")
+        of_job = runtime.get("env_vars") if runtime is not None else None
+        for name, node in given.items():
+            draft.lose(name, node, Loss.NOT_PASSED, "`ray job submit` does not hand the shell's variables to the job")
+        given = dict(of_job.items()) if of_job is not None else {}
+    for name, node in given.items():
+        if name not in draft.environment:
+            draft.environment[name] = by_file(name, node)
+
+
+def _spell(options: Options) -> Any:
+    """A switch can be added, not denied: leaving it out is its false."""
+
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        if name not in _WRITTEN:
+            return None
+        flag = f"--{SPELT[name][0 if options.dotted else 1]}"
+        if name in SWITCHES:
+            return (flag, "") if value is True else None
+        return flag, str(value)
+
+    return spell
+
+
+FRAMEWORK = Framework("openrlhf", "OpenRLHF", 10, recognise, read)

@@ -1,0 +1,191 @@
+"""TRL: GRPOConfig and its kin, in Python, in TrlParser's YAML, on command lines, and the `trl vllm-serve` server."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.arguments import by_name, truth
+from rlaudit.configs.command_lines import command_lines, line_writer, untold
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialects.trl.engine import COLOCATED, trainer_config
+from rlaudit.configs.dialects.trl.server import server_config
+from rlaudit.configs.draft import by_file
+from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.python_environment import python_environment
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.python_text import Call
+from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.writer import call_writer, yaml_writer
+
+CALLS: Mapping[str, str] = {
+    "GRPOConfig": "GRPO",
+    "RLOOConfig": "RLOO",
+    "OnlineDPOConfig": "OnlineDPO",
+    "NashMDConfig": "OnlineDPO",
+    "XPOConfig": "OnlineDPO",
+    "GOLDConfig": "GOLD",
+    "AsyncGRPOConfig": "AsyncGRPO",
+}
+_TELLING = {
+    "num_generations", "max_completion_length", "reward_funcs", "vllm_mode", "vllm_gpu_memory_utilization",
+    "vllm_server_host", "vllm_server_base_url", "vllm_device", "max_new_tokens", "beta",
+}  # fmt: skip
+_OTHERS = {"rlhf_type", "actor_rollout_ref", "trl", "rl", "stage"}
+_LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
+# Booleans that are true unless `--no_<name>` is said.
+_ON = ("vllm_importance_sampling_correction", "bf16")
+
+
+def recognise(source: Source) -> bool:
+    """Whether the file configures a TRL trainer that generates with vLLM, or starts `trl vllm-serve`."""
+    text = source.text
+    if "vllm" not in text:
+        return False
+    if source.suffix == ".py":
+        return "use_vllm" in text and any(f"{name}(" in text for name in CALLS) and bool(_python(source))
+    if source.suffix in {".yaml", ".yml", ".json"} and _is_trainer(mapping_of(source)):
+        return True
+    return any(True for _ in _lines(source))
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """One config per trainer and per server that the file starts."""
+    if source.suffix == ".py":
+        return tuple(_of_call(source, call, vllm) for call in _python(source))
+    root = mapping_of(source)
+    if root is not None and _is_trainer(root):
+        arguments = dict(root.items())
+        return (
+            trainer_config(
+                "trl", source.path, _trainer_of(arguments, ""), arguments, vllm, root.place,
+                yaml_writer(root, _spell(arguments), source.text),
+            ),
+        )  # fmt: skip
+    return tuple(_of_line(source, command, at, kind, vllm) for command, at, kind in _lines(source))
+
+
+def _is_trainer(root: Node | None) -> bool:
+    """A flat mapping with `use_vllm` on, as TrlParser reads it."""
+    if root is None or not isinstance(root.value, dict) or _OTHERS & root.value.keys():
+        return False
+    return truth(root.get("use_vllm"), False) is not False and bool(_TELLING & root.value.keys())
+
+
+def _python(source: Source) -> tuple[Call, ...]:
+    try:
+        found = source.calls(CALLS)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(
+        call for call in found
+        # Keywords that the file does not tell may hold use_vllm, which stands somewhere in it.
+        if call.name in {"AsyncGRPOConfig"} or truth(call.arguments.get("use_vllm"), bool(call.open)) is not False
+    )  # fmt: skip
+
+
+def _of_call(source: Source, call: Call, vllm: Version) -> RolloutConfig:
+    arguments = dict(call.arguments)
+    config = trainer_config(
+        "trl", source.path, CALLS[call.name], arguments, vllm, call.place,
+        call_writer(call, _spell(arguments, python=True), source.text),
+    )  # fmt: skip
+    if call.open:
+        config = replace(config, not_seen=(*config.not_seen, f"further arguments of {call.name}: {call.open}"))
+    variables = python_environment(source, ("VLLM_",)) if config.offline else {}
+    own = {name: by_file(name, node) for name, node in variables.items()}
+    return replace(config, environment={**config.environment, **own})
+
+
+def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
+    """Commands of interest, the index of their first argument, and `serve` or a trainer's script or subcommand."""
+    for command in command_lines(source, "vllm-serve", "use_vllm", "use-vllm", "trl "):
+        words = [word.value if isinstance(word.value, str) else "" for word in command.words]
+        for at, word in enumerate(words):
+            following = words[at + 1] if at + 1 < len(words) else ""
+            if PurePath(word).name == "trl" and following == "vllm-serve":
+                yield command, at + 2, "serve"
+                break
+            if word.endswith("vllm_serve.py") or word == "trl.scripts.vllm_serve":
+                yield command, at + 1, "serve"
+                break
+            trains = (PurePath(word).name == "trl" and following in {"grpo", "rloo"}) or _is_script(words, at)
+            if trains and any(_asks_for_vllm(later) for later in words[at:]):
+                yield command, at + 1, following if PurePath(word).name == "trl" else word
+                break
+
+
+def _asks_for_vllm(word: str) -> bool:
+    """Whether a word is the flag itself: other frameworks have options that begin with it."""
+    return word.partition("=")[0].replace("-", "_") == "__use_vllm"
+
+
+def _is_script(words: list[str], at: int) -> bool:
+    """A training script after a launcher, where nothing says that it is another framework's."""
+    before = {PurePath(word).name for word in words[:at]}
+    name = PurePath(words[at]).name
+    after_module = at > 0 and words[at - 1] == "-m"
+    if not (name.endswith(".py") or after_module) or not before & _LAUNCHERS:
+        return False
+    return not any("swift" in word or "--rlhf_type" in word for word in words)
+
+
+def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version) -> RolloutConfig:
+    arguments = by_name(flags(command.words, at), _ON)
+    if kind == "serve":
+        return server_config("trl", source, command, at, arguments, vllm)
+    parts: tuple[str, ...] = ()
+    named = arguments.pop("config", None)
+    if named is not None and isinstance(named.value, str):
+        beside = source.neighbour(named.value) or source.neighbour(PurePath(named.value).name)
+        root = mapping_of(beside) if beside is not None else None
+        if beside is not None and root is not None:
+            arguments = {**dict(root.items()), **arguments}
+            parts = (beside.path,)
+    config = trainer_config(
+        "trl", source.path, _trainer_of(arguments, kind), arguments, vllm, command.place,
+        line_writer(command, at, _spell(arguments, "--"), source), parts,
+    )  # fmt: skip
+    variables = {
+        name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")
+    }  # fmt: skip
+    environment = {**config.environment, **variables} if config.offline else config.environment
+    return replace(config, environment=environment, not_seen=(*config.not_seen, *untold(command, at)))
+
+
+def _trainer_of(arguments: Mapping[str, Node], script: str) -> str:
+    """Which trainer reads flat keys: the script's name says it, or keys that only one has; GRPO shares most."""
+    name = script.lower()
+    if "rloo" in name or "normalize_advantages" in arguments:
+        return "RLOO"
+    if "online_dpo" in name or "online-dpo" in name or {"judge", "reward_model_path"} & arguments.keys():
+        return "OnlineDPO"
+    if "gold" in name and "lmbda" in arguments:
+        return "GOLD"
+    return "GRPO"
+
+
+def _spell(arguments: Mapping[str, Node], dashes: str = "", python: bool = False) -> Any:
+    """Only what TRL passes on can be written; everything else of the engine is fixed in its code."""
+    fields = {name: field for field, (name, _, _) in COLOCATED.items()}
+
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        field = fields.get(name)
+        mode = arguments.get("vllm_mode")
+        if field is None or mode is None or mode.value != "colocate":
+            return None
+        if isinstance(value, bool):
+            return dashes + field, str(value) if python else str(value).lower()
+        if isinstance(value, str):
+            return dashes + field, repr(value) if python else value
+        return dashes + field, str(value)
+
+    return spell
+
+
+FRAMEWORK = Framework("trl", "TRL", 10, recognise, read)

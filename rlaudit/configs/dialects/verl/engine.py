@@ -1,0 +1,232 @@
+"""The engine arguments that verl hands to vLLM: fields of `rollout`, then `engine_kwargs.vllm`, then code.
+
+Fields and code as read in verl's vllm_async_server.py (0.9.1 and main of 2026-08); values go through
+build_cli_args_from_config, which skips None always and False in v0.6.0 to v0.9.0 (verl#7508, fixed in 0.9.1 for
+arguments typed `bool | None`).
+"""
+
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialects.verl.release import Release
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.engine_names import canonical
+from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
+from rlaudit.configs.rollout_config import Loss, Setting
+from rlaudit.configs.syntax.node import Node, Unknown
+
+SERVER = "verl vllm_async_server.py (main 2026-08)"
+SPMD = "verl vllm_rollout_spmd.py (up to v0.6)"
+# rollout's field -> vLLM's argument
+FIELDS: dict[str, str] = {
+    "dtype": "dtype",
+    "load_format": "load_format",
+    "max_model_len": "max_model_len",
+    "max_num_seqs": "max_num_seqs",
+    "enable_chunked_prefill": "enable_chunked_prefill",
+    "max_num_batched_tokens": "max_num_batched_tokens",
+    "enable_prefix_caching": "enable_prefix_caching",
+    "enable_sleep_mode": "enable_sleep_mode",
+    "logprobs_mode": "logprobs_mode",
+    "enforce_eager": "enforce_eager",
+    "gpu_memory_utilization": "gpu_memory_utilization",
+    "disable_log_stats": "disable_log_stats",
+    "tensor_model_parallel_size": "tensor_parallel_size",
+    "data_parallel_size": "data_parallel_size",
+    "scheduling_policy": "scheduling_policy",
+    "quantization": "quantization",
+    "seed": "seed",
+}
+# Defaults that every release from v0.5 to 0.9.1 has, for configs whose base is verl's own.
+_DEFAULTS: dict[str, Any] = {
+    "dtype": "bfloat16",
+    "enable_prefix_caching": True,
+    "enable_chunked_prefill": True,
+    "gpu_memory_utilization": 0.5,
+    "max_num_batched_tokens": 8192,
+    "tensor_model_parallel_size": 2,
+    "disable_log_stats": True,
+}
+# Defaults that changed: with the first release that has the newer one.
+_CHANGED: dict[str, tuple[Any, Version, Any]] = {
+    "enforce_eager": (True, Version("0.6.0"), False),
+    "load_format": ("dummy_dtensor", Version("0.6.0"), "dummy"),
+    "max_num_seqs": (1024, Version("0.9.1"), 256),
+}
+
+
+def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, *, inherits: bool) -> None:
+    """Fill in the engine's settings. inherits: verl's own defaults stand behind the file."""
+    rollout = root.get("actor_rollout_ref", "rollout")
+    for field, name in FIELDS.items():
+        node = rollout.get(field) if rollout is not None else None
+        if node is not None:
+            draft.engine[name] = _serialized(draft, name, node, vllm, release)
+        elif inherits and field in _DEFAULTS:
+            draft.engine[name] = by_code(
+                name, _DEFAULTS[field], f"rollout.{field} of verl's rollout.yaml, v0.5 to 0.9.1"
+            )
+        elif inherits and field in _CHANGED:
+            draft.engine[name] = _changed(field, name, release)
+    _logprobs_mode(draft, release, vllm, inherits=inherits)
+    _by_the_code(draft, root, vllm, release)
+    kwargs = rollout.get("engine_kwargs", "vllm") if rollout is not None else None
+    for key, node in kwargs.items() if kwargs is not None else ():
+        _passed_on(draft, key, node, vllm, release)
+
+
+def _changed(field: str, name: str, release: Release) -> Setting:
+    older, since, newer = _CHANGED[field]
+    said = f"rollout.{field} is not in this file; verl's default is {older} before v{since} and {newer} from then on"
+    if release.first >= since:
+        return by_code(name, newer, f"{said} ({release.why()})")
+    if release.last < since:
+        return by_code(name, older, f"{said} ({release.why()})")
+    return by_code(name, Unknown(said), said)
+
+
+def _passed_on(draft: Draft, key: str, node: Node, vllm: Version, release: Release) -> None:
+    """One of engine_kwargs.vllm: it replaces the field's value, and may spell a flag's negation itself."""
+    spelt = key.replace("-", "_")
+    if release.passes_engine_kwargs is False:
+        reason = f"the server of verl before v0.6.0 does not read engine_kwargs.vllm ({release.why()})"
+        draft.lose(canonical(key), node, Loss.NOT_PASSED, reason)
+        return
+    if spelt.startswith("no_") and node.value is True:
+        _negated(draft, spelt, node, release)
+        return
+    if node.value is not None:
+        name = canonical(key)
+        draft.engine[name] = _serialized(draft, name, node, vllm, release)
+
+
+def _negated(draft: Draft, spelt: str, node: Node, release: Release) -> None:
+    """`no_x: true` is a flag where flags are built, and an argument that nobody has where keywords are passed."""
+    name = canonical(spelt.removeprefix("no_"))
+    if release.builds_flags:
+        draft.engine[name] = by_file(name, node, value=False, note=f"passed as --{spelt.replace('_', '-')}")
+        return
+    if release.builds_flags is False:
+        reason = f"vLLM's LLM class has no argument {spelt} and raises a TypeError; write `{name}: false`"
+        draft.lose(spelt, node, Loss.UNKNOWN_KEY, reason)
+        return
+    reason = (
+        f"`{spelt}: true` is --{spelt.replace('_', '-')} to verl's server of v0.6.0 and later, and a TypeError in an "
+        f"in-process engine and before; this config does not tell which it is ({release.why()})"
+    )
+    draft.engine[name] = by_file(name, node, value=Unknown(reason), note=reason)
+
+
+def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Release) -> Setting:
+    if node.value is None:
+        return by_file(name, node, note="null: no flag is passed")
+    if name == "seed":
+        return by_file(name, node, note=f"{SERVER} adds the index of the replica")
+    if node.value is not False or release.in_process or false_is_default(name, vllm):
+        return by_file(name, node)
+    if release.drops_false is False and is_optional_bool(name, vllm):
+        return by_file(name, node, note=f"passed as --no-{name.replace('_', '-')}; {release.why()}")
+    if release.drops_false or (not is_optional_bool(name, vllm) and release.in_process is False):
+        fixed = "0.9.1 hands it on" if is_optional_bool(name, vllm) else "0.9.1 still does, as it is a plain bool"
+        reason = f"verl v0.6.0 to v0.9.0 skips false values when it builds vLLM's flags; {fixed} ({release.why()})"
+        return dropped(draft, name, node, vllm, reason)
+    others = "0.9.1 hands it on" if release.first >= Version("0.7.0") else "before v0.7.0 an in-process engine gets it"
+    reason = (
+        f"verl v0.6.0 to v0.9.0 skips `{name}: false` when it builds vLLM's flags, so vLLM's own default holds; "
+        f"{others}, and this file does not tell the release"
+    )
+    draft.lose(name, node, Loss.FALSE_DROPPED, reason)
+    return by_file(name, node, value=Unknown(reason), note=reason)
+
+
+def _logprobs_mode(draft: Draft, release: Release, vllm: Version, *, inherits: bool) -> None:
+    if "logprobs_mode" in draft.engine or vllm < Version("0.10.0"):
+        return
+    sets = release.sets_logprobs_mode
+    if sets is False:
+        draft.not_seen.append(
+            f"whether verl is patched to set logprobs_mode: before v0.7.0 it does not ({release.why()})"
+        )
+    elif sets and inherits:
+        note = f"rollout.logprobs_mode defaults to processed_logprobs since v0.7.0 (verl#4755; {release.why()})"
+        draft.engine["logprobs_mode"] = by_code("logprobs_mode", "processed_logprobs", note)
+    elif inherits:
+        reason = "verl sets processed_logprobs since v0.7.0 and nothing before, and this file does not tell the release"
+        draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(reason), reason)
+
+
+def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
+    rollout = root.get("actor_rollout_ref", "rollout") or root
+    expert = rollout.get("expert_parallel_size")
+    if expert is not None:
+        value = arriving(expert)
+        enabled = value if isinstance(value, Unknown) or not isinstance(value, int) else value > 1
+        draft.engine["enable_expert_parallel"] = by_file(
+            "enable_expert_parallel", expert, value=enabled, note="expert_parallel_size > 1 turns it on"
+        )
+    tokenizer = rollout.get("skip_tokenizer_init")
+    if tokenizer is not None and tokenizer.value is True:
+        draft.lose("skip_tokenizer_init", tokenizer, Loss.OVERRULED, f"{SERVER} always says False")
+    pipeline = rollout.get("pipeline_model_parallel_size")
+    if pipeline is not None and known(pipeline, 1) != 1:
+        draft.lose("pipeline_parallel_size", pipeline, Loss.NOT_PASSED, "verl refuses it for vLLM")
+    images = rollout.get("limit_images")
+    if images is not None and images.value is not None:
+        draft.engine["limit_mm_per_prompt"] = by_file("limit_mm_per_prompt", images, value={"image": arriving(images)})
+    sizes = rollout.get("cudagraph_capture_sizes")
+    graphs: dict[str, Any] = {"cudagraph_mode": "FULL_AND_PIECEWISE"} if vllm >= Version("0.11.0") else {}
+    if sizes is not None and sizes.value is not None:
+        graphs["cudagraph_capture_sizes"] = arriving(sizes)
+    if graphs and not release.in_process:
+        draft.engine["compilation_config"] = by_code("compilation_config", graphs, f"{SERVER} sets it")
+    _switched_on(draft, root, rollout)
+    if release.in_process:
+        _in_process(draft, rollout)
+    else:
+        draft.engine.setdefault("enable_sleep_mode", by_code("enable_sleep_mode", True, f"{SERVER} sets it"))
+        executor = by_code("distributed_executor_backend", "mp", f"{SERVER} sets it")
+        draft.engine["distributed_executor_backend"] = executor
+
+
+def _switched_on(draft: Draft, root: Node, rollout: Node) -> None:
+    """Arguments that follow from a switch elsewhere in the config."""
+    replay = rollout.get("enable_rollout_routing_replay")
+    if replay is not None and replay.value is True:
+        name = "enable_return_routed_experts"
+        draft.engine[name] = by_file(name, replay, note="rollout.enable_rollout_routing_replay")
+    model = root.get("actor_rollout_ref", "model")
+    rank = (model.get("lora", "rank") or model.get("lora_rank")) if model is not None else None
+    merges = known(model.get("lora", "merge")) if model is not None else None
+    if rank is not None and merges is not True and known(rank, 0):
+        draft.engine["enable_lora"] = by_file("enable_lora", rank, True, "a LoRA rank above 0 turns it on")
+    drafts = rollout.get("mtp") or (model.get("mtp") if model is not None else None)
+    if drafts is not None and known(drafts.get("enable")) is True and known(drafts.get("enable_rollout")) is True:
+        told = {key: known(drafts.get(key)) for key in ("method", "num_speculative_tokens")}
+        draft.engine["speculative_config"] = by_file("speculative_config", drafts, told, "mtp.enable_rollout")
+
+
+def _in_process(draft: Draft, rollout: Node) -> None:
+    """What vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
+    sleeps = rollout.get("free_cache_engine")
+    if sleeps is not None:
+        draft.engine["enable_sleep_mode"] = by_file("enable_sleep_mode", sleeps, note=f"{SPMD}: free_cache_engine")
+    fixed = {"disable_custom_all_reduce": True, "distributed_executor_backend": "external_launcher", "seed": 0}
+    for name, value in fixed.items():
+        draft.engine.setdefault(name, by_code(name, value, SPMD))
+    draft.engine.setdefault("enable_prefix_caching", by_code("enable_prefix_caching", True, SPMD))
+
+
+def overridden_generation(draft: Draft, max_tokens: Any) -> None:
+    """verl overrides the model's generation_config.json with the rollout's own sampling, in every request."""
+    keys = ("temperature", "top_k", "top_p")
+    values = {key: draft.sampling[key].value for key in keys if key in draft.sampling}
+    unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
+    values |= {"repetition_penalty": 1.0}
+    if max_tokens is not None and not isinstance(max_tokens, Unknown):
+        values["max_new_tokens"] = max_tokens
+    note = f"{SERVER}:_get_override_generation_config"
+    draft.engine.setdefault(
+        "override_generation_config",
+        by_code("override_generation_config", values if unknown is None else unknown, note),
+    )

@@ -1,0 +1,263 @@
+"""The flags of `vllm serve`, and of the API server module before it, as one vLLM release parses them.
+
+Dashes and underscores are the same; `--no-x` exists for switches only; a prefix that fits one flag counts as that flag;
+`--a.b 1` builds JSON; of a repeated flag the last wins. Source: vllm/utils/argparse_utils.py of 0.8.5 to 0.33.0.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialects.vllm.other_releases import flag_of_any_release
+from rlaudit.configs.dialects.vllm.values import is_sequence, is_switch, value_of
+from rlaudit.configs.draft import Draft
+from rlaudit.configs.engine_names import affirmed, canonical
+from rlaudit.configs.rollout_config import Loss, Lost, Origin, Setting
+from rlaudit.configs.syntax.flags import Flag, flags, typed
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Place
+from rlaudit.vllm.catalogue import Catalogue, Declared
+
+# `-O3` sets a level of torch.compile up to 0.11.0 (vllm/utils/__init__.py:1896), its mode in 0.11.1 and 0.11.2, and the
+# optimization level from 0.12.0 (argparse_utils.py:251).
+FIRST_OPTIMIZATION_LEVEL = Version("0.12.0")
+FIRST_COMPILATION_MODE = Version("0.11.1")
+FIRST_MODEL_FLAG = Version("0.11.1")
+_DOTTED = "built from dotted flags"
+# vllm/utils.py:1391 of 0.9.0 builds JSON from dotted flags, 0.8.5 does not.
+FIRST_DOTTED = Version("0.9.0")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a spelling means: field, its declaration, whether the engine has it, and the release that knows it."""
+
+    name: str
+    declared: Declared | None
+    engine: bool
+    negated: bool
+    now: bool
+
+
+@dataclass
+class FlagReader:
+    """Reads flags of one release into a draft."""
+
+    draft: Draft
+    vllm: Version
+    serve: bool = True
+    named_model: Node | None = None
+    positional: Node | None = None
+    nested: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nested_at: dict[str, Place] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.catalogue = Catalogue.at(self.vllm)
+
+    @property
+    def model(self) -> Node | None:
+        """The model: as a positional before `--model` and before a config file's `model`."""
+        return self.positional or self.named_model
+
+    def read(self, words: Sequence[Node], start: int = 0) -> None:
+        """All flags of words[start:]."""
+        previous: Flag | None = None
+        for flag in flags(words, start, self.switch):
+            if flag.name:
+                self.take(flag)
+            else:
+                self.word(flag, previous)
+            previous = flag
+        self.finish()
+
+    def switch(self, name: str) -> bool:
+        """Whether a flag takes no value."""
+        known = self.known(name)
+        return known is not None and (known.negated or (known.declared is not None and is_switch(known.declared)))
+
+    def known(self, name: str) -> Known | None:
+        """What a flag's name means in this release, or in any other where this one does not have it."""
+        if name == "O":
+            return None
+        return _known(self.catalogue, name) or _elsewhere(name)
+
+    def word(self, flag: Flag, previous: Flag | None) -> None:
+        """A word that is no flag: the model, more arguments that are not known here, or a stray one."""
+        node = flag.value
+        assert node is not None
+        if isinstance(node.value, Unknown):
+            is_argument = "$@" not in node.text and "$*" not in node.text
+            if self.positional is None and previous is None and self.serve and is_argument:
+                self.positional = node
+            else:
+                self.draft.not_seen.append(f"further arguments of vLLM in line {node.place.line}: {node.value.reason}")
+            return
+        if self.serve and self.positional is None and not self._is_truth(node, previous):
+            self.positional = node
+            return
+        before = f" after --{previous.name.replace('_', '-')}" if previous is not None and previous.name else ""
+        reason = f"argparse error at start: {node.value!r}{before} belongs to no flag; a switch takes no value"
+        self.draft.lose(previous.name if previous is not None else "", node, Loss.UNKNOWN_KEY, reason)
+
+    @staticmethod
+    def _is_truth(node: Node, previous: Flag | None) -> bool:
+        return previous is not None and bool(previous.name) and str(node.value).lower() in {"true", "false", "0", "1"}
+
+    def take(self, flag: Flag) -> None:
+        """One flag."""
+        if flag.name == "O":
+            self.optimization(flag)
+            return
+        head, _, path = flag.name.partition(".")
+        known = self.known(head)
+        node = flag.value if flag.value is not None else Node(True, flag.place, flag.place)
+        if known is None:
+            self.draft.lose(canonical(flag.name), node, Loss.UNKNOWN_KEY, "argparse error at start: no such flag")
+        elif not known.engine:
+            if known.name in {"model", "model_tag"} and flag.value is not None:
+                self.named_model = flag.value
+        elif not known.now and known.name in self.catalogue.engine:
+            reason = f"argparse error at start: vLLM {self.vllm} has {known.name}, but not as {flag.place.setting}"
+            self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
+        elif known.name == "model":
+            self.model_flag(flag)
+        elif path and self.vllm < FIRST_DOTTED:
+            reason = "argparse error at start: dotted flags are read from 0.9.0 on"
+            self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
+        elif path:
+            self.nest(known, path.rstrip("+"), node)
+        else:
+            self.set(known, flag, self.value(known, flag))
+        if flag.more and known is not None and (known.declared is None or not is_sequence(known.declared)):
+            for stray in flag.more:
+                self.word(Flag("", stray, stray.place), flag)
+
+    def model_flag(self, flag: Flag) -> None:
+        """`--model`, which `vllm serve` refused before 0.11.1."""
+        if flag.value is None:
+            return
+        self.named_model = flag.value
+        if self.serve and self.vllm < FIRST_MODEL_FLAG:
+            reason = f"vllm serve of {self.vllm} refuses --model: the model is its first argument (until 0.11.1)"
+            self.draft.not_seen.append(reason)
+
+    def value(self, known: Known, flag: Flag) -> Any:
+        """What arrives for a flag."""
+        declared = known.declared
+        if declared is None:
+            return True if flag.value is None else _plain(flag.value)
+        if is_switch(declared):
+            if flag.value is not None:
+                reason = f"argparse error at start: {flag.place.setting} takes no value"
+                self.draft.lose(known.name, flag.value, Loss.UNKNOWN_KEY, reason)
+                return Unknown(reason)
+            return not known.negated
+        if flag.value is None:
+            return Unknown(f"argparse error at start: {flag.place.setting} needs a value")
+        nodes = (flag.value, *flag.more) if is_sequence(declared) else (flag.value,)
+        for node in nodes:
+            if isinstance(node.value, Unknown):
+                return node.value
+        return value_of(tuple(str(node.value) for node in nodes), declared, self.vllm)
+
+    def set(self, known: Known, flag: Flag, value: Any) -> None:
+        """Put a setting in the draft; an earlier one of the same name is overruled."""
+        earlier = self.draft.engine.get(known.name)
+        if earlier is not None and earlier.place is not None:
+            reason = f"{flag.place.setting} in line {flag.place.line} wins"
+            self.draft.lost.append(Lost(known.name, earlier.written, earlier.place, Loss.OVERRULED, reason))
+        if flag.value is None:
+            written: Any = not known.negated
+        else:
+            # What is converted on the way (`8k`) shows as written; a number or JSON shows as its value.
+            text = flag.value.text or str(flag.value.plain())
+            plain = _plain(flag.value)
+            written = value if plain == value or isinstance(value, list | dict) else plain
+            written = text if isinstance(written, Unknown) else written
+        place = flag.place if flag.value is None else flag.value.place
+        self.draft.engine[known.name] = Setting(known.name, value, written, Origin.FILE, place)
+
+    def nest(self, known: Known, path: str, node: Node) -> None:
+        """`--compilation-config.mode 3`; put in the draft by `finish`."""
+        inner = self.nested.setdefault(known.name, {})
+        self.nested_at[known.name] = node.place
+        keys = path.split(".")[:20]
+        for key in keys[:-1]:
+            if not isinstance(inner.get(key), dict):
+                inner[key] = {}
+            inner = inner[key]
+        inner[keys[-1]] = typed(node.value) if isinstance(node.value, str) else _plain(node)
+
+    def finish(self) -> None:
+        """vLLM appends what dotted flags build to the command, so that it wins over JSON wherever that stands."""
+        for name, tree in self.nested.items():
+            earlier = self.draft.engine.get(name)
+            if earlier is not None and earlier.place is not None and earlier.note != _DOTTED:
+                lost = Lost(name, earlier.written, earlier.place, Loss.OVERRULED, f"dotted flags of {name} win")
+                self.draft.lost.append(lost)
+            self.draft.engine[name] = Setting(name, tree, tree, Origin.FILE, self.nested_at[name], _DOTTED)
+
+    def optimization(self, flag: Flag) -> None:
+        """`-O3`, `-O 3`, `-O '{json}'`."""
+        node = flag.value if flag.value is not None else Node(None, flag.place)
+        value = typed(node.value) if isinstance(node.value, str) else node.value
+        name, arriving, note = "optimization_level", value, ""
+        if self.vllm < FIRST_OPTIMIZATION_LEVEL:
+            name = "compilation_config"
+            key = "mode" if self.vllm >= FIRST_COMPILATION_MODE else "level"
+            arriving = {key: value} if isinstance(value, int) else value
+            note = f"-O is a {key} of torch.compile in vLLM {self.vllm}, and the optimization level from 0.12.0"
+        elif isinstance(value, dict):
+            self.draft.lose(
+                "compilation_config", node, Loss.UNKNOWN_KEY, "-O takes a level from 0.12.0; -cc takes JSON"
+            )
+            return
+        self.draft.engine[name] = Setting(name, arriving, value, Origin.FILE, flag.place, note)
+
+
+def take_variables(draft: Draft, variables: Mapping[str, Node]) -> None:
+    """Environment variables that change what vLLM, NCCL, CUDA libraries or torch compute."""
+    for name, node in variables.items():
+        if name.startswith(("VLLM_", "NCCL_", "CUBLAS", "TORCH", "PYTORCH_", "FLASHINFER_", "CUDA_")):
+            value = node.value if isinstance(node.value, Unknown) else _text(node.value)
+            draft.environment[name] = Setting(name, value, _text(node.plain()), Origin.FILE, node.place)
+
+
+def _text(value: Any) -> Any:
+    """A variable as the process sees it: always text."""
+    return value if value is None or isinstance(value, str | Unknown) else str(value)
+
+
+def _plain(node: Node) -> Any:
+    return typed(node.value) if isinstance(node.value, str) else node.plain()
+
+
+def _known(catalogue: Catalogue, name: str) -> Known | None:
+    spelt = name.replace("_", "-")
+    target = catalogue.cli.get(spelt)
+    if target is None:
+        fits = {catalogue.cli[known] for known in _beginning(catalogue.cli, spelt)} if len(spelt) > 3 else set()
+        matches = _beginning(catalogue.cli, spelt) if len(fits) == 1 else []
+        if not matches:
+            return None
+        spelt, target = matches[0], fits.pop()
+    negated = spelt.startswith("no-") and catalogue.cli.get(spelt[3:]) == target
+    declared = catalogue.engine.get(target)
+    return Known(target, declared or catalogue.frontend.get(target), declared is not None, negated, True)
+
+
+def _beginning(cli: Iterable[str], spelt: str) -> list[str]:
+    """Long flags that a word abbreviates, as argparse allows."""
+    return [known for known in cli if len(known) > 3 and known.startswith(spelt)]
+
+
+def _elsewhere(name: str) -> Known | None:
+    """A flag that some other release has: removed since, or not there yet."""
+    target = flag_of_any_release(name.replace("_", "-"))
+    if target is None:
+        return None
+    field_name, kind = target
+    negated = affirmed(name)[1] and field_name == affirmed(name.replace("-", "_"))[0]
+    return Known(field_name, Declared(field_name, None, None, kind, ""), True, negated, False)

@@ -1,0 +1,201 @@
+"""Where a file starts a vLLM server, and with which words.
+
+`vllm serve ...`, `python -m vllm.entrypoints.openai.api_server ...` and a container of a vLLM image that gets flags, as
+a shell command, in a Dockerfile, or as strings and lists of a container's or a job's YAML.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.embedded import scalar_commands, words_of
+from rlaudit.configs.syntax.line_index import LineIndex
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.shell_handover import passed
+from rlaudit.configs.syntax.shell_text import Command
+
+MENTION = re.compile(
+    r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"
+)
+_MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
+VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
+_LAUNCHER = re.compile(r"(^|/)(vllm)$")
+# Keys whose text is prose about commands and no command.
+_PROSE = {"guide", "description", "readme", "help", "note", "notes", "title", "comment", "summary", "documentation"}
+_FIRST_WORDS = ("entrypoint", "command", "cmd")
+_MORE_WORDS = ("args", "arguments")
+_VARIABLES = ("env", "environment", "envs", "envVars", "extraEnv", "extra_env", "environment_variables")
+
+
+@dataclass(frozen=True, eq=False)
+class Invocation:
+    """One start of a server.
+
+    words[start:] are its flags and the model. serve: whether it is `vllm serve` (the model is positional). command: the
+    shell command, where it is one. lists: for words that are elements of a YAML or JSON list, those of the last list.
+    documents: here-documents of the same script by the file that they are written to.
+    """
+
+    words: tuple[Node, ...]
+    start: int
+    serve: bool
+    place: Place
+    variables: Mapping[str, Node] = field(default_factory=dict)
+    command: Command | None = None
+    lists: tuple[Node, ...] = ()
+    documents: Mapping[str, Command] = field(default_factory=dict)
+    image: Node | None = None
+
+
+def tail(words: Sequence[Node]) -> tuple[int, bool] | None:
+    """Where the server's arguments begin, and whether it is `vllm serve`; None where no server is started."""
+    texts = [word.value if isinstance(word.value, str) else "" for word in words]
+    for at, text in enumerate(texts):
+        following = texts[at + 1] if at + 1 < len(texts) else ""
+        if following == "serve" and (_LAUNCHER.search(text) or text == "vllm.entrypoints.cli.main"):
+            return at + 2, True
+        if _MODULE.match(text) and (texts[at - 1] == "-m" if at and "/" not in text else True):
+            return at + 1, False
+    if texts and texts[0] in {"docker", "podman", "nerdctl", "singularity", "apptainer"}:
+        for at, text in enumerate(texts[1:], 1):
+            if VLLM_IMAGE.search(text) and not texts[at - 1].startswith(("-v", "--volume", "--name", "--mount", "-e")):
+                return at + 1, True
+    return None
+
+
+def invocations(source: Source) -> tuple[Invocation, ...]:
+    """Every start of a server in a file; nothing where the text does not mention one. Raises ValueError."""
+    if not MENTION.search(source.text):
+        return ()
+    if source.suffix in {".yaml", ".yml", ".json"}:
+        index = LineIndex(source.text, source.path)
+        return tuple(found for root in source.plain_yaml for found in _in_yaml(root, index))
+    if is_dockerfile(source):
+        from rlaudit.configs.dialects.vllm.dockerfile import dockerfile_invocations
+
+        return dockerfile_invocations(source)
+    if source.suffix == ".py":
+        from rlaudit.configs.python_commands import python_commands
+        from rlaudit.configs.python_environment import python_environment
+
+        variables = python_environment(source, ("VLLM_", "NCCL_"))
+        found = [(words, tail(words), node) for words, node in python_commands(source, lambda text: "vllm" in text)]
+        return tuple(
+            Invocation(words, *started, node.place, variables, lists=words) for words, started, node in found if started
+        )
+    return tuple(of_commands(source.commands))
+
+
+def is_dockerfile(source: Source) -> bool:
+    """By its name, or by a FROM line and a CMD or ENTRYPOINT line where it has no ending of another kind."""
+    name = source.path.replace("\\", "/").rpartition("/")[2].lower()
+    return "dockerfile" in name or "containerfile" in name
+
+
+def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
+    """Servers started by shell commands."""
+    documents: dict[str, Command] = {}
+    for command in commands:
+        if command.heredoc is not None and command.target:
+            documents[command.target] = command
+        found = tail(command.words)
+        if found is not None:
+            variables = {**passed(command.words[: found[0]]), **command.variables}
+            yield Invocation(command.words, *found, command.place, variables, command, documents=dict(documents))
+
+
+def _in_yaml(root: Node, index: LineIndex) -> Iterator[Invocation]:
+    """Servers started by containers and jobs. Iterative: a mapping, with the variables of those around it."""
+    todo: list[tuple[Node, dict[str, Node], str]] = [(root, {}, "")]
+    while todo:
+        node, variables, key = todo.pop()
+        if isinstance(node.value, dict):
+            variables = {**variables, **listed_variables(node)}
+            found, read = _container(node, index, variables)
+            yield from found
+            children = [(child, variables, name) for name, child in node.items() if name not in read]
+            todo += reversed(children)
+        elif isinstance(node.value, tuple):
+            found = _listed(node.elements(), index, variables, node)
+            yield from found
+            if not found:
+                todo += [(child, variables, key) for child in reversed(node.elements())]
+        elif isinstance(node.value, str) and key.lower() not in _PROSE:
+            yield from _script(node, index, variables)
+
+
+def _container(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> tuple[list[Invocation], frozenset[str]]:
+    """The server of one container, from `entrypoint`, `command` and `args`, and the keys it was read from."""
+    keys = [key for key in (*_FIRST_WORDS, *_MORE_WORDS) if node.get(key) is not None]
+    parts = [part for key in keys if (part := node.get(key)) is not None and part.value is not None]
+    image = node.get("image")
+    is_vllm = image is not None and isinstance(image.value, str) and bool(VLLM_IMAGE.search(image.value))
+    if not parts:
+        return [], frozenset()
+    words: list[Node] = []
+    shell: Command | None = None
+    for part in parts:
+        if part.elements():
+            scripts = [one for one in part.elements() if _is_script(one)]
+            if scripts:
+                found = [found for one in scripts for found in _script(one, index, variables)]
+                return found, frozenset(keys) if found else frozenset()
+            words += words_of(part.elements())
+        elif isinstance(part.value, str):
+            commands = scalar_commands(part, index)
+            found = [replace(one, variables={**variables, **one.variables}) for one in of_commands(commands)]
+            if found:
+                return [replace(one, image=image) for one in found], frozenset(keys)
+            if commands:
+                words += commands[0].words
+                shell = commands[0]
+    started = tail(words)
+    if started is None and is_vllm and any(str(word.value).startswith("--") for word in words):
+        started = (0, True)
+    if started is None:
+        return [], frozenset()
+    lists = words_of(parts[-1].elements()) if shell is None or parts[-1].elements() else ()
+    command = replace(shell, words=tuple(words)) if shell is not None and not lists else None
+    place = parts[0].place
+    return [Invocation(tuple(words), *started, place, variables, command, lists, image=image)], frozenset(keys)
+
+
+def _listed(elements: Sequence[Node], index: LineIndex, variables: Mapping[str, Node], node: Node) -> list[Invocation]:
+    """A server whose words are a list under any other key."""
+    if any(_is_script(one) for one in elements) or any(isinstance(one.value, dict | tuple) for one in elements):
+        return []
+    words = words_of(elements)
+    started = tail(words)
+    return [Invocation(words, *started, node.place, variables, lists=words)] if started else []
+
+
+def _is_script(node: Node) -> bool:
+    return isinstance(node.value, str) and bool(re.search(r"\s", node.value.strip()) and MENTION.search(node.value))
+
+
+def _script(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> list[Invocation]:
+    """Servers of a shell script that is one string; Markdown is prose."""
+    if not _is_script(node) or "```" in node.value:
+        return []
+    found = of_commands(scalar_commands(node, index))
+    return [replace(one, variables={**variables, **one.variables}) for one in found]
+
+
+def listed_variables(node: Node) -> dict[str, Node]:
+    """`env` of a container: a list of name and value, a list of `A=b`, or a mapping."""
+    found: dict[str, Node] = {}
+    for key in _VARIABLES:
+        listed = node.get(key)
+        if listed is None:
+            continue
+        found.update({name: child for name, child in listed.items() if not isinstance(child.value, dict | tuple)})
+        for element in listed.elements():
+            name, value = element.get("name"), element.get("value")
+            if name is not None and isinstance(name.value, str) and value is not None:
+                found[name.value] = value
+            elif isinstance(element.value, str) and "=" in element.value:
+                left, _, right = element.value.partition("=")
+                found[left] = replace(element, value=right)
+    return found

@@ -1,0 +1,112 @@
+"""Python that builds a vLLM engine: `LLM(...)`, `EngineArgs(...)`, `AsyncEngineArgs(...)` and `SamplingParams(...)`.
+
+Literals, constants assigned once, and literal dictionaries are read; everything else is unknown with the reason. A
+keyword that the release does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialects.vllm.environ import environment_of
+from rlaudit.configs.dialects.vllm.other_releases import is_engine_argument, is_sampling_parameter
+from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.python_text import Call
+from rlaudit.configs.syntax.writer import Spell, call_writer
+from rlaudit.vllm.catalogue import Catalogue, known_versions
+
+NAME = "vllm-python"
+ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
+SAMPLING = "SamplingParams"
+# LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
+_POSITIONAL = ("model",)
+_LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
+
+
+def recognise(source: Source) -> bool:
+    """Whether a Python file that imports vLLM calls one of its engine classes."""
+    if source.suffix != ".py" or "vllm" not in source.text:
+        return False
+    try:
+        return any(call.name in ENGINES and _is_vllm(call) for call in source.calls((*ENGINES, SAMPLING)))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_vllm(call: Call) -> bool:
+    """Whether the call looks like vLLM's class and not like another program's `LLM`."""
+    if call.name != "LLM":
+        return True
+    known = Catalogue.at(known_versions()[-1]).engine
+    return bool(call.open) or bool(call.positional) or any(name in known for name in call.arguments)
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """Every engine that the file builds, each with the sampling parameters of its function or module."""
+    calls = source.calls((*ENGINES, SAMPLING))
+    engines = [call for call in calls if call.name in ENGINES and _is_vllm(call)]
+    sampled = [call for call in calls if call.name == SAMPLING]
+    return tuple(_engine(source, call, sampled, vllm) for call in engines)
+
+
+def _engine(source: Source, call: Call, sampled: Iterable[Call], vllm: Version) -> RolloutConfig:
+    draft = Draft(NAME, source.path)
+    catalogue = Catalogue.at(vllm)
+    named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
+    model = named.pop("model", None)
+    for name, node in named.items():
+        _argument(draft, call, name, node, catalogue)
+    if len(call.positional) > 1:
+        draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
+    if call.open:
+        draft.not_seen.append(f"further arguments of {call.name} in line {call.place.line}: {call.open}")
+    _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
+    environment_of(draft, source)
+    write = call_writer(call, _speller(catalogue), source.text)
+    return draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
+
+
+def _argument(draft: Draft, call: Call, name: str, node: Node, catalogue: Catalogue) -> None:
+    if name in catalogue.engine or is_engine_argument(name):
+        draft.engine[name] = by_file(name, node)
+    elif name not in _LLM_ONLY:
+        draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
+
+
+def _sampling(draft: Draft, sampled: list[Call], catalogue: Catalogue) -> None:
+    """The sampling parameters where all calls agree; Unknown where they differ."""
+    for call in sampled:
+        for name, node in call.arguments.items():
+            if name not in catalogue.sampling and not is_sampling_parameter(name):
+                reason = f"TypeError: SamplingParams has no argument {name}"
+                draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
+                continue
+            setting = by_file(name, node)
+            earlier = draft.sampling.get(name)
+            if earlier is not None and earlier.value != setting.value:
+                lines = " and ".join(str(one.place.line) for one in sampled)
+                differ = Unknown(f"SamplingParams in lines {lines} differ in {name}")
+                setting = by_file(name, node, differ)
+            draft.sampling[name] = setting
+        if call.open:
+            draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
+    if not sampled:
+        draft.not_seen.append("sampling parameters: no SamplingParams(...) in this file")
+
+
+def _speller(catalogue: Catalogue) -> Spell:
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        if name not in catalogue.engine:
+            return None
+        return (name, json.dumps(value)) if isinstance(value, str) else (name, repr(value))
+
+    return spell
+
+
+FRAMEWORK = Framework(NAME, "Python with vLLM's LLM or EngineArgs", 0, recognise, read)

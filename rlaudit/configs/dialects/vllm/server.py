@@ -1,0 +1,109 @@
+"""One start of a server as a rollout config, and how its flags are written."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialects.vllm.config_loader import take_config_file
+from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
+from rlaudit.configs.dialects.vllm.invocations import Invocation
+from rlaudit.configs.draft import Draft, unwritten
+from rlaudit.configs.engine_names import dashed
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.embedded import moved
+from rlaudit.configs.syntax.flags import Flag, flags
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.writer import Spell, Write, flags_writer, list_writer
+from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+from rlaudit.vllm.catalogue import Catalogue
+
+# The module without a subcommand mixes the file's words up with its own before (argparse_utils.py:363 of 0.13.0).
+FIRST_CONFIG_OF_MODULE = Version("0.14.0")
+
+
+def server_config(framework: str, source: Source, started: Invocation, vllm: Version) -> RolloutConfig:
+    """The engine of one server."""
+    draft = Draft(framework, source.path)
+    reader = FlagReader(draft, vllm, started.serve)
+    config = _config_file(draft, reader, source, started)
+    if config is not None:
+        take_config_file(reader, config)
+    reader.read(started.words, started.start)
+    take_variables(draft, started.variables)
+    if started.command is not None:
+        draft.not_seen += [f"{one}, unless the environment sets it" for one in started.command.assumed]
+    return draft.done(model=reader.model, place=started.place, write=writer(started, source, vllm))
+
+
+def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it
+    """The mapping of the file that `--config FILE` names, if it is there."""
+    named = [flag for flag in flags(started.words, started.start, reader.switch) if flag.name == "config"]
+    if not named:
+        return None
+    flag = named[-1]
+    if flag.joined:
+        _lose(draft, flag, "vLLM opens the file only for --config and its name as two words")
+        return None
+    name = flag.value.value if flag.value is not None else None
+    if not isinstance(name, str):
+        draft.not_seen.append("the file of --config: its name is known only when the command runs")
+        return None
+    if not started.serve and reader.vllm < FIRST_CONFIG_OF_MODULE:
+        _lose(draft, flag, "the API server module inserts the file's flags behind its first word before 0.14.0")
+        return None
+    document = started.documents.get(name)
+    try:
+        if document is not None and document.heredoc is not None and document.inside is not None:
+            roots = parse_plain_yaml(str(document.heredoc.value), source.path)
+            return moved(roots[0], document.inside) if roots else None
+        neighbour = source.neighbour(name)
+        if neighbour is None:
+            draft.not_seen.append(f"{name}, the file of --config: it is not beside this one")
+            return None
+        draft.parts = (*draft.parts, neighbour.path)
+        roots = parse_plain_yaml(neighbour.text, neighbour.path)
+    except UnreadableYaml as error:
+        draft.not_seen.append(f"{name}, the file of --config: {error}")
+        return None
+    return roots[0] if roots else None
+
+
+def _lose(draft: Draft, flag: Flag, reason: str) -> None:
+    node = flag.value if flag.value is not None else Node(None, flag.place)
+    draft.lose("config", node, Loss.NOT_PASSED, reason)
+
+
+def writer(started: Invocation, source: Source, vllm: Version) -> Write:
+    """Writes flags where this server gets its own."""
+    spell = flag_speller(Catalogue.at(vllm).cli)
+    if started.command is not None:
+        return flags_writer(_from(started.command, started.start), spell)
+    if started.lists:
+        return list_writer(started.lists, spell, source.text)
+    return unwritten
+
+
+def _from(command: Command, start: int) -> Command:
+    """The command without the words before its flags, which belong to launchers."""
+    return replace(command, words=command.words[max(0, start - 1) :])
+
+
+def flag_speller(cli: Mapping[str, str]) -> Spell:
+    """`--enable-x`, `--no-enable-x` and `--name value`, where the release has the flag."""
+
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        flag = f"no-{dashed(name)}" if value is False else dashed(name)
+        if cli.get(flag) != name:
+            return None
+        if isinstance(value, bool):
+            return f"--{flag}", ""
+        if isinstance(value, dict | list):
+            return f"--{flag}", json.dumps(value)
+        return (f"--{flag}", str(value)) if isinstance(value, int | float | str) else None
+
+    return spell

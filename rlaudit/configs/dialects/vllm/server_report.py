@@ -1,0 +1,218 @@
+"""What a running vLLM says of itself: `/server_info` as JSON, and the log lines of its start.
+
+Read are "non-default args: {...}" (0.9.0 on) and "args: Namespace(...)" (0.8.5), which say what was set, and
+"Initializing a V1 LLM engine (v0.18.1) with config: ...", which says what was resolved. `/server_info` needs
+VLLM_SERVER_DEV_MODE=1; `?config_format=json` gives all of it. "Asynchronous scheduling is enabled" is not read: a CPU
+platform switches it off after that line (0.18.1 vllm/platforms/cpu.py:176).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialects.vllm.printed import pairs, printed_value
+from rlaudit.configs.dialects.vllm.reported import catalogue_of, reported, version_of
+from rlaudit.configs.draft import Draft, arriving
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.line_index import LineIndex
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Place
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.resolution.engine import has_v0
+
+NAME = "vllm-server-report"
+_START = re.compile(
+    r"(?P<set>non-default args: \{|\bargs: Namespace\()"
+    r"|Initializing a (?P<engine>V[01]) LLM engine \(v(?P<version>[^)\s]{1,60})\) with config: (?:VllmConfig\()?"
+    r"|vLLM (?:API )?server version (?P<server>\d[\w.+]{0,40})"
+)
+_CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch", ".yaml", ".yml", ".toml", ".md", ".rst", ".ipynb"}
+_MOST_STARTS = 64
+_MOST_PAIRS = 500
+_ARGUMENTS = {"compilation_config", "speculative_config", "kv_transfer_config", "attention_config"}
+
+
+@dataclass
+class _Start:
+    """One engine start of a log: spans of what was set and what was resolved."""
+
+    given: tuple[int, int] | None = None
+    resolved: tuple[int, int] | None = None
+    engine: str = ""
+    version: Version | None = None
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class _Told:
+    """One pair of a report."""
+
+    name: str
+    value: Any
+    place: Place
+    text: str
+
+    def node(self) -> Node:
+        """As a node, for the model's name."""
+        value = self.value if isinstance(self.value, str | Unknown) else str(self.value)
+        return Node(value, self.place, None, self.text)
+
+
+def recognise(source: Source) -> bool:
+    """Whether the lines or the JSON of a report are there, and the file is no code."""
+    if source.suffix in _CODE:
+        return False
+    try:
+        return _server_info(source) is not None if source.suffix == ".json" else bool(_starts(source.text))
+    except (ValueError, RecursionError):
+        return False
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """Every engine that the report is about."""
+    if source.suffix == ".json":
+        root = _server_info(source)
+        return () if root is None else (_from_json(source, root, vllm),)
+    index = LineIndex(source.text, source.path)
+    return tuple(_from_log(source, start, index, vllm) for start in _starts(source.text))
+
+
+def _server_info(source: Source) -> Node | None:
+    if "vllm_config" not in source.text or not source.plain_yaml:
+        return None
+    root = source.plain_yaml[0]
+    config = root.get("vllm_config")
+    told = config is not None and (isinstance(config.value, str) or config.get("model_config") is not None)
+    return root if told else None
+
+
+def _starts(text: str) -> list[_Start]:
+    """The engine starts of a log, in order. A worker that repeats the line of its engine is the same start."""
+    starts: list[_Start] = []
+    version: Version | None = None
+    for match in _START.finditer(text):
+        newline = text.find("\n", match.end())
+        end = len(text) if newline < 0 else newline
+        if match.group("server"):
+            version = version_of(match.group("server"))
+        elif match.group("set"):
+            starts.append(_Start(given=(match.end(), end), version=version, at=match.start()))
+        elif starts and starts[-1].resolved is None:
+            starts[-1].resolved, starts[-1].engine = (match.end(), end), match.group("engine")
+            starts[-1].version = version_of(match.group("version")) or version
+        elif not starts or not _repeats(text, starts[-1].resolved, match.end(), end):
+            found = version_of(match.group("version")) or version
+            starts.append(_Start(None, (match.end(), end), match.group("engine"), found, match.start()))
+        if len(starts) >= _MOST_STARTS:
+            break
+    return starts
+
+
+def _repeats(text: str, before: tuple[int, int] | None, start: int, end: int) -> bool:
+    return before is not None and text[before[0] : before[1]] == text[start:end]
+
+
+def _from_log(source: Source, start: _Start, index: LineIndex, vllm: Version) -> RolloutConfig:
+    draft = Draft(NAME, source.path)
+    given, resolved = (_printed(source.text, span, index) for span in (start.given, start.resolved))
+    _given(draft, given, start.version, vllm)
+    _resolved(draft, resolved, start.version, vllm, was_set=start.given is not None)
+    models = [told for told in (*given, *resolved) if told.name in {"model", "model_tag"} and told.value is not None]
+    place = index.place(start.at, start.at, "")
+    if start.engine and has_v0(vllm) and start.version in {None, vllm}:
+        note = f"the log says that the {start.engine} engine started"
+        draft.environment["VLLM_USE_V1"] = Setting("VLLM_USE_V1", start.engine[1], None, Origin.ENGINE, place, note)
+    if start.given is None:
+        draft.not_seen.append("which of the values were set: the log has no line of the arguments")
+    draft.not_seen += ["environment variables: the log does not print them", _NO_SAMPLING]
+    return draft.done(model=models[0].node() if models else None, place=place)
+
+
+def _printed(text: str, span: tuple[int, int] | None, index: LineIndex) -> list[_Told]:
+    """The pairs of a span of the log."""
+    found = islice(pairs(text, *span), _MOST_PAIRS) if span is not None else ()
+    return [
+        _Told(name, printed_value(text[first:last]), index.place(first, last, name), text[first:last])
+        for name, first, last in found
+    ]
+
+
+def _given(draft: Draft, given: list[_Told], observed: Version | None, vllm: Version) -> None:
+    """What was set. A Namespace prints every argument, so that one at its default was not."""
+    before = (catalogue_of(observed) or Catalogue.at(vllm)).engine
+    after = Catalogue.at(vllm).engine
+    for told in given:
+        declared = before.get(told.name)
+        if told.name == "model" or (declared is None and told.name not in after):
+            continue
+        if declared is None or told.value != declared.default:
+            written = told.text if isinstance(told.value, Unknown) else told.value
+            draft.engine[told.name] = Setting(told.name, told.value, written, Origin.FILE, told.place)
+
+
+_NO_SAMPLING = "sampling parameters: they come with every request"
+
+
+def _resolved(draft: Draft, resolved: list[_Told], observed: Version | None, vllm: Version, *, was_set: bool) -> None:
+    """Resolved values: final for the release that reported them, no news for another where what was set is known."""
+    same = observed is None or observed == vllm
+    if was_set and not same:
+        return
+    before, after = catalogue_of(observed), Catalogue.at(vllm)
+    for told in resolved:
+        setting = reported(told.name, told.value, told.place, before, after)
+        if setting is None or setting.name == "model":
+            continue
+        given = draft.engine.get(setting.name)
+        if given is not None and given.value == setting.value:
+            continue
+        if given is not None and setting.known:
+            note = f"set to {given.written!r}, and resolved so"
+            setting = Setting(setting.name, setting.value, given.written, Origin.FILE, given.place, note)
+        draft.engine[setting.name] = setting
+
+
+def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
+    draft = Draft(NAME, source.path)
+    config = root.get("vllm_config") or root
+    version = root.get("system_env", "vllm_version") or config.get("vllm_version")
+    observed = version_of(version.value) if version is not None else None
+    resolved = list(_of_text(config) if isinstance(config.value, str) else _of_sections(config))
+    models = [told for told in resolved if told.name == "model"]
+    _resolved(draft, resolved, observed, vllm, was_set=False)
+    variables = root.get("vllm_env")
+    for name, node in variables.items() if variables is not None else ():
+        if observed is None or observed == vllm:
+            note = "as the server reported it, set or not"
+            text = None if node.value is None else str(node.plain())
+            draft.environment[name] = Setting(name, text, node.plain(), Origin.ENGINE, node.place, note)
+    if observed is not None and observed != vllm:
+        draft.not_seen.append(f"environment variables: vLLM {observed} reports its defaults with what was set")
+    draft.not_seen.append(_NO_SAMPLING)
+    return draft.done(model=models[0].node() if models else None, place=config.key or config.place)
+
+
+def _of_text(config: Node) -> Iterator[_Told]:
+    """The printed config of `config_format=text`."""
+    text = str(config.value)
+    for name, first, last in islice(pairs(text, 0, len(text)), _MOST_PAIRS):
+        yield _Told(name, printed_value(text[first:last]), config.place, text[first:last])
+
+
+def _of_sections(config: Node) -> Iterator[_Told]:
+    """Fields of `model_config`, `cache_config`, ..., and the config objects that are arguments themselves."""
+    for section, node in config.items():
+        yield _Told(section, arriving(node), node.place, node.text)
+        for name, child in node.items() if section not in _ARGUMENTS else ():
+            value = arriving(child)
+            dtype = isinstance(value, str) and value.startswith("torch.")
+            yield _Told(name, value.removeprefix("torch.") if dtype else value, child.place, child.text)
+
+
+FRAMEWORK = Framework(NAME, "report of a running vLLM server", 0, recognise, read)

@@ -1,0 +1,106 @@
+"""A word of vLLM's command line as the value that argparse makes of it, by the annotated type of the argument.
+
+Source: vllm/engine/arg_utils.py `get_kwargs` (0.9.0 on) and `_compute_kwargs` (0.18.1:225-330): a boolean is a switch,
+a Literal its words, a sequence takes several words, a dictionary or config object JSON, the rest its own type.
+"""
+
+import json
+import re
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.catalogue import Declared
+
+# First releases that read `8k` and `auto` (arg_utils.py:477 of 0.8.5, :240 of 0.9.1, :231 of 0.10.2, :300 of 0.14.0).
+_READABLE = {"max_model_len": "0.8.5", "max_num_batched_tokens": "0.9.1", "kv_cache_memory_bytes": "0.10.2"}
+_FIRST_AUTO = Version("0.14.0")
+# Up to 0.9.1 `--compilation-config 3` was a level (CompilationConfig.from_cli, vllm/config.py).
+_LAST_LEVEL = Version("0.9.1")
+_SUFFIXED = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([kKmMgGtT])")
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
+_OPTIONAL = re.compile(r"\bNone\b|^Optional\[")
+_SEQUENCE = re.compile(r"\b(list|List|tuple|Tuple|set|Set|Sequence)\[")
+_JSON = re.compile(r"\b([dD]ict\b|\w+Config\b|HfOverrides\b)")
+_TEXT = re.compile(r"\bstr\b")
+LONGEST_NUMBER = 40
+
+
+def is_switch(declared: Declared) -> bool:
+    """Whether the flag takes no value: every boolean, except one that may also be a word (`hf_token`)."""
+    return "bool" in declared.kind and not _TEXT.search(declared.kind)
+
+
+def is_sequence(declared: Declared) -> bool:
+    """Whether the flag takes several words."""
+    return bool(_SEQUENCE.search(declared.kind)) and not _JSON.search(declared.kind)
+
+
+def value_of(words: tuple[str, ...], declared: Declared, vllm: Version) -> Any:
+    """What arrives for the words after a flag; Unknown where argparse refuses them."""
+    if is_sequence(declared):
+        texts = not re.search(r"\[int\b", declared.kind)
+        return list(words) if texts else [_number(word, int, declared.name) for word in words]
+    return _scalar(words[0], declared, vllm)
+
+
+def _scalar(word: str, declared: Declared, vllm: Version) -> Any:
+    kind = declared.kind
+    if _OPTIONAL.search(kind) and word in {"", "None"}:
+        return None
+    if _JSON.search(kind):
+        return _json(word, declared, vllm)
+    if declared.name in _READABLE and vllm >= Version(_READABLE[declared.name]):
+        return _readable(word, declared.name, vllm)
+    if re.search(r"\bint\b", kind) or _counts(declared):
+        return _number(word, int, declared.name)
+    if re.search(r"\bfloat\b", kind):
+        return _number(word, float, declared.name)
+    return word
+
+
+def _counts(declared: Declared) -> bool:
+    """Whether an alias (`BlockSize`, `OptimizationLevel`) stands for whole numbers."""
+    choices = declared.choices or ()
+    numbers = bool(choices) and all(re.fullmatch(r"-?\d+", str(choice)) for choice in choices)
+    return numbers or declared.kind in {"OptimizationLevel", "BlockSize", "MaxLoRARanks"}
+
+
+def _json(word: str, declared: Declared, vllm: Version) -> Any:
+    # Later releases take the name of a function too, and refuse it when the engine starts.
+    texts = _TEXT.search(declared.kind) or (declared.kind == "HfOverrides" and vllm >= Version("0.9.0"))
+    if texts and not word.lstrip().startswith(("{", "[")):
+        return word
+    if declared.name == "compilation_config" and vllm <= _LAST_LEVEL and re.fullmatch(r"[0-3]", word):
+        return int(word)
+    try:
+        value = json.loads(word)
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict | list):
+        return value
+    return Unknown(f"{word[:60]!r} is not the JSON that --{declared.name.replace('_', '-')} takes")
+
+
+def _readable(word: str, name: str, vllm: Version) -> Any:
+    """`8k` is 8000, `8K` is 8192 (human_readable_int)."""
+    if word.strip().lower() == "auto" and name == "max_model_len" and vllm >= _FIRST_AUTO:
+        return -1
+    match = _SUFFIXED.fullmatch(word.strip())
+    if match is None:
+        return _number(word, int, name)
+    number, suffix = match.groups()
+    base = 1000 if suffix.islower() else 1024
+    if base == 1024 and "." in number:
+        return Unknown(f"{word!r} is refused: no decimals before {suffix}")
+    return int(float(number) * base ** _POWERS[suffix.lower()])
+
+
+def _number(word: str, kind: type[int] | type[float], name: str) -> Any:
+    if len(word) <= LONGEST_NUMBER:
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return Unknown(f"{word[:40]!r} is refused: --{name.replace('_', '-')} takes a number")

@@ -1,0 +1,127 @@
+"""A rollout config while a reader collects it.
+
+Every dialect ends in the same few questions: what is written, what of it arrives, and who decided the rest.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Place
+
+MANDATORY = "???"
+_AS_WRITTEN: Any = object()
+
+
+def unwritten(_name: str, _value: Any) -> tuple[Edit, ...] | None:
+    """The write function of a file that cannot be edited."""
+    return None
+
+
+@dataclass
+class Draft:
+    """Settings by kind, in the order in which they are found. A later one of a name replaces an earlier one."""
+
+    framework: str
+    path: str
+    engine: dict[str, Setting] = field(default_factory=dict)
+    sampling: dict[str, Setting] = field(default_factory=dict)
+    environment: dict[str, Setting] = field(default_factory=dict)
+    trainer: dict[str, Setting] = field(default_factory=dict)
+    lost: list[Lost] = field(default_factory=list)
+    not_seen: list[str] = field(default_factory=list)
+    parts: tuple[str, ...] = ()
+
+    def lose(self, name: str, node: Node, loss: Loss, reason: str) -> None:
+        """Something written that never arrives."""
+        self.lost.append(Lost(name, written(node), node.place, loss, reason))
+
+    def trains(self, name: str, value: Any, note: str, node: Node | None = None) -> None:
+        """A trainer fact; with a node it is written in the file, without one the framework's code decides."""
+        if name not in TRAINER:
+            raise KeyError(f"{name} is no trainer fact")
+        self.trainer[name] = by_code(name, value, note) if node is None else by_file(name, node, value, note)
+
+    def done(
+        self,
+        *,
+        model: Node | None = None,
+        offline: bool = False,
+        place: Place | None = None,
+        write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten,
+    ) -> RolloutConfig:
+        """The collected config."""
+        return RolloutConfig(
+            framework=self.framework,
+            path=self.path,
+            engine=dict(self.engine),
+            sampling=dict(self.sampling),
+            environment=dict(self.environment),
+            trainer=dict(self.trainer),
+            lost=tuple(self.lost),
+            model=by_file("model", model) if model is not None and model.value is not None else None,
+            offline=offline,
+            place=place,
+            not_seen=tuple(dict.fromkeys(self.not_seen)),
+            parts=self.parts,
+            write=write,
+        )
+
+
+def written(node: Node) -> Any:
+    """What the file says, as Python data; the text where the value cannot be told."""
+    return node.text if isinstance(node.value, Unknown) and node.text else node.plain()
+
+
+def arriving(node: Node) -> Any:
+    """The value as Python data. A value to be given on the command line, or holding one that cannot be told, is
+    Unknown as a whole.
+    """
+    if node.value == MANDATORY:
+        return Unknown("the file leaves it to the command line (???)")
+    unknown = next(_unknowns(node), None)
+    return node.plain() if unknown is None else unknown
+
+
+def by_file(name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> Setting:
+    """A setting that the file writes; `value` where another one arrives."""
+    arrives = arriving(node) if value is _AS_WRITTEN else value
+    return Setting(name, arrives, written(node), Origin.FILE, node.place, note)
+
+
+def by_code(name: str, value: Any, note: str) -> Setting:
+    """A setting that the framework's code decides."""
+    return Setting(name, value, None, Origin.FRAMEWORK, None, note)
+
+
+def known(node: Node | None, default: Any = None) -> Any:
+    """The plain value of a node that is there and told, else the default."""
+    if node is None or isinstance(arriving(node), Unknown):
+        return default
+    return node.plain()
+
+
+def is_open(node: Node | None) -> bool:
+    """Whether a node is not there or says null: the framework's own default holds."""
+    return node is None or node.value is None
+
+
+def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:
+    """Dotted names and nodes of everything below a mapping that is no mapping itself, empty ones included."""
+    for key, child in node.items():
+        name = f"{prefix}{key}"
+        if isinstance(child.value, dict) and child.value:
+            yield from leaves(child, f"{name}.")
+        else:
+            yield name, child
+
+
+def _unknowns(node: Node) -> Iterator[Unknown]:
+    if isinstance(node.value, Unknown):
+        yield node.value
+    children = (child for _, child in node.items())
+    for child in (*children, *node.elements()):
+        yield from _unknowns(child)

@@ -1,0 +1,25 @@
+"""Engine arguments of a server that another file starts: what is not known here is unknown, not vLLM's default."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlaudit.configs.rollout_config import Origin, Setting
+from rlaudit.configs.syntax.node import Unknown
+
+
+class Elsewhere(dict[str, Setting]):
+    """The settings that are known; `get` answers with Unknown for every other name.
+
+    Iteration gives the known ones only, so that a report does not list two hundred unknown arguments.
+    """
+
+    def __init__(self, reason: str, known: Mapping[str, Setting] | None = None) -> None:
+        super().__init__(known or {})
+        self.reason = reason
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The known setting, else an unknown one; never `default`."""
+        return self[name]
+
+    def __missing__(self, name: str) -> Setting:
+        return Setting(name, Unknown(self.reason), None, Origin.FRAMEWORK, None, self.reason)

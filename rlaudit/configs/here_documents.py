@@ -1,0 +1,76 @@
+"""Configs that a shell script writes itself, `cat > run.yaml <<EOF`, each read like a file and edited in the script.
+
+Variables that the script tells are filled in; a value with one that it does not tell is Unknown. Read: YAML, whatever
+the file is called, since its name is often a variable.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.embedded import moved
+from rlaudit.configs.syntax.node import Node, Unknown
+
+_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|\()")
+_FEWEST_KEYS = 2
+_UNTOLD = "the options of the command that reads this here-document"
+
+
+@dataclass(frozen=True, eq=False)
+class HereDocument(Source):
+    """The file that a here-document makes. text: of the whole script, which places and edits are in. untold: what was
+    assumed in reading it, and what is not known of its use, in sentences. variables: exports at the end of the script.
+    """
+
+    document: Node | None = None
+    untold: tuple[str, ...] = ()
+    variables: Mapping[str, Node] = field(default_factory=dict)
+
+    @property
+    def suffix(self) -> str:
+        """That of YAML."""
+        return ".yaml"
+
+    @property
+    def plain_yaml(self) -> tuple[Node, ...]:
+        """The one document."""
+        return (self.document,) if self.document is not None else ()
+
+
+def here_documents(source: Source) -> tuple[HereDocument, ...]:
+    """The YAML mappings that a script writes to files; nothing for a file of another kind, and never an error."""
+    text = source.text
+    if not source.is_shell or "<<" not in text or not ("vllm" in text or "rollout" in text):
+        return ()
+    from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+
+    found = []
+    try:
+        commands = source.commands
+    except ValueError:
+        return ()
+    for command in commands:
+        if command.heredoc is None or command.inside is None or not command.target:
+            continue
+        try:
+            roots = parse_plain_yaml(str(command.heredoc.value), source.path)
+        except (UnreadableYaml, RecursionError):
+            continue
+        if roots and isinstance(roots[0].value, dict) and len(roots[0].value) >= _FEWEST_KEYS:
+            root = _told(moved(roots[0], command.inside))
+            said = (*command.assumed, _UNTOLD)
+            exports = commands[-1].variables
+            found.append(HereDocument(source.path, text, document=root, untold=said, variables=exports))
+    return tuple(found)
+
+
+def _told(node: Node) -> Node:
+    """A node whose texts with an expansion left in them are Unknown; `${a.b}` may be the config's own."""
+    value = node.value
+    if isinstance(value, dict):
+        return replace(node, value={key: _told(child) for key, child in value.items()})
+    if isinstance(value, tuple):
+        return replace(node, value=tuple(_told(child) for child in value))
+    left = _EXPANSION.search(value) if isinstance(value, str) else None
+    return node if left is None else replace(node, value=Unknown(f"{left.group()} is not told by this script"))

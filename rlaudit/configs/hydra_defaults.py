@@ -1,0 +1,149 @@
+"""Hydra's `defaults:` list, as far as the files it names lie beside the config.
+
+Read: names beside the file, groups (`finetune: base` is finetune/base.yaml, placed under `finetune`), packages
+(`group@a.b: name`, `# @package _global_`), `optional`, `override`, `_self_` (last where it is not written, as since
+Hydra 1.1). Not read: search paths (`pkg://`) and configs of an installed framework; they are named as missing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rlaudit.configs.merging import mapping_of, merged, nested, reread
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node
+
+DEEPEST = 8
+_PACKAGE = re.compile(r"\s*#\s*@package\s+(\S+)")
+_HEADER_LINES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """A config with what it inherits.
+
+    parts: the other files read. missing: entries whose file is not there. limits: where reading stopped, in sentences.
+    """
+
+    root: Node
+    parts: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+    @property
+    def gap(self) -> str:
+        """Why something inherited may not be known; empty where all of it was read."""
+        return f"{self.missing[0]} is not beside this file" if self.missing else "; ".join(self.limits)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    group: str
+    name: str
+    package: str | None
+    optional: bool = False
+
+    @property
+    def file(self) -> str:
+        """Relative to the directory of the config that lists it."""
+        path = f"{self.group}/{self.name}" if self.group else self.name
+        return path if path.endswith((".yaml", ".yml")) else f"{path}.yaml"
+
+
+def composed(source: Source) -> Composed | None:
+    """The first document with its `defaults:` applied; None where the file is no mapping."""
+    root = mapping_of(source)
+    if root is None:
+        return None
+    parts: list[str] = []
+    missing: list[str] = []
+    tree = _compose(source, root, (), parts, missing, (source.path,))
+    listed = root.get("defaults")
+    if missing and listed is not None:
+        # Tells interpolation that a key which is not here may well be set there.
+        tree = merged(tree, nested(("defaults",), listed))
+    if parts:
+        tree = reread(tree)
+    return Composed(tree, tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(missing)))
+
+
+def _compose(
+    source: Source, root: Node, at: tuple[str, ...], parts: list[str], missing: list[str], seen: tuple[str, ...]
+) -> Node:
+    own = Node({key: node for key, node in root.items() if key != "defaults"}, root.place, root.key)
+    own = nested(at, own)
+    listed = root.get("defaults")
+    if listed is None or not isinstance(listed.value, tuple):
+        return nested(at, root) if listed is not None else own
+    tree: Node | None = None
+    done = False
+    for entry in _entries(listed):
+        if entry is None:
+            tree, done = (own if tree is None else merged(tree, own)), True
+            continue
+        part = _read(source, entry, at, parts, missing, seen)
+        if part is not None:
+            tree = part if tree is None else merged(tree, part)
+    if not done:
+        tree = own if tree is None else merged(tree, own)
+    return own if tree is None else tree
+
+
+def _read(
+    source: Source, entry: _Entry, at: tuple[str, ...], parts: list[str], missing: list[str], seen: tuple[str, ...]
+) -> Node | None:
+    found = source.neighbour(entry.file.lstrip("/"))
+    if found is None or found.path in seen or len(seen) > DEEPEST:
+        if not entry.optional:
+            missing.append(entry.file)
+        return None
+    root = mapping_of(found)
+    if root is None:
+        missing.append(entry.file)
+        return None
+    parts.append(found.path)
+    package = _header(found.text) or entry.package
+    where = _package(package, entry.group, at)
+    return _compose(found, root, where, parts, missing, (*seen, found.path))
+
+
+def _header(text: str) -> str | None:
+    """The package that a config names for itself, in a comment before its first key."""
+    for line in text.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
+        header = _PACKAGE.match(line)
+        if header is not None:
+            return header[1]
+        if line.strip() and not line.lstrip().startswith("#"):
+            return None
+    return None
+
+
+def _package(package: str | None, group: str, at: tuple[str, ...]) -> tuple[str, ...]:
+    if package == "_global_":
+        return ()
+    if package == "_here_":
+        return at
+    if package is None or package == "_group_":
+        return (*at, *(part for part in group.lstrip("/").split("/") if part))
+    return (*at, *package.split("."))
+
+
+def _entries(listed: Node) -> Iterator[_Entry | None]:
+    """One per line of the list; None is `_self_`."""
+    for node in listed.elements():
+        if isinstance(node.value, str):
+            if node.value == "_self_":
+                yield None
+                continue
+            name, _, package = node.value.partition("@")
+            group, _, last = name.rpartition("/")
+            yield _Entry(group, last, package or None)
+        for key, choice in node.items():
+            words = key.split()
+            if words[:1] == ["override"] or not words:
+                continue
+            group, _, package = words[-1].partition("@")
+            names = choice.elements() or (choice,)
+            for one in names:
+                if isinstance(one.value, str):
+                    yield _Entry(group, one.value, package or None, words[0] == "optional")

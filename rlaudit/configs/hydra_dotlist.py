@@ -1,0 +1,82 @@
+"""Hydra overrides on a command line, as the tree that they set: `trainer.nnodes=2` is {trainer: {nnodes: 2}}.
+
+`+key` and `++key` set like `key`; `~key` removes. Read in the order of the command, so that the last one wins as in
+Hydra. Scripts inside job descriptions (`run: |`) and commands in YAML lists are read as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.configs.merging import merged, nested, reread, without
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Place
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.flags import Flag
+    from rlaudit.configs.syntax.shell_text import Command
+
+
+@dataclass(frozen=True, eq=False)
+class Overridden:
+    """One command that overrides a Hydra config, and the tree that its overrides set."""
+
+    command: "Command"
+    root: Node
+
+
+def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
+    """The commands of the file's scripts with an override of a key that begins with `prefix`."""
+    if prefix not in source.text:
+        return ()
+    # Reading shell costs start-up time that a YAML file should not pay.
+    from rlaudit.configs.command_lines import command_lines
+    from rlaudit.configs.syntax.flags import overrides
+
+    found = []
+    for command in command_lines(source, prefix):
+        given = overrides(command.words)
+        if any(flag.name.startswith(prefix) for flag in given):
+            found.append(Overridden(command, tree_of(given, command.place)))
+    return tuple(found)
+
+
+def untold(command: "Command") -> tuple[str, ...]:
+    """What a command leaves open, in sentences: words that may hold further overrides, and the defaults taken."""
+    from rlaudit.configs.syntax.flags import overrides_anything
+    from rlaudit.configs.syntax.shell_command import shortened
+
+    words = command.words
+    starts = [at for at, word in enumerate(words) if at and (words[at - 1].value == "-m" or _is_script(word))]
+    held = [word.text for word in words[starts[0] + 1 if starts else 1 :] if overrides_anything(word)]
+    return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(held)), *command.assumed)
+
+
+def _is_script(word: Node) -> bool:
+    return isinstance(word.value, str) and word.value.endswith(".py")
+
+
+def tree_of(given: "Sequence[Flag]", place: Place) -> Node:
+    """The overrides of one command as a mapping; `place` is the command's."""
+    root = Node({}, place)
+    for override in given:
+        path = tuple(part for part in override.name.split(".") if part)
+        if not path:
+            continue
+        if override.operator == "~":
+            root = without(root, *path)
+        elif override.value is not None:
+            where = replace(override.value.place, setting=override.name)
+            leaf = _node(override.value.value, where, override.place, override.value.text)
+            root = merged(root, nested(path, leaf))
+    return reread(Node(root.value, place))
+
+
+def _node(value: Any, place: Place, key: Place | None, text: str) -> Node:
+    """Python data as nodes: a JSON value on the command line has one place for all that is in it."""
+    if isinstance(value, dict):
+        return Node({str(name): _node(child, place, key, "") for name, child in value.items()}, place, key, text)
+    if isinstance(value, list | tuple):
+        return Node(tuple(_node(child, place, key, "") for child in value), place, key, text)
+    return Node(value, place, key, text)

@@ -1,0 +1,99 @@
+"""Where a framework's file takes an engine argument: a mapping of its own, one of two, or overrides of a command.
+
+What makes edits is imported when one is asked for: most runs only report.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.configs.draft import unwritten
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Node
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.shell_text import Command
+
+Write = Callable[[str, Any], "tuple[Edit, ...] | None"]
+Spell = Callable[[str, Any], "tuple[str, str] | None"]
+
+
+def plain_spelling(name: str, value: Any) -> tuple[str, str] | None:
+    """vLLM's own names, values as YAML and JSON both read them."""
+    from rlaudit.configs.syntax.writer import scalar_text
+
+    return (name, scalar_text(value)) if isinstance(value, bool | int | float | str) else None
+
+
+def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
+    """Keys of one mapping; nothing where the file does not have it."""
+    if mapping is None or not isinstance(mapping.value, dict):
+        return unwritten
+
+    def write(name: str, value: Any) -> tuple[Edit, ...] | None:
+        from rlaudit.configs.syntax.writer import yaml_writer
+
+        return yaml_writer(mapping, spell, text)(name, value)
+
+    return write
+
+
+def two_mappings(fields: Node | None, key_of: Callable[[str], str | None], others: Node | None, text: str) -> Write:
+    """Arguments that have a field go to `fields`, the rest to `others`. key_of: the field's name, None without one."""
+
+    def spell_field(name: str, value: Any) -> tuple[str, str] | None:
+        key = key_of(name)
+        return None if key is None else plain_spelling(key, value)
+
+    def write(name: str, value: Any) -> tuple[Edit, ...] | None:
+        mapping, spell = (others, plain_spelling) if key_of(name) is None else (fields, spell_field)
+        return one_mapping(mapping, spell, text)(name, value)
+
+    return write
+
+
+def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
+    """Hydra overrides of a command. spell: (key with its `+` where one is needed, value) of an argument."""
+
+    def write(name: str, value: Any) -> tuple[Edit, ...] | None:
+        from rlaudit.configs.command_lines import line_writer
+        from rlaudit.configs.syntax.flags import overrides
+
+        spelt = spell(name, value)
+        if spelt is None:
+            return None
+        key, wanted = spelt
+        same = [flag for flag in overrides(command.words) if flag.name == key.lstrip("+") and flag.value is not None]
+        if not same:
+            added = line_writer(command, 0, lambda _name, _value: (f"{key}={wanted}", ""), source)(name, value)
+            return added if added is None or _reads_back(source, added, key.lstrip("+")) else None
+        place = same[-1].value.place if same[-1].value is not None else same[-1].place
+        old = source.text[place.start : place.end]
+        if "=" in old or "$" in old:
+            return None
+        return () if old == wanted else (Edit(place.path, place.start, place.end, wanted),)
+
+    return write
+
+
+def _reads_back(source: Source, edits: tuple[Edit, ...], key: str) -> bool:
+    """Whether the edited script sets the key once more than before: an odd line end may swallow a word."""
+    from rlaudit.configs.command_lines import command_lines
+    from rlaudit.configs.syntax.flags import overrides
+    from rlaudit.configs.syntax.writer import apply
+
+    counts = []
+    for text in (source.text, apply(source.text, edits)):
+        found = command_lines(Source(source.path, text), key.partition(".")[0])
+        counts.append(sum(flag.name == key for command in found for flag in overrides(command.words)))
+    return counts[1] == counts[0] + 1
+
+
+def prefixed(prefix: str) -> Spell:
+    """The spelling of overrides whose keys are vLLM's names after a prefix."""
+
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        spelt = plain_spelling(name, value)
+        return None if spelt is None else (f"{prefix}{name}", spelt[1])
+
+    return spell

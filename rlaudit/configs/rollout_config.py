@@ -1,0 +1,120 @@
+"""The settings that a rollout engine gets, each with its origin: what `inspect` is about.
+
+A finding says "you did not set it, and the default moved". That is only true when no framework sets it in code, and a
+written value is only true when the framework's serializer hands it on: several drop a written `false`. So every
+setting carries what was written, what arrives, and who said so.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.place import Place
+
+
+class Origin(StrEnum):
+    """Who decided a value."""
+
+    FILE = "file"
+    OVERRIDE = "override"
+    FRAMEWORK = "framework"
+    ENGINE = "engine"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One value on its way to the engine, the sampler, the environment or the trainer.
+
+    name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
+    one of TRAINER below. value: what arrives, or Unknown. written: what the file says. place: None where code says it.
+    note: why the two differ, or which code sets it, with its source.
+    """
+
+    name: str
+    value: Any
+    written: Any
+    origin: Origin
+    place: Place | None = None
+    note: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the value is told by the file or the framework's code."""
+        return not isinstance(self.value, Unknown)
+
+
+class Loss(StrEnum):
+    """Why something written never arrives."""
+
+    FALSE_DROPPED = "false dropped"
+    UNKNOWN_KEY = "unknown key"
+    OVERRULED = "overruled"
+    NOT_PASSED = "not passed on"
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Something about vLLM that is written and has no effect."""
+
+    name: str
+    written: Any
+    place: Place
+    loss: Loss
+    reason: str
+
+
+# What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.
+TRAINER: Mapping[str, str] = {
+    "divides_by_temperature": "bool: whether the trainer's logprobs are of logits / sampling temperature",
+    "replays_filters": "bool: whether the trainer applies the sampler's top-k, top-p and min-p",
+    "uses_rollout_logprobs": "bool: whether the returned logprobs enter loss, correction or a metric",
+    "recomputes_old_logprobs": "bool: whether old logprobs are recomputed by the trainer under the rollout's weights",
+    "reads_prompt_logprobs": "bool: whether prompt_logprobs of the engine are used for a recomputation",
+    "dtype": "str: dtype of the trainer's forward pass (bfloat16, float32, float16)",
+    "head_dtype": "str: dtype of the trainer's lm_head, where it differs from or equals dtype",
+    "rollout_head_dtype": "str: dtype of the engine's lm_head where a framework plug-in sets it (float32)",
+    "importance_sampling_correction": "bool: whether a rollout correction (TIS, MIS, IcePop) is on",
+    "importance_sampling_mode": "str: its kind in the framework's word",
+    "weight_updates": "str: none | between rollouts | in flight",
+    "resets_prefix_cache": "bool: whether the prefix cache is reset with every weight update",
+    "salts_prefix_cache": "bool: whether prompts carry a cache salt that changes with the policy version",
+    "pause_mode": "str: keep | wait | abort, of pause_generation around a weight update",
+    "pause_clears_cache": "bool: clear_cache of pause_generation",
+    "pause_arguments": "list[str]: names of the keyword arguments that pause_generation is called with",
+    "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
+    "seeds_replicas": "bool: whether every replica gets its own seed",
+    "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
+}
+
+
+@dataclass(frozen=True)
+class RolloutConfig:
+    """All that one file says about one rollout engine, for one vLLM version.
+
+    framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. lost: what
+    is written and never arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
+    differ). not_seen: what a reader could not tell, in sentences. parts: the other files this one was read with.
+    write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
+    """
+
+    framework: str
+    path: str
+    engine: Mapping[str, Setting] = field(default_factory=dict)
+    sampling: Mapping[str, Setting] = field(default_factory=dict)
+    environment: Mapping[str, Setting] = field(default_factory=dict)
+    trainer: Mapping[str, Setting] = field(default_factory=dict)
+    lost: tuple[Lost, ...] = ()
+    model: Setting | None = None
+    offline: bool = False
+    place: Place | None = None
+    not_seen: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
+
+    def says(self, name: str) -> Any:
+        """A trainer fact, or None where the reader does not know it."""
+        setting = self.trainer.get(name)
+        return setting.value if setting is not None and setting.known else None

@@ -1,0 +1,126 @@
+"""A file to read settings from, parsed at most once in each syntax."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from rlaudit.configs.syntax.node import Node
+from rlaudit.read_regular import read_regular
+from rlaudit.secrets import learn_text
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.shell_text import Command
+
+Parsed = TypeVar("Parsed")
+LARGEST_BYTES = 2_000_000
+SHELL = frozenset({".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".pbs", ".lsf", ".job"})
+_YAML = {".yaml", ".yml", ".json"}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance.
+
+    Every syntax is empty where the file is not written in it; what is, and does not parse, raises that syntax's
+    Unreadable error (a ValueError), and is kept in `refusals`: a reader that goes on without it must not hide it.
+    """
+
+    path: str
+    text: str
+    refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
+    _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        # Whatever is said of the file, its secrets are left out of it.
+        learn_text(self.text)
+
+    @property
+    def suffix(self) -> str:
+        """Lower-case, with the dot."""
+        return Path(self.path).suffix.lower()
+
+    @cached_property
+    def yaml(self) -> tuple[Node, ...]:
+        """The documents of a YAML or JSON file, with OmegaConf's interpolations resolved."""
+        from rlaudit.configs.syntax.interpolation import interpolate
+
+        return tuple(interpolate(root) for root in self.plain_yaml) if "${" in self.text else self.plain_yaml
+
+    @cached_property
+    def plain_yaml(self) -> tuple[Node, ...]:
+        """The documents of a YAML or JSON file, with `${...}` as any other text."""
+        from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+
+        return self._parsed("YAML", lambda: parse_plain_yaml(self.text, self.path)) if self.suffix in _YAML else ()
+
+    @cached_property
+    def toml(self) -> Node | None:
+        """The root table of a TOML file."""
+        from rlaudit.configs.syntax.toml_text import parse_toml
+
+        return self._parsed("TOML", lambda: parse_toml(self.text, self.path)) if self.suffix == ".toml" else None
+
+    @property
+    def root(self) -> Node | None:
+        """The first YAML document, or the TOML root."""
+        return self.toml or (self.yaml[0] if self.yaml else None)
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether the file is a shell script, by its ending or its first line."""
+        if self.suffix in SHELL:
+            return True
+        first = self.text[:200].partition("\n")[0]
+        return first.startswith("#!") and any(shell in first for shell in ("sh", "srun"))
+
+    @cached_property
+    def commands(self) -> "tuple[Command, ...]":
+        """The commands of a shell script."""
+        from rlaudit.configs.syntax.shell_text import commands
+
+        return self._parsed("shell", lambda: commands(self.text, self.path)) if self.is_shell else ()
+
+    def calls(self, names: Collection[str]) -> "tuple[Call, ...]":
+        """The calls of any of `names` in a Python file."""
+        wanted = frozenset(names)
+        if self.suffix != ".py" or not any(name in self.text for name in wanted):
+            return ()
+        if wanted not in self._calls:
+            from rlaudit.configs.syntax.python_text import calls
+
+            self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
+        return self._calls[wanted]
+
+    def displays(self, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
+        """Every list and tuple of a Python file that holds a text which is wanted."""
+        from rlaudit.configs.syntax.python_text import displays
+
+        if self.suffix != ".py":
+            return ()
+        return self._parsed("lists", lambda: displays(self.text, self.path, wanted))
+
+    def refuse(self, part: object, error: ValueError | RecursionError) -> None:
+        """Keep why a part of the file could not be read."""
+        self.refusals.setdefault(part, error)
+
+    def _parsed(self, syntax: object, parse: Callable[[], Parsed]) -> Parsed:
+        """What `parse` returns; one that failed is not tried again."""
+        if syntax in self.refusals:
+            raise self.refusals[syntax].with_traceback(None)
+        try:
+            return parse()
+        except (ValueError, RecursionError) as error:
+            self.refuse(syntax, error)
+            raise
+
+    def neighbour(self, relative: str) -> "Source | None":
+        """A file beside this one (for `defaults:`), or None where it is not there or too large."""
+        path = Path(self.path).parent / relative
+        try:
+            # Bytes: reading text would turn \r\n into \n, and with it every offset of an edit.
+            return Source(str(path), read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"))
+        except (OSError, ValueError):
+            return None

@@ -1,0 +1,123 @@
+"""Edits of commands: a flag in place, or a new one after the last word, in shell text or in a list of words."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rlaudit.configs.engine_names import affirmed, canonical
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.flags import Flag, flags
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, newline
+
+_SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")
+
+
+def flags_writer(command: Command, spell: Spell) -> Write:
+    """Writes flags of a shell command. spell: (flag with its dashes, value or "") of an argument."""
+    return lambda name, value: _flag_edits(command, spell, name, value)
+
+
+def _flag_edits(command: Command, spell: Spell, name: str, value: Any) -> tuple[Edit, ...] | None:
+    spelt = spell(name, value)
+    if spelt is None or not command.words:
+        return None
+    flag_text, wanted = spelt
+    wanted = shell_quoted(wanted)
+    if not _SAFE_WORD.fullmatch(flag_text) or (command.nested and wanted and not _SAFE_WORD.fullmatch(wanted)):
+        return None
+    entry = f"{flag_text} {wanted}".rstrip()
+    same = [flag for flag in flags(command.words) if flag.name and _means(flag.place, flag_text)]
+    return _replace_flag(command, same[-1], entry, wanted) if same else _append_flag(command, entry)
+
+
+def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple[Edit, ...] | None:
+    """A flag that is there already: another value, or another spelling of a switch."""
+    path, text, place = command.place.path, command.text, old.place
+    if old.more or not text[place.start : place.end].startswith("-"):
+        return None
+    if old.value is not None and wanted:
+        start, end = old.value.place.start, old.value.place.end
+        return () if text[start:end] == wanted else (Edit(path, start, end, wanted),)
+    if old.value is not None or wanted:
+        return None
+    return () if text[place.start : place.end] == entry else (Edit(path, place.start, place.end, entry),)
+
+
+def _append_flag(command: Command, entry: str) -> tuple[Edit, ...] | None:
+    """A new flag after the last word, on a line of its own where the command has one flag per line."""
+    place, path, text = command.place, command.place.path, command.text
+    ends = [word.place.end for word in command.words if place.start <= word.place.start and word.place.end <= place.end]
+    if not ends:
+        return None
+    end = max(ends)
+    continued = [] if command.nested else list(re.finditer(r"\\\r?\n([ \t]*)", text[place.start : end]))
+    lead = f" \\{newline(text)}{continued[-1].group(1)}" if continued else " "
+    return (Edit(path, end, end, lead + entry),)
+
+
+def _means(place: Place, flag_text: str) -> bool:
+    """Whether a flag's spelling sets the same argument as another one, or its opposite."""
+    return affirmed(canonical(place.setting))[0] == affirmed(canonical(flag_text))[0]
+
+
+def shell_quoted(word: str) -> str:
+    """A word for a shell; quoted only where it must be."""
+    return word if not word or _SAFE_WORD.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"
+
+
+def list_writer(words: Sequence[Node], spell: Spell, text: str) -> Write:
+    """Writes flags of a command that is a list of YAML, JSON or Python, one word an element."""
+    return lambda name, value: _list_edits(words, spell, text, name, value)
+
+
+def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value: Any) -> tuple[Edit, ...] | None:  # noqa: PLR0911 - one for each way that a list is written
+    spelt = spell(name, value)
+    if spelt is None or not words:
+        return None
+    flag_text, wanted = spelt
+    path = words[-1].place.path
+    same = [flag for flag in flags(words) if flag.name and _means(flag.place, flag_text)]
+    if same:
+        old = same[-1]
+        if old.more or (old.value is None) != (not wanted):
+            return None
+        if old.value is None:
+            return _element_edit(old.place, text, flag_text, path)
+        return _element_edit(old.value.place, text, wanted, path, old.joined)
+    last = words[-1].place
+    element = text[last.start : last.end]
+    new = [flag_text, wanted] if wanted else [flag_text]
+    line = text.rfind("\n", 0, last.start)
+    dash = re.fullmatch(r"([ \t]*)-([ \t]+)", text[line + 1 : last.start])
+    if dash and "\n" not in element:
+        at = line_end(text, last.end)
+        lines = "".join(
+            f"{newline(text)}{dash.group(1)}-{dash.group(2)}{_element(word, element, path)}" for word in new
+        )
+        return (Edit(path, at, at, lines),)
+    if re.compile(r"\s*[,\]]").match(text, last.end):
+        alone = text[line + 1 : last.start]
+        separator = "," + newline(text) + alone if not alone.strip() and line >= 0 else ", "
+        return (Edit(path, last.end, last.end, "".join(separator + _element(word, element, path) for word in new)),)
+    return None
+
+
+def _element(word: str, model: str, path: str) -> str:
+    """A list element quoted like its neighbour; in Python always, since its neighbour may be an expression."""
+    if path.endswith(".py"):
+        return json.dumps(word)
+    if model[:1] == "'":
+        return "'" + word.replace("'", "''") + "'"
+    if model[:1] == '"' or not re.fullmatch(r"-{0,2}[A-Za-z][\w.,/=-]*", word) or is_word(word):
+        return json.dumps(word)
+    return word
+
+
+def _element_edit(place: Place, text: str, wanted: str, path: str, joined: bool = False) -> tuple[Edit, ...] | None:
+    old = text[place.start : place.end]
+    new = wanted if joined and _SAFE_WORD.fullmatch(wanted) else _element(wanted, old, path)
+    return () if old == new else (Edit(path, place.start, place.end, new),)

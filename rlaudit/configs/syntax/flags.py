@@ -1,0 +1,178 @@
+"""The options of a command: argparse-like tails, and Hydra's `key=value` overrides."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Place
+
+_NEGATIVE = re.compile(r"-\d+$|-\d*\.\d+$")
+_OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)(?:=(.*))?", re.DOTALL)
+_INTEGER = re.compile(r"[-+]?\d{1,40}")
+_REAL = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?")
+_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
+LARGEST_JSON = 20_000
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One option of a command, or a word that belongs to none.
+
+    name: without dashes in front and with underscores, dots kept (`vllm.enable_prefix_caching`); "" for a word that is
+    no option (a positional, or an expansion that may hold any option). value: None for a bare flag; its value is a
+    string for an argparse tail, typed for an override. place: of the flag itself. more: further words after the first
+    value. joined: whether the value is in the same word (`--a=b`). operator: `+`, `++` or `~` of an override.
+    """
+
+    name: str
+    value: Node | None
+    place: Place
+    more: tuple[Node, ...] = ()
+    joined: bool = False
+    operator: str = ""
+
+
+def flags(
+    words: Sequence[Node], start: int = 0, switch: Callable[[str], bool] = lambda _name: False
+) -> tuple[Flag, ...]:
+    """The options in words[start:], in order. switch: whether a name never takes the word after it as its value."""
+    found: list[Flag] = []
+    at, only_words = start, False
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word.value == "--" and not only_words:
+            only_words = True
+        elif only_words or not _is_option(word):
+            found.append(Flag("", word, word.place))
+        else:
+            flag = _option(word)
+            if not flag.joined and not switch(flag.name):
+                first = at
+                while at < len(words) and not _is_option(words[at]) and words[at].value != "--":
+                    at += 1
+                values = tuple(words[first:at])
+                if values:
+                    flag = replace(flag, value=values[0], more=values[1:])
+            found.append(flag)
+    return tuple(found)
+
+
+def overrides(words: Sequence[Node], start: int = 0) -> tuple[Flag, ...]:
+    """The Hydra overrides in words[start:]: `key=value`, `+key=value`, `++key=value`, `~key`; values are typed."""
+    return tuple(_overrides(words, start))
+
+
+def _overrides(words: Sequence[Node], start: int) -> Iterator[Flag]:
+    for word in words[start:]:
+        if not isinstance(word.value, str):
+            key = _known_key(word)
+            if key:
+                place = _inside(word, len(key.group()), len(word.text))
+                value: Node | None = Node(word.value, place, word.place, word.text[len(key.group()) :])
+                yield Flag(key.group(2), value, _named(word.place, key.group(2)), (), True, key.group(1) or "")
+            continue
+        match = _OVERRIDE.fullmatch(word.value)
+        if match is None or (match.group(3) is None and match.group(1) != "~"):
+            continue
+        operator, key_text, text = match.group(1) or "", match.group(2), match.group(3)
+        value = None
+        if text is not None:
+            place = _after(word, len(word.value) - len(text), len(text))
+            value = Node(typed(text), place, word.place, text)
+        yield Flag(key_text, value, _named(word.place, key_text), (), value is not None, operator)
+
+
+def overrides_anything(word: Node) -> bool:
+    """Whether a word may be any override, or several: an expansion that the file does not tell."""
+    return isinstance(word.value, Unknown) and _known_key(word) is None and not _is_option(word)
+
+
+_KEY_OF_UNKNOWN = re.compile(r"[\"']?(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)=")
+
+
+def _known_key(word: Node) -> re.Match[str] | None:
+    """The key of `key=$VALUE`, where only the value is unknown."""
+    return _KEY_OF_UNKNOWN.match(word.text)
+
+
+def typed(text: str) -> Any:
+    """A word as the plain value it spells: boolean, null, number, JSON or YAML-like list and mapping, else a string."""
+    stripped = text.strip()
+    if len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "'\"":
+        return stripped[1:-1]
+    if stripped.lower() in _WORDS:
+        return _WORDS[stripped.lower()]
+    if _INTEGER.fullmatch(stripped):
+        return int(stripped)
+    if len(stripped) < 64 and _REAL.fullmatch(stripped):
+        return float(stripped)
+    if stripped[:1] in {"[", "{"} and len(stripped) < LARGEST_JSON:
+        return _collection(stripped)
+    return text
+
+
+def _collection(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+
+    try:
+        # Hydra writes {a:1,b:2} where YAML wants a blank after the colon.
+        documents = parse_plain_yaml(re.sub(r"(?<=[\w\"']):(?=[^\s/])", ": ", text), "")
+    except UnreadableYaml:
+        return text
+    return documents[0].plain() if documents else text
+
+
+def _is_option(word: Node) -> bool:
+    text = word.value if isinstance(word.value, str) else word.text.lstrip("\"'") if _begins_known(word) else ""
+    return text.startswith("-") and text.strip("-")[:1] not in {"", "="} and not _NEGATIVE.match(text)
+
+
+def _begins_known(word: Node) -> bool:
+    """Whether a word with an unknown value still shows its flag: `--tensor-parallel-size=$TP`."""
+    return isinstance(word.value, Unknown) and word.text.lstrip("\"'").startswith("-") and "=" in word.text
+
+
+def _option(word: Node) -> Flag:
+    text = word.value if isinstance(word.value, str) else word.text.strip("\"'")
+    key, equals, value = text.partition("=")
+    place = _named(word.place, key)
+    name = key.lstrip("-").replace("-", "_")
+    short = re.fullmatch(r"-O(=?)(\w+)", text)
+    if short:
+        inside = _after(word, len(text) - len(short.group(2)), len(short.group(2)))
+        return Flag("O", Node(short.group(2), inside, place, short.group(2)), _named(word.place, "-O"), (), True)
+    if not equals:
+        return Flag(name, None, place)
+    if isinstance(word.value, Unknown):
+        return Flag(name, Node(word.value, place, place, value), place, (), True)
+    return Flag(name, Node(value, _after(word, len(key) + 1, len(value)), place, value), place, (), True)
+
+
+def _after(word: Node, skipped: int, length: int) -> Place:
+    """The place of word.value[skipped:skipped + length]; the whole word where quoting moves the characters."""
+    begin = word.text.find(word.value) if isinstance(word.value, str) else -1
+    if begin < 0 or (word.place.end - word.place.start) != len(word.text):
+        # `--key='{"a": 1}'`: quotes begin after the equals sign, so the value is all that follows it.
+        rest = word.text[skipped:]
+        quoted = len(rest) == length + 2 and rest[:1] == rest[-1:] and rest[:1] in {"'", '"'}
+        if not quoted or word.place.end - word.place.start != len(word.text):
+            return word.place
+        return _inside(word, skipped, len(word.text))
+    return _inside(word, begin + skipped, begin + skipped + length)
+
+
+def _inside(word: Node, first: int, last: int) -> Place:
+    place = word.place
+    return replace(place, column=place.column + first, start=place.start + first, end=place.start + last)
+
+
+def _named(place: Place, setting: str) -> Place:
+    return replace(place, setting=setting)

@@ -1,0 +1,183 @@
+"""OmegaConf's `${...}`, resolved inside one document.
+
+A reference to a key of the document takes its value; a string with text around references is joined. What another
+file of a Hydra `defaults:` list, the command line or a custom resolver decides is unknown, with the reason. A default
+(`${oc.env:TP,8}`, `${oc.select:a.b,8}`) counts as the value, since it is all that the file says.
+Source: OmegaConf 2.3, "Variable interpolation" and "Built-in resolvers" of its manual.
+"""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from rlaudit.configs.syntax.node import Node, Unknown
+
+MOST_NODES = 20_000
+LONGEST_CHAIN = 20
+_RESOLVER = re.compile(r"[A-Za-z_][\w.]*(?=:)")
+_TOO_MANY = f"the interpolations of this file make more than {MOST_NODES} values"
+_NUMBER = re.compile(r"[-+]?(\d+|\d*\.\d+|\d+\.\d*)([eE][-+]?\d+)?")
+
+
+def interpolate(root: Node) -> Node:
+    """The document with every interpolation replaced by its value or by Unknown. Places stay those of the `${`."""
+    return _Resolver(root).resolved(root, (), 0)
+
+
+class _Resolver:
+    def __init__(self, root: Node) -> None:
+        self.root, self.count = root, 0
+        self.active: list[tuple[str, ...]] = []
+        self.composed = root.get("defaults") is not None
+
+    def resolved(self, node: Node, path: tuple[str, ...], depth: int) -> Node:
+        """The node without interpolations."""
+        self.count += 1
+        if self.count > MOST_NODES:
+            return replace(node, value=Unknown(_TOO_MANY))
+        if isinstance(node.value, dict):
+            entries = {key: self.resolved(child, (*path, key), depth) for key, child in node.value.items()}
+            return replace(node, value=entries)
+        if isinstance(node.value, tuple):
+            elements = (self.resolved(child, (*path, str(at)), depth) for at, child in enumerate(node.value))
+            return replace(node, value=tuple(elements))
+        if isinstance(node.value, str) and "${" in node.value:
+            return replace(node, value=self.string(node.value, path, depth))
+        return node
+
+    def string(self, text: str, path: tuple[str, ...], depth: int) -> Any:  # noqa: PLR0911 - one for each reason to be unknown
+        """The value of a string that holds interpolations."""
+        parts = _parts(text)
+        if parts is None:
+            return text if text.count("${") == text.count("\\${") else Unknown("an interpolation is not closed")
+        if depth > LONGEST_CHAIN:
+            return Unknown(f"more than {LONGEST_CHAIN} interpolations lead to one another")
+        if path in self.active:
+            return Unknown("the interpolation leads back to itself")
+        self.active.append(path)
+        try:
+            values = [part if isinstance(part, str) else self.one(part[0], path, depth) for part in parts]
+        finally:
+            self.active.pop()
+        if len(values) == 1:
+            return values[0]
+        for value in values:
+            if isinstance(value, Unknown):
+                return value
+            if isinstance(value, dict | tuple):
+                return Unknown("a list or mapping is interpolated into text")
+        return "".join(_as_text(value) for value in values)
+
+    def one(self, expression: str, path: tuple[str, ...], depth: int) -> Any:
+        """The value of one `${expression}`."""
+        self.count += 1
+        if self.count > MOST_NODES:
+            return Unknown(_TOO_MANY)
+        if "${" in expression:
+            inner = self.string(expression, (*path, "${}"), depth + 1)
+            if not isinstance(inner, str):
+                return inner if isinstance(inner, Unknown) else Unknown(f"${{{expression}}} is not a key")
+            expression = inner
+        resolver = _RESOLVER.match(expression)
+        if resolver:
+            return self.call(resolver.group(), expression[resolver.end() + 1 :].strip(), path, depth)
+        return self.reference(expression.strip(), path, depth)
+
+    def call(self, name: str, arguments: str, path: tuple[str, ...], depth: int) -> Any:  # noqa: PLR0911 - one for each resolver
+        """The value of `${name:arguments}`."""
+        key, comma, default = arguments.partition(",")
+        if name in {"oc.env", "env"}:
+            if comma:
+                return _literal(default.strip())
+            return Unknown(f"the environment variable {key.strip()} decides")
+        if name == "oc.select":
+            found = self.find(key.strip(), path)
+            if found is not None:
+                return self.reference(key.strip(), path, depth)
+            if self.composed:
+                return Unknown(f"{key.strip()} may be set in another file of the defaults list")
+            return _literal(default.strip()) if comma else None
+        if name == "oc.decode" and not comma:
+            return _literal(arguments)
+        return Unknown(f"the resolver {name} is not evaluated")
+
+    def reference(self, key: str, path: tuple[str, ...], depth: int) -> Any:
+        """The value of another key."""
+        found = self.find(key, path)
+        if found is None:
+            where = "another file of the defaults list or the command line" if self.composed else "not in this file"
+            return Unknown(f"{key} is set in {where}" if self.composed else f"{key} is {where}")
+        node, target = found
+        if any(target == begun[: len(target)] and begun != target for begun in self.active):
+            return Unknown(f"{key} contains this very interpolation")
+        return self.resolved(node, target, depth + 1).value
+
+    def find(self, key: str, path: tuple[str, ...]) -> tuple[Node, tuple[str, ...]] | None:
+        """The node that a key leads to, and its path; leading dots count containers upwards."""
+        stripped = key.lstrip(".")
+        dots = len(key) - len(stripped)
+        home: tuple[str, ...] = ()
+        if dots:
+            home = tuple(part for part in path if part != "${}")[:-dots] if dots <= len(path) else ()
+        names = [name for name in re.split(r"[.\[\]]+", stripped) if name]
+        target = (*home, *names)
+        node: Node | None = self.root
+        for name in target:
+            if node is None:
+                return None
+            if isinstance(node.value, tuple):
+                node = (
+                    node.value[int(name)] if name.isdigit() and len(name) < 9 and int(name) < len(node.value) else None
+                )
+            else:
+                node = node.get(name)
+        return None if node is None or not names else (node, target)
+
+
+def _parts(text: str) -> list[str | tuple[str]] | None:
+    """Text and one-tuples with the inside of a `${...}`, in order; None where one is not closed."""
+    parts: list[str | tuple[str]] = []
+    depth = begun = last = at = 0
+    while at < len(text):
+        if depth == 0 and text.startswith("\\${", at):
+            parts.append(text[last:at] + "${")
+            last = at = at + 3
+        elif text.startswith("${", at):
+            if depth == 0:
+                if at > last:
+                    parts.append(text[last:at])
+                begun = at + 2
+            depth += 1
+            at += 2
+        elif text[at] == "}" and depth:
+            depth -= 1
+            at += 1
+            if depth == 0:
+                parts.append((text[begun : at - 1],))
+                last = at
+        elif depth and text[at] == "{":
+            depth += 1
+            at += 1
+        else:
+            at += 1
+    if depth or not parts:
+        return None
+    if last < len(text):
+        parts.append(text[last:])
+    return parts
+
+
+def _literal(text: str) -> Any:
+    """A resolver's argument as OmegaConf's grammar reads it: number, boolean, null, quoted or bare string."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    words: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if len(text) < 40 and _NUMBER.fullmatch(text):
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    return Unknown("its default is not a plain value") if text[:1] in {"[", "{", "$"} else text
+
+
+def _as_text(value: Any) -> str:
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

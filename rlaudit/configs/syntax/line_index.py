@@ -1,0 +1,43 @@
+"""Lines and columns of offsets in one text."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from rlaudit.configs.syntax.place import Place
+
+# A position from here on is an offset in the file itself: of what a script inside another one takes from outside.
+ABSOLUTE = 10**9
+
+
+class LineIndex:
+    """Knows where the lines of a file begin, and where the characters of a part cut out of it came from.
+
+    origins: offset in the file of every character of the part, and of its end; None where the part is the file.
+    """
+
+    def __init__(self, text: str, path: str, origins: Sequence[int] | None = None) -> None:
+        self.text, self.path, self.origins = text, path, origins
+        lengths = (len(line) for line in text.split("\n"))
+        self.starts = [0, *accumulate(length + 1 for length in lengths)]
+
+    def part(self, origins: Sequence[int]) -> "LineIndex":
+        """The same file, seen through a part of it."""
+        index = object.__new__(LineIndex)
+        index.text, index.path, index.origins, index.starts = self.text, self.path, origins, self.starts
+        return index
+
+    def offset(self, position: int) -> int:
+        """The offset in the file of a position in the part."""
+        if position >= ABSOLUTE:
+            return position - ABSOLUTE
+        if self.origins is None:
+            return position
+        return self.origins[min(position, len(self.origins) - 1)] if self.origins else 0
+
+    def place(self, start: int, end: int, setting: str) -> Place:
+        """The place of part[start:end]."""
+        first = self.offset(start)
+        last = first if end <= start else self.offset(end - 1) + 1
+        line = bisect_right(self.starts, first) - 1
+        return Place(self.path, line + 1, first - self.starts[line] + 1, setting, first, max(first, last))

@@ -1,0 +1,57 @@
+"""A value and the place it is written at, whatever the syntax: YAML, TOML, JSON, shell words or Python literals."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rlaudit.configs.syntax.place import Place
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that the file alone does not tell, and why: `$BATCH is set nowhere in this file`."""
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"an unknown value is neither true nor false: {self.reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A scalar, a list or a mapping with its place.
+
+    value: bool, int, float, str, None or Unknown; tuple[Node, ...]; or dict[str, Node]. key: place of the key that
+    leads here, None at the root and in lists. text: the scalar exactly as written, quotes included.
+    """
+
+    value: Any
+    place: Place
+    key: Place | None = None
+    text: str = ""
+
+    def get(self, *path: str) -> "Node | None":
+        """The node at a path of keys, or None."""
+        node: Node | None = self
+        for key in path:
+            if node is None or not isinstance(node.value, dict):
+                return None
+            node = node.value.get(key)
+        return node
+
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Keys and nodes of a mapping; nothing for anything else."""
+        if isinstance(self.value, dict):
+            yield from self.value.items()
+
+    def elements(self) -> tuple["Node", ...]:
+        """Elements of a list; nothing for anything else."""
+        return self.value if isinstance(self.value, tuple) else ()
+
+    def plain(self) -> Any:
+        """As Python data; Unknown stays where it is."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, tuple):
+            return [node.plain() for node in self.value]
+        return self.value

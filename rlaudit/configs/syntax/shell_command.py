@@ -1,0 +1,65 @@
+"""One command of a shell script, as far as the script tells it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rlaudit.configs.syntax.line_index import LineIndex
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Place
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """One simple command.
+
+    words: the command's name and arguments; Unknown where the file does not tell. variables: exports and prefixes in
+    force, by name. heredoc: its here-document; unknown expansions stay as written. inside: where the characters of the
+    here-document stand in the file. target: the file that its output goes to. assumed: variables that the environment
+    may set and that were taken at the default written in the script. text: the whole file. nested: whether it stands
+    inside a quoted word, a here-document or a value of another file.
+    """
+
+    words: tuple[Node, ...]
+    variables: Mapping[str, Node]
+    place: Place
+    heredoc: Node | None = None
+    inside: LineIndex | None = None
+    target: str = ""
+    assumed: tuple[str, ...] = ()
+    text: str = field(default="", repr=False)
+    nested: bool = False
+
+
+LONGEST_SHOWN = 80
+_PRINTING = {"echo", "printf"}
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+
+
+def acted_on(words: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The words that a command acts on: none of one that prints them, and of Python with a program on its standard
+    input or after `-c` not the arguments, which are data.
+    """
+    name = words[0].value
+    if name in _PRINTING:
+        return ()
+    if not (isinstance(name, str) and _PYTHON.fullmatch(name)):
+        return words
+    for at, word in enumerate(words[1:], 1):
+        if word.value in {"-", "-c"}:
+            return words[: at + (1 if word.value == "-" else 2)]
+        if word.value == "-m" or not str(word.value).startswith("-"):
+            break
+    return words
+
+
+def said(name: str, value: str) -> str:
+    """The sentence for a variable, or an argument of the script, that was taken at its default."""
+    value = shortened(value)
+    who = f"argument {name}" if name.isdigit() else name
+    return f"{who} is taken at its default {value}" if value.strip() else f"{who} is taken as empty, its default"
+
+
+def shortened(text: str) -> str:
+    """A word of a command, for a sentence."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."

@@ -1,0 +1,234 @@
+"""TOML with the place of every key and value.
+
+Whether a file is TOML is for `tomllib` to say; it gives no places, so a second pass walks the same text and gives every
+scalar, array and table its span. Values of scalars are read by `tomllib` too.
+"""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from rlaudit.configs.syntax.line_index import LineIndex
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.place import Place
+
+MOST_CHARACTERS = 150_000
+MOST_LINES = 5_000
+MOST_DOTS = 40
+DEEPEST = 100
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BLANK = re.compile(r"[ \t]*")
+_SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*+")
+_DEEP = re.compile(r"[\[\]{}]")
+_BASIC_END = re.compile(r'(?:[^"\\\n]|\\.)*+"')
+_LONG_END = re.compile(r'(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}', re.DOTALL)
+_LONG_LITERAL_END = re.compile(r"(?:[^']|'{1,2}(?!'))*+'{3,5}")
+_PLAIN = re.compile(r"[^,\]}#\r\n]+")
+
+
+class UnreadableToml(ValueError):
+    """Not TOML, or too large to be a config. `line` is 1-based, 0 where unknown."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def parse_toml(text: str, path: str) -> Node:
+    """The root table. Raises UnreadableToml."""
+    import tomllib
+
+    _refuse_extremes(text)
+    # tomllib turns every line end into \n first, and with it every offset.
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        raise UnreadableToml(str(error), int(found.group(1)) if found else 0) from None
+    except (RecursionError, ValueError) as error:
+        raise UnreadableToml(str(error) or "nested too deeply") from None
+    walker = _Walker(text, path)
+    try:
+        return walker.document(data)
+    except (IndexError, RecursionError, KeyError, TypeError, AttributeError) as error:  # pragma: no cover
+        raise UnreadableToml(f"its places cannot be told: {error}") from None
+
+
+def _refuse_extremes(text: str) -> None:
+    if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(",") > MOST_LINES:
+        raise UnreadableToml(f"larger than a config: more than {MOST_LINES} lines or list elements")
+    depth = 0
+    for bracket in _DEEP.finditer(text):
+        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
+        if depth > DEEPEST:
+            raise UnreadableToml(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, bracket.start()) + 1)
+    for run in re.finditer(r"[\w.\"' \t-]{200,}+", text):
+        if run.group().count(".") > MOST_DOTS and "=" not in run.group():
+            raise UnreadableToml(f"a key of more than {MOST_DOTS} parts", text.count("\n", 0, run.start()) + 1)
+
+
+class _Walker:
+    """Walks text that tomllib accepted, beside the data it made of it."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.text, self.index, self.at = text, LineIndex(text, path), 0
+
+    def document(self, data: dict[str, Any]) -> Node:
+        """The root table."""
+        root = Node({}, self.index.place(0, len(self.text), ""))
+        names: tuple[str, ...] = ()
+        table, values = root, data
+        self.skip()
+        while self.at < len(self.text):
+            if self.text[self.at] == "[":
+                table, names, values = self.header(root, data)
+            else:
+                self.pair(table, names, values)
+            self.skip()
+        return root
+
+    def header(self, root: Node, data: dict[str, Any]) -> tuple[Node, tuple[str, ...], Any]:
+        """`[a.b]` or `[[a.b]]`, and the table it opens."""
+        start = self.at
+        many = self.text.startswith("[[", start)
+        self.at += 2 if many else 1
+        names, places = self.key(())
+        self.blank()
+        self.at += 2 if many else 1
+        span = self.index.place(start, self.at, ".".join(names))
+        node, value = root, data
+        for position, name in enumerate(names):
+            last = position == len(names) - 1
+            child = node.value.get(name)
+            value = value[name]
+            if last and many:
+                tables = (*(child.elements() if child else ()), Node({}, span))
+                node.value[name] = Node(tables, span, places[position])
+                return tables[-1], names, value[len(tables) - 1]
+            if child is None:
+                child = Node({}, span, places[position])
+                node.value[name] = child
+            elif last and not many and not child.elements():
+                child = replace(child, place=span, key=places[position])
+                node.value[name] = child
+            if child.elements():
+                value = value[len(child.elements()) - 1]
+                child = child.elements()[-1]
+            node = child
+        return node, names, value
+
+    def pair(self, table: Node, names: tuple[str, ...], values: Any) -> None:
+        """`a.b = value`."""
+        keys, places = self.key(names)
+        self.blank()
+        self.at += 1
+        self.blank()
+        node = table
+        for name, place in zip(keys[:-1], places, strict=False):
+            values = values[name]
+            if name not in node.value:
+                node.value[name] = Node({}, place, place)
+            node = node.value[name]
+        setting = ".".join((*names, *keys))
+        node.value[keys[-1]] = self.value(setting, places[-1], values[keys[-1]])
+
+    def key(self, above: tuple[str, ...]) -> tuple[tuple[str, ...], list[Place]]:
+        """A dotted key: its parts and their places."""
+        import tomllib
+
+        names: list[str] = []
+        places: list[Place] = []
+        while True:
+            self.blank()
+            start = self.at
+            if self.text[start] in "\"'":
+                self.string()
+                names.append(next(iter(tomllib.loads(f"{self.text[start : self.at]} = 1"))))
+            else:
+                match = _BARE.match(self.text, start)
+                self.at = match.end() if match else start + 1
+                names.append(self.text[start : self.at])
+            places.append(self.index.place(start, self.at, ".".join((*above, *names))))
+            self.blank()
+            if self.at >= len(self.text) or self.text[self.at] != ".":
+                return tuple(names), places
+            self.at += 1
+
+    def value(self, setting: str, key: Place | None, data: Any) -> Node:
+        """One value, whose data is known."""
+        start = self.at
+        character = self.text[start]
+        if character == "[":
+            elements = self.elements(setting, data)
+            return Node(elements, self.index.place(start, self.at, setting), key)
+        if character == "{":
+            node = Node({}, self.index.place(start, start + 1, setting), key)
+            self.inline(node, setting, data)
+            return replace(node, place=self.index.place(start, self.at, setting))
+        if character in "\"'":
+            self.string()
+        else:
+            match = _PLAIN.match(self.text, start)
+            end = match.end() if match else start + 1
+            self.at = start + len(self.text[start:end].rstrip())
+        plain = data if isinstance(data, bool | int | float | str) else str(data)
+        return Node(plain, self.index.place(start, self.at, setting), key, self.text[start : self.at])
+
+    def elements(self, setting: str, data: Any) -> tuple[Node, ...]:
+        """The elements of an array."""
+        self.at += 1
+        found: list[Node] = []
+        self.skip()
+        while self.text[self.at] != "]":
+            found.append(self.value(f"{setting}.{len(found)}", None, data[len(found)]))
+            self.skip()
+            if self.text[self.at] == ",":
+                self.at += 1
+                self.skip()
+        self.at += 1
+        return tuple(found)
+
+    def inline(self, node: Node, setting: str, data: Any) -> None:
+        """The pairs of an inline table."""
+        self.at += 1
+        self.skip()
+        while self.text[self.at] != "}":
+            self.pair(node, (), data)
+            self.skip()
+            if self.text[self.at] == ",":
+                self.at += 1
+                self.skip()
+        self.at += 1
+        self.rename(node, setting)
+
+    def rename(self, node: Node, setting: str) -> None:
+        """Put the table's own name before the settings of its entries."""
+        for name, child in list(node.value.items()):
+            place = replace(child.place, setting=f"{setting}.{child.place.setting}")
+            key = replace(child.key, setting=f"{setting}.{child.key.setting}") if child.key else None
+            node.value[name] = replace(child, place=place, key=key)
+
+    def string(self) -> None:
+        """Move behind a string of any of the four kinds."""
+        text, start = self.text, self.at
+        if text.startswith('"""', start):
+            match = _LONG_END.match(text, start + 3)
+        elif text.startswith("'''", start):
+            match = _LONG_LITERAL_END.match(text, start + 3)
+        elif text[start] == '"':
+            match = _BASIC_END.match(text, start + 1)
+        else:
+            end = text.find("'", start + 1)
+            self.at = end + 1
+            return
+        self.at = match.end() if match else len(text)
+
+    def blank(self) -> None:
+        """Move behind blanks."""
+        match = _BLANK.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def skip(self) -> None:
+        """Move behind blanks, line ends and comments."""
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at

@@ -1,0 +1,176 @@
+"""Edits of YAML and JSON mappings: a value in place, or a new key after the last one.
+
+An edit is tried out before it is offered: where the edited text does not read as before with just this key set, None is
+returned. That is so for a mapping that is used in several places (anchors).
+"""
+
+import json
+import re
+from typing import Any
+
+from rlaudit.configs.engine_names import affirmed, canonical
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
+
+
+def yaml_writer(mapping: Node, spell: Spell, text: str) -> Write:
+    """Writes keys of a YAML or JSON mapping. spell: (key, value as YAML) of an argument, None where it has none."""
+
+    def write(name: str, value: Any) -> tuple[Edit, ...] | None:
+        spelt = spell(name, value)
+        return _checked_yaml(_yaml_edits(mapping, spelt, text), mapping, text, spelt)
+
+    return write
+
+
+def _yaml_edits(mapping: Node, spelt: tuple[str, str] | None, text: str) -> tuple[Edit, ...] | None:
+    if spelt is None or not isinstance(mapping.value, dict):
+        return None
+    key, wanted = spelt
+    quoted = _quotes_keys(mapping, text)
+    if quoted:
+        wanted = wanted if _is_json(wanted) else json.dumps(wanted)
+    key_text = json.dumps(key) if quoted else key
+    old = _same_argument(mapping, key)
+    path = mapping.place.path
+    if old is None:
+        return _insert_entry(mapping, text, f"{key_text}: {wanted}", path)
+    edits = []
+    if old.key is not None and text[old.key.start : old.key.end].strip("\"'") != key:
+        edits.append(Edit(path, old.key.start, old.key.end, key_text))
+    span = _value_span(old, text)
+    if span is None:
+        return None
+    blank = " " if span[0] == span[1] and text[span[0] - 1 : span[0]] == ":" else ""
+    if text[span[0] : span[1]] != wanted:
+        edits.append(Edit(path, *span, blank + wanted))
+    return tuple(edits)
+
+
+def _same_argument(mapping: Node, key: str) -> Node | None:
+    """The entry that sets the same argument, in whatever spelling, if it is written in this mapping itself."""
+    wanted = affirmed(canonical(key))[0]
+    found = None
+    for other, node in mapping.items():
+        inside = node.key is not None and mapping.place.start <= node.key.start < max(mapping.place.end, 1)
+        if inside and affirmed(canonical(other))[0] == wanted:
+            found = node
+    return found
+
+
+def _value_span(node: Node, text: str) -> tuple[int, int] | None:
+    """The span of an entry's value; of the alias where it is one."""
+    if node.key is None:
+        return None
+    gap = text[node.key.end : node.place.start] if node.place.start >= node.key.end else None
+    if gap is not None and re.fullmatch(r"[\"']?\s*:?\s*(?:[!&][^\s]+\s+)*", gap):
+        return node.place.start, node.place.end
+    alias = re.compile(r"[\"']?\s*:\s*(\*[^\s,\]}]+)").match(text, node.key.end)
+    return (alias.start(1), alias.end(1)) if alias else None
+
+
+def _quotes_keys(mapping: Node, text: str) -> bool:
+    keys = [node.key for _, node in mapping.items() if node.key is not None]
+    if keys:
+        return all(text[key.start : key.start + 1] == '"' for key in keys)
+    return text.lstrip()[:1] == "{" and '"' in text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _insert_entry(mapping: Node, text: str, entry: str, path: str) -> tuple[Edit, ...] | None:
+    """A new entry after the last one."""
+    place = mapping.place
+    entries = [node for _, node in mapping.items() if node.key and place.start <= node.key.start < place.end]
+    if text[place.start : place.start + 1] == "{":
+        if not entries:
+            return (Edit(path, place.start + 1, place.start + 1, entry),)
+        last = max(entries, key=lambda node: node.key.start if node.key else 0)
+        end = _flow_end(last, text)
+        if end is None:
+            return None
+        before = text[place.start : end]
+        separator = ", "
+        if "\n" in before and last.key is not None:
+            line = text.rfind("\n", 0, last.key.start)
+            indent = text[line + 1 : last.key.start]
+            if indent.strip() == "":
+                separator = "," + newline(text) + indent
+        return (Edit(path, end, end, separator + entry),)
+    if not entries:
+        return None
+    last = max(entries, key=lambda node: node.key.start if node.key else 0)
+    first = min(entries, key=lambda node: node.key.start if node.key else 0)
+    assert first.key is not None
+    end = _block_end(last, text)
+    at = line_end(text, end)
+    return (Edit(path, at, at, newline(text) + " " * (first.key.column - 1) + entry),)
+
+
+def _flow_end(node: Node, text: str) -> int | None:
+    span = _value_span(node, text)
+    return span[1] if span else None
+
+
+def _block_end(entry: Node, text: str) -> int:
+    """Where an entry of a block mapping ends, without comments after it."""
+    span = _value_span(entry, text)
+    if span is None or entry.key is None:
+        return entry.key.end if entry.key is not None else entry.place.end
+    is_alias = span != (entry.place.start, entry.place.end)
+    return span[1] if is_alias else max(entry.key.end, _end(entry, text))
+
+
+def _end(node: Node, text: str) -> int:
+    """Where a value ends: its last descendant's end for a block collection, whose own end may cover comments."""
+    if text[node.place.start : node.place.start + 1] in {"{", "["}:
+        return node.place.end
+    children = list(node.value.values()) if isinstance(node.value, dict) else list(node.elements())
+    inside = [child for child in children if node.place.start <= child.place.start <= node.place.end]
+    ends = [_block_end(child, text) if child.key else _end(child, text) for child in inside]
+    return max(ends, default=node.place.end)
+
+
+def _checked_yaml(
+    edits: tuple[Edit, ...] | None, mapping: Node, text: str, spelt: tuple[str, str] | None
+) -> tuple[Edit, ...] | None:
+    """The edits, unless the edited text would not read as before with just this key set.
+
+    That is so for a mapping that is used in several places (anchors), and for anything that YAML reads otherwise.
+    """
+    if not edits or spelt is None:
+        return edits
+    from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+
+    key, wanted = spelt
+    try:
+        value = parse_plain_yaml(wanted, "")
+        before = parse_plain_yaml(text, "")
+        after = parse_plain_yaml(apply(text, edits), "")
+    except UnreadableYaml:
+        return None
+    plain = value[0].plain() if value else None
+    hoped = [_with_key(root, mapping, key, plain) for root in before]
+    return edits if repr(hoped) == repr([root.plain() for root in after]) else None
+
+
+def _with_key(node: Node, mapping: Node, key: str, value: Any) -> Any:
+    """A document as data, with one key of one mapping set."""
+    if isinstance(node.value, tuple):
+        return [_with_key(one, mapping, key, value) for one in node.value]
+    if not isinstance(node.value, dict):
+        return node.value
+    whole = {name: _with_key(child, mapping, key, value) for name, child in node.value.items()}
+    if node.place.start == mapping.place.start and node.place.end == mapping.place.end:
+        old = _same_argument(node, key)
+        names = [key if old is child else name for name, child in node.value.items()]
+        whole = dict(zip(names, whole.values(), strict=True))
+        whole[key] = value
+    return whole

@@ -1,0 +1,163 @@
+"""YAML and JSON with the place of every key and value.
+
+The parser is PyYAML's (libyaml where its wheel has it); only its node graph is used, so nothing is constructed and no
+tag is obeyed. Aliases are followed up to a total that real configs never reach: a "billion laughs" file ends there.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from rlaudit.configs.syntax.interpolation import interpolate
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.place import Place
+
+MOST_NODES = 60_000
+MOST_LINES = 20_000
+MOST_CHARACTERS = 1_000_000
+DEEPEST = 200
+LONGEST_NUMBER = 64
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TRUE = {"yes", "true", "on"}
+# PyYAML reads YAML 1.1, where 1e-6 is a string; OmegaConf, and with it every Hydra config, reads it as a float.
+_FLOAT = re.compile(r"[-+]?(\d[\d_]*)(\.[\d_]*)?[eE][-+]?\d+|[-+]?\.\d[\d_]*([eE][-+]?\d+)?")
+_BRACKETS = re.compile(r"[\[\]{}]")
+_COMPACT = re.compile(r"(?:[-?:][ \t]+)+")
+
+
+class UnreadableYaml(ValueError):
+    """Not YAML, or too deep or too large to be a config. `line` is 1-based, 0 where unknown."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def parse_yaml(text: str, path: str) -> tuple[Node, ...]:
+    """The documents of `text`, with OmegaConf's interpolations resolved. Raises UnreadableYaml."""
+    documents = parse_plain_yaml(text, path)
+    return tuple(interpolate(root) for root in documents) if "${" in text else documents
+
+
+def parse_plain_yaml(text: str, path: str) -> tuple[Node, ...]:
+    """The documents of `text`, with `${...}` as any other text. Raises UnreadableYaml."""
+    _refuse_extremes(text)
+    try:
+        roots = list(yaml.compose_all(text, Loader=_LOADER))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise UnreadableYaml(str(error.problem or error.context or "not YAML"), line) from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise UnreadableYaml(str(error) or "nested too deeply") from None
+    builder = _Builder(text, path)
+    return tuple(builder.node(root, (), None, 0) for root in roots if root is not None)
+
+
+def _refuse_extremes(text: str) -> None:
+    """Raise UnreadableYaml for what would cost seconds, or overflow the stack of libyaml's recursive composer."""
+    if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(",") > MOST_LINES:
+        raise UnreadableYaml(f"larger than a config: more than {MOST_LINES} lines or list elements")
+    depth = 0
+    for bracket in _BRACKETS.finditer(text):
+        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
+        if depth > DEEPEST:
+            raise UnreadableYaml(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, bracket.start()) + 1)
+    for run in _COMPACT.finditer(text):
+        if run.end() - run.start() > 2 * DEEPEST and len(run.group().split()) > DEEPEST:
+            raise UnreadableYaml(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, run.start()) + 1)
+
+
+class _Builder:
+    def __init__(self, text: str, path: str) -> None:
+        self.text, self.path, self.count = text, path, 0
+
+    def node(self, raw: Any, keys: tuple[str, ...], key: Place | None, depth: int) -> Node:
+        """The node of one YAML node."""
+        self.counted(raw, depth)
+        place = self.place(raw, keys)
+        if isinstance(raw, yaml.MappingNode):
+            return Node(dict(self.entries(raw, keys, depth)), place, key)
+        if isinstance(raw, yaml.SequenceNode):
+            elements = (self.node(child, (*keys, str(index)), None, depth + 1) for index, child in enumerate(raw.value))
+            return Node(tuple(elements), place, key)
+        return Node(scalar(raw), place, key, self.text[place.start : place.end])
+
+    def counted(self, raw: Any, depth: int) -> None:
+        """Raise UnreadableYaml for the node too many, or too deep."""
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise UnreadableYaml(f"more than {MOST_NODES} values, counting aliases", raw.start_mark.line + 1)
+        if depth > DEEPEST:
+            raise UnreadableYaml(f"nested deeper than {DEEPEST} levels", raw.start_mark.line + 1)
+
+    def entries(self, raw: Any, keys: tuple[str, ...], depth: int) -> Iterator[tuple[str, Node]]:
+        """Own keys last, so that they win over merged ones; of several merged mappings the first wins."""
+        for name, child in raw.value:
+            if name.value == "<<":
+                parents = child.value if isinstance(child, yaml.SequenceNode) else [child]
+                for one in reversed(parents):
+                    self.counted(one, depth + 1)
+                    if isinstance(one, yaml.MappingNode):
+                        yield from self.entries(one, keys, depth + 1)
+        for name, child in raw.value:
+            if isinstance(name, yaml.ScalarNode) and name.value != "<<":
+                path = (*keys, name.value)
+                yield name.value, self.node(child, path, self.place(name, path), depth + 1)
+
+    def place(self, raw: Any, keys: tuple[str, ...]) -> Place:
+        """Marks are offsets in characters. Block scalars and collections end where their last line does."""
+        first, last = int(raw.start_mark.index), int(raw.end_mark.index)
+        if not isinstance(raw, yaml.ScalarNode) or raw.style in {"|", ">"}:
+            last = first + len(self.text[first:last].rstrip())
+        mark = raw.start_mark
+        return Place(self.path, mark.line + 1, mark.column + 1, ".".join(keys), first, max(first, last))
+
+
+def scalar(raw: Any) -> Any:  # noqa: PLR0911 - one for each tag
+    """The plain value of a scalar node, by YAML 1.1 and OmegaConf's floats; a string where its tag is foreign."""
+    text, kind = raw.value, raw.tag.rpartition(":")[2]
+    if not raw.tag.startswith("tag:yaml.org,2002:"):
+        return Unknown(f"the tag {raw.tag} is not read")
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() in _TRUE
+    if len(text) > LONGEST_NUMBER:
+        return text
+    try:
+        if kind == "int":
+            return _integer(text.replace("_", ""))
+        if kind == "float" or (kind == "str" and not raw.style and _FLOAT.fullmatch(text)):
+            return _real(text.replace("_", "").lower())
+    except ValueError:
+        return text
+    return text
+
+
+def _integer(text: str) -> int:
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-")
+    if ":" in digits:
+        total = 0
+        for part in digits.split(":"):
+            total = total * 60 + int(part)
+        return sign * total
+    if digits.startswith(("0b", "0x")):
+        return sign * int(digits, 0)
+    return sign * int(digits, 8 if len(digits) > 1 and digits.startswith("0") else 10)
+
+
+def _real(text: str) -> float:
+    if text.lstrip("+-") == ".inf":
+        return -math.inf if text.startswith("-") else math.inf
+    if text == ".nan":
+        return math.nan
+    if ":" in text:
+        total = 0.0
+        for part in text.lstrip("+-").split(":"):
+            total = total * 60 + float(part)
+        return -total if text.startswith("-") else total
+    return float(text)

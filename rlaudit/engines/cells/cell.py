@@ -1,0 +1,114 @@
+"""A cell: one job for one interpreter, in a directory named after everything that can change its result.
+
+Resuming is by cell and never finer: half a batch is another batch composition. A cell that is done, or that the engine
+refused, is not run again; one that failed is, from scratch, and so is one whose files are not as it left them.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.cells.handed_over import hand_over
+from rlaudit.engines.cells.launch import WORKER, Event, Outcome, judge, launch
+from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
+from rlaudit.engines.environments.environment_spec import Command
+from rlaudit.secrets import mask
+from rlaudit.write_atomically import write_atomically
+
+KEY_LENGTH = 16
+SETTLED = ("ok", "unsupported")
+# Nothing is read from these once a cell is done: people may look into them, pack them or throw them away.
+FOR_PEOPLE = frozenset({"events.jsonl", "log.txt"})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What to run.
+
+    `identity` holds what the job does not say but the result depends on: environment lock, model weights, accelerator
+    and driver, and the variables that decide anything. `variables` holds those and the paths that an environment needs
+    to run where it happens to be. `refusal` matches the words with which an engine says that it cannot do this.
+    `sources` are the shipped files that the script loads beside itself. `writes` are folders elsewhere that the job
+    fills.
+    """
+
+    job: Mapping[str, Any]
+    command: Command
+    variables: Mapping[str, str]
+    timeout_seconds: float
+    identity: Mapping[str, Any]
+    sources: tuple[Path, ...] = ()
+    refusal: re.Pattern[str] | None = None
+    writes: tuple[Path, ...] = ()
+
+    @property
+    def uses_accelerator(self) -> bool:
+        """Whether the result depends on the accelerator, which is then to be free."""
+        return "accelerator" in self.identity
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of the job, the sources that run it, and its surroundings, taken once: sources that are changed while
+        the cell runs must not make another folder of it."""
+        script = Path(self.job["script"])
+        everything = {
+            # Another token fetches the same weights, and what was not hashed cannot be guessed from a hash.
+            "job": mask({**self.job, "script": script.name}),
+            "identity": mask(self.identity),
+            "sources": [_digest(source) for source in (WORKER, script, *self.sources)],
+        }
+        return hashlib.sha256(json.dumps(everything, sort_keys=True).encode()).hexdigest()[:KEY_LENGTH]
+
+
+def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
+    """The outcome of a cell that need not be run again.
+
+    None for a cell that did not end or that failed, Damage where a file of one that ended is missing, cut off or
+    altered.
+    """
+    directory = folder / cell.key
+    seal = read_seal(directory, cell.key)
+    if isinstance(seal, Damage):
+        ended = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
+        return seal if ended else None
+    damage = seal.damage(directory)
+    if damage is not None:
+        return damage
+    outcome = judge(directory, phase="", refusal=cell.refusal)
+    return outcome if outcome.status in SETTLED else None
+
+
+def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Outcome:
+    """Run the cell in `folder`/KEY, which is emptied first, seal what it left, and return how it ended.
+
+    Raises OSError where the files of the cell cannot be written or read.
+    """
+    directory = folder / cell.key
+    _clear(directory)
+    directory.mkdir(parents=True)
+    hand_over(directory, "job.json", cell.job)
+    write_atomically(directory / "identity.json", json.dumps(mask(cell.identity), indent=1).encode())
+    outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
+    left = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
+    # Whether an engine refused is read in the log.
+    kept = left - FOR_PEOPLE if outcome.status == "ok" else left
+    written = [path for place in cell.writes for path in sorted(place.rglob("*")) if path.is_file()]
+    write_seal(directory, cell.key, [*sorted(kept), *(os.path.relpath(path, directory) for path in written)])
+    return outcome
+
+
+def _clear(directory: Path) -> None:
+    if directory.is_symlink() or directory.is_file():
+        directory.unlink()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

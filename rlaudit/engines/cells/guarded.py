@@ -1,0 +1,111 @@
+"""Runs one command under the guardian and waits for it, whatever becomes of either.
+
+The guardian (guardian.py) ends everything below it when the lease is dropped: when the command's time is up, on Ctrl-C,
+and when rlaudit itself is killed. Where the guardian is killed, its orphans come to this process, which ends them.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from rlaudit.engines.cells.guardian import Process, adopt_orphans, below_us, end_all
+from rlaudit.engines.cells.leftovers import end_leftovers, new_record
+
+GUARDIAN = Path(__file__).with_name("guardian.py")
+POLL_SECONDS = 0.05
+
+
+def run_guarded(
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    usage: Path,
+    timeout_seconds: float,
+    stdout: BinaryIO,
+    stderr: BinaryIO | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether the command ended by itself; False when its time was up. All that it started is gone then.
+
+    `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
+    time. KeyboardInterrupt is raised again when the command's processes are gone. What a killed run left is ended
+    first.
+    """
+    end_leftovers()
+    record = new_record()
+    timed_out = False
+    with _orphans_of_the_guardian(record), _lease() as (lease, drop):
+        guardian = subprocess.Popen(
+            [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), str(record), *command],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.STDOUT if stderr is None else stderr,
+            pass_fds=(lease,),
+            start_new_session=True,
+        )
+        os.close(lease)
+        deadline = time.monotonic() + timeout_seconds
+        try:
+            while guardian.poll() is None:
+                meanwhile()
+                if time.monotonic() > deadline and not timed_out:
+                    timed_out = True
+                    drop()
+                time.sleep(POLL_SECONDS)
+        finally:
+            drop()
+            _undisturbed(guardian.wait)
+    return not timed_out
+
+
+@contextmanager
+def _lease() -> Iterator[tuple[int, Callable[[], None]]]:
+    """A pipe whose reading end goes to the guardian; dropping our end, or dying, ends the lease."""
+    reading, writing = os.pipe()
+    held = [writing]
+
+    def drop() -> None:
+        if held:
+            os.close(held.pop())
+
+    try:
+        yield reading, drop
+    finally:
+        drop()
+
+
+@contextmanager
+def _orphans_of_the_guardian(record: Path) -> Iterator[None]:
+    """Afterwards nothing of the guardian's is left, even where it was killed.
+
+    What it started is in other sessions than ours and can never join it; what was there before is not its own.
+    """
+    with suppress(OSError):  # the command runs without a record, too
+        record.parent.mkdir(parents=True, exist_ok=True)
+    before = {one.identity for one in below_us()}
+    own_session = os.getsid(0)
+
+    def orphans() -> list[Process]:
+        return [one for one in below_us() if one.session != own_session and one.identity not in before]
+
+    adopt_orphans()
+    try:
+        yield
+    finally:
+        _undisturbed(lambda: end_all(orphans))
+        adopt_orphans(False)
+
+
+def _undisturbed(last_things: Callable[[], object]) -> None:
+    """A second Ctrl-C must not leave the first one's processes behind."""
+    while True:
+        try:
+            last_things()
+        except KeyboardInterrupt:
+            continue
+        return

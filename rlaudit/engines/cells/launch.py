@@ -1,0 +1,185 @@
+"""Starts one cell in its own interpreter and waits for it, whatever becomes of either.
+
+The cell runs under a guardian (guarded.py). What it prints goes to its log, what it has to say to its events file.
+"""
+
+import json
+import re
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.cells.guarded import run_guarded
+from rlaudit.engines.cells.handed_over import forget, hand_over
+from rlaudit.engines.cells.inherited_variables import STRIPPED, handed_on, inherited, withheld
+from rlaudit.engines.cells.log import read_log, root_cause, says_out_of_memory
+from rlaudit.engines.cells.masked_log import masked_log
+from rlaudit.engines.environments.environment_spec import Command
+
+WORKER = Path(__file__).with_name("worker.py")
+STARTING = ("launch", "load")
+NO_MEMORY = "out-of-memory"
+# Set in every cell.
+QUIET = {"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell has no result: the boundary where it stopped and the root cause in the engine's own words."""
+
+    boundary: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell ended. `status` is ok, failed or unsupported; `usage` holds seconds and peak memory in MiB."""
+
+    status: str
+    result: Mapping[str, Any]
+    failure: Failure | None
+    usage: Mapping[str, Any]
+
+
+def cell_environment(declared: Mapping[str, str], in_front: bool = False) -> dict[str, str]:
+    """What a cell inherits of the parent's environment, plus the declared variables.
+
+    in_front: for a command that stands in front of the interpreter. It is the user's own and may need a secret that an
+    engine does not; the worker leaves that behind.
+    """
+    return inherited(with_secrets=in_front) | dict(declared)
+
+
+def launch(
+    cell: Path,
+    command: Command,
+    variables: Mapping[str, str],
+    timeout_seconds: float,
+    on_event: Callable[[Event], None] = lambda event: None,
+    refusal: re.Pattern[str] | None = None,
+) -> Outcome:
+    """Run the job in `cell` with the interpreter behind `command`.
+
+    Always returns, except on KeyboardInterrupt, which is re-raised when the cell's processes are gone. The worker finds
+    its variables in environment.json: a container hands on none of ours, and a launcher adds some of its own. What
+    stands in front of an interpreter is no engine and does not get them.
+    """
+    declared = QUIET | dict(variables)
+    document = {
+        "directory": str(Path.cwd()),
+        "variables": declared,
+        "handed_on": handed_on(),
+        "stray": [*STRIPPED, *withheld()],
+    }
+    events = _EventTail(cell / "events.jsonl", on_event)
+    try:
+        hand_over(cell, "environment.json", document)
+        with masked_log(cell / "log.txt") as log:
+            in_time = run_guarded(
+                [*command, "-s", str(WORKER), str(cell.absolute())],
+                cell_environment(declared) if len(command) == 1 else cell_environment({}, in_front=True),
+                cell / "usage.json",
+                timeout_seconds,
+                log,
+                meanwhile=events.read,
+            )
+    finally:
+        forget(cell)
+    events.read()
+    return judge(cell, events.phase, None if in_time else timeout_seconds, refusal)
+
+
+def judge(  # noqa: PLR0911 - one return for each way to end
+    cell: Path, phase: str, timed_out_after: float | None = None, refusal: re.Pattern[str] | None = None
+) -> Outcome:
+    """What the files of an ended cell say: its result, or the boundary and root cause of its failure.
+
+    A cell that fails while it starts, in the words that `refusal` matches or in the code whose file it matches, was
+    refused by the engine: it is unsupported. Anything else that goes wrong in it stays a failure.
+    """
+    usage = _read_json(cell / "usage.json")
+    result = _read_json(cell / "result.json")
+    if result.get("status") == "ok":
+        return Outcome("ok", result, None, usage)
+    lines = read_log(cell / "log.txt")
+    told = result.get("error") or {}
+    if result.get("status") == "unsupported":
+        return Outcome("unsupported", result, Failure("unsupported", told["message"]), usage)
+    if timed_out_after is not None:
+        return Outcome(
+            "failed",
+            result,
+            Failure("timeout", f"no result after {timed_out_after:.0f} s, in phase {phase}"),
+            usage,
+        )
+    raised = f"{told['type']}: {told['message']}" if told else None
+    cause = root_cause(lines) or raised
+    if told and raised and cause and "See root cause above" not in raised and "EngineDead" not in raised:
+        cause = raised
+    if cause and says_out_of_memory(cause):
+        return Outcome("failed", result, Failure(NO_MEMORY, _one_line(cause)), usage)
+    if not result:
+        return Outcome("failed", result, Failure("died", _death(usage, cause)), usage)
+    failure = Failure(told.get("boundary", phase), _one_line(cause or "no message"))
+    if refusal is not None:
+        # 0.32.0 on CPU starts with batch invariance on and dies in its code at the first step.
+        own_code = [line for line in lines if 'File "' in line]
+        words = [failure.message] if failure.boundary in STARTING else []
+        if any(refusal.search(text) for text in (*words, *own_code)):
+            return Outcome("unsupported", result, Failure("unsupported", failure.message), usage)
+    return Outcome("failed", result, failure, usage)
+
+
+def _death(usage: Mapping[str, Any], cause: str | None) -> str:
+    code = usage.get("exit_code")
+    if isinstance(code, int) and code < 0:
+        name = signal.Signals(-code).name
+        reason = f"the worker was ended by {name}"
+        if name == "SIGKILL":
+            reason += " (by hand, or by the kernel for want of memory)"
+    elif code is None:
+        reason = "the worker and its guardian were ended from outside"
+    else:
+        reason = f"the worker ended with code {code} and no result"
+    return reason if cause is None else f"{reason}; last error: {_one_line(cause)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:600]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; empty where there is none, or half of one."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+class _EventTail:
+    """Reads whole lines of the events file as they appear."""
+
+    def __init__(self, path: Path, on_event: Callable[[Event], None]) -> None:
+        self._path = path
+        self._on_event = on_event
+        self._offset = 0
+        self.phase = "launch"
+
+    def read(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as events:
+            events.seek(self._offset)
+            for line in events:
+                if not line.endswith(b"\n"):
+                    break
+                self._offset += len(line)
+                event: Event = json.loads(line)
+                if event["event"] == "phase":
+                    self.phase = event["name"]
+                self._on_event(event)

@@ -1,0 +1,161 @@
+"""Builds one environment in an empty directory: interpreter, packages, repairs, health check."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import default_environment
+
+from rlaudit.engines.environments import known_good, trainer_packages
+from rlaudit.engines.environments.describe import Interpreter, describe
+from rlaudit.engines.environments.disk import gigabytes
+from rlaudit.engines.environments.environment_spec import Command, Environment, EnvironmentSpec
+from rlaudit.engines.environments.health import check
+from rlaudit.engines.environments.preload import preload_for
+from rlaudit.engines.environments.refusals import needs_of_lock, refusal
+from rlaudit.engines.environments.release import choose_release
+from rlaudit.engines.environments.resolve import (
+    Plan,
+    Resolution,
+    compiled,
+    install,
+    plans,
+    resolve,
+    torch_index_is_reachable,
+    torch_pin,
+)
+from rlaudit.engines.environments.uv import Uv, UvError
+from rlaudit.engines.hardware.driver import offered_cuda
+from rlaudit.errors import NotFinished
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished environment and how it came about, for the state file."""
+
+    environment: Environment
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
+    """Build `spec` in `directory`, which must be empty. The result counts only once it is recorded.
+
+    Raises UsageError for a release that does not exist, NotFinished for anything that could not be had.
+    """
+    try:
+        return _build(spec, directory, uv, report)
+    except UvError as error:
+        if error.failure.kind == "network":
+            raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
+        raise NotFinished(f"{spec.name} could not be built: {error.failure.line}") from None
+
+
+def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
+    if spec.package == "vllm":
+        release = choose_release(spec, uv.sources)
+        minor, as_of = release.python, release.as_of
+        requirements = [release.requirement, *known_good.ALSO_NEEDED]
+    else:
+        import platform
+
+        minor = platform.python_version().rpartition(".")[0]
+        requirements = [*trainer_packages.requirements(spec.version, spec.torch)]
+        as_of = trainer_packages.as_of(spec.version)
+    report(f"{spec.name}: resolving for Python {minor}" + (f" as of {as_of}" if as_of else ""))
+    prefix = directory / "venv"
+    uv.run("venv", "--quiet", "--no-project", "--python", minor, prefix)
+    python = prefix / "bin" / "python"
+
+    pin = None
+    if spec.package == "vllm" and spec.build == "cpu":
+        # Its own metadata says which torch it pins; installed files are the surest place to read it.
+        wanted = directory / "release.txt"
+        wanted.write_text(requirements[0] + "\n", encoding="utf-8")
+        install(uv, python, compiled(uv, python, Plan(), "--no-deps", wanted), directory)
+        pin = _torch_pin(describe((str(python),)), spec.distribution, minor)
+    caps = known_good.caps(spec.version) if spec.package == "vllm" else ()
+    reachable = spec.build == "cpu" and torch_index_is_reachable()
+    ways = plans(spec, pin, as_of, caps, reachable)
+    resolution = resolve(uv, python, requirements, ways, directory)
+    dated = "--exclude-newer" in resolution.plan.arguments
+
+    _check_torch(spec, resolution)
+    _check_disk(spec, resolution, directory)
+    report(f"{spec.name}: installing {len(resolution.lock)} packages")
+    install(uv, python, resolution, directory)
+
+    report(f"{spec.name}: checking that it imports")
+    notes = [resolution.plan.note] if resolution.plan.note else []
+    if as_of and not dated:
+        notes.append(f"nothing resolves as of {as_of} here: resolved as of today, under {', '.join(caps) or 'no caps'}")
+    command = (str(python),)
+    health = check(spec, command, inside=directory)
+    notes += health.repairs
+    frozen = tuple(uv.pip("freeze", python).split("\n"))
+    environment = environment_at(spec, directory, command, describe(command), tuple(notes), frozen)
+    record = {
+        "as_of": as_of if dated else None,
+        "overrides": list(resolution.plan.overrides),
+        "constraints": list(resolution.plan.constraints),
+        "unchecked": list(health.unchecked),
+        "without_hash": list(resolution.without_hash),
+        "uv": uv.version(),
+    }
+    return Built(environment, record)
+
+
+def environment_at(
+    spec: EnvironmentSpec,
+    directory: Path,
+    command: Command,
+    interpreter: Interpreter,
+    notes: tuple[str, ...] = (),
+    lock: tuple[str, ...] = (),
+) -> Environment:
+    """The interpreter behind `command` with the variables a cell needs; a stand-in library goes into `directory`.
+
+    The lock is what the interpreter lists where none is given.
+    """
+    variables: dict[str, str] = {}
+    if spec.package == "vllm" and spec.build == "cpu":
+        preload = preload_for(interpreter.site_packages, interpreter.prefix, directory / "preload")
+        variables, notes = preload.variables, (*notes, *preload.notes)
+    locked = tuple(line.strip() for line in lock or interpreter.lock if line.strip())
+    return Environment(spec, directory, command, variables, locked, notes, interpreter.versions)
+
+
+def _torch_pin(interpreter: Interpreter, distribution: str, minor: str) -> str | None:
+    folder = next(interpreter.site_packages.glob(f"{distribution.replace('-', '_')}-*.dist-info"))
+    environment = {key: str(value) for key, value in default_environment().items()}
+    environment.update(python_version=minor, python_full_version=interpreter.versions["python"])
+    return torch_pin((folder / "METADATA").read_text(encoding="utf-8"), environment)
+
+
+def _check_torch(spec: EnvironmentSpec, resolution: Resolution) -> None:
+    """What is recorded of the releases has been asked already; this is what will really be installed."""
+    if spec.build == "cpu":
+        return
+    needed = needs_of_lock(resolution.lock)
+    if needed is None:
+        raise NotFinished(
+            f"{spec.name} would get a torch without CUDA here: none of its packages brings the CUDA runtime",
+            "Name an index that has torch as PyPI has it before any folder or mirror with CPU builds.",
+        )
+    refused = refusal(spec, needed, offered_cuda())
+    if refused is not None:
+        raise NotFinished(refused.message, refused.hint)
+
+
+def _check_disk(spec: EnvironmentSpec, resolution: Resolution, directory: Path) -> None:
+    got = needs_of_lock(resolution.lock)
+    needed = gigabytes(spec.package, got.cuda if got else "")
+    free = shutil.disk_usage(directory).free / 1e9
+    if free < needed:
+        raise NotFinished(
+            f"{spec.name} takes up to {needed:.1f} GB and {directory.parent} has {free:.1f} GB free",
+            "Free some space, or point XDG_CACHE_HOME at a larger disk (uv's cache too: UV_CACHE_DIR).",
+        )

@@ -1,0 +1,197 @@
+"""Engine environments: one directory per engine and version under the user's cache, built once.
+
+    <user cache>/rlaudit/engines/vllm-0.8.5-cpu.lock    two processes that want the same one take turns
+    <user cache>/rlaudit/engines/vllm-0.8.5-cpu/
+        environment.json                written last: an environment without it does not exist
+        20261121T033512-4711/           the build it names; others are leftovers of builds that were killed
+
+A build never touches an earlier one, so that a process which was killed in the middle, or a uv it left
+running, can do no harm. Leftovers go with the next build or removal of that name.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
+
+from rlaudit.engines.environments.build import Built, build
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.environments.health import check, said_of_unchecked
+from rlaudit.engines.environments.kernel_compiler import missing_for_triton, said_of_missing
+from rlaudit.engines.environments.pip_configuration import read_package_sources
+from rlaudit.engines.environments.uv import Uv, find_uv
+from rlaudit.engines.hardware.driver import driver_is_there
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.secrets import mask
+
+__all__ = [
+    "Environment",
+    "EnvironmentSpec",
+    "all_names",
+    "ensure",
+    "list_environments",
+    "locate",
+    "remove",
+    "root",
+    "trainer_spec",
+]
+
+STATE = "environment.json"
+FORMAT = 1
+_SECONDS_BEFORE_TELLING = 1.0
+
+
+def root() -> Path:
+    """Where environments live."""
+    return user_cache_path("rlaudit") / "engines"
+
+
+def locate(spec: EnvironmentSpec) -> Environment | None:
+    """The environment if it is there and whole, without building anything.
+
+    A given interpreter is asked what it holds. Raises UsageError when that is another version.
+    """
+    if spec.command:
+        return given_environment(spec.package, spec.command, spec.version, spec.build)
+    return _read(root() / spec.name)
+
+
+def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None = None) -> Environment:
+    """The environment, built first if it is not there. `report` is told of progress, `uv` is the binary.
+
+    Raises UsageError for a release that does not exist, NotFinished, in one line, for what could not be had.
+    """
+    environment = _whole(spec, report, uv)
+    if spec.package != "vllm" or spec.build != "cuda" or spec.command:
+        return environment
+    lacking = said_of_missing(missing_for_triton(environment.command))
+    return replace(environment, notes=(*environment.notes, *lacking))
+
+
+def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> Environment:
+    found = locate(spec)
+    if found is not None:
+        return found if spec.command else _checked_with_driver(root() / spec.name, found)
+    home = root() / spec.name
+    home.parent.mkdir(parents=True, exist_ok=True)
+    lock = _lock(home)
+    try:
+        lock.acquire(timeout=_SECONDS_BEFORE_TELLING)
+    except Timeout:
+        report(f"{spec.name}: waiting for another process that is building it")
+        lock.acquire()
+    try:
+        return _read(home) or _build_at(home, spec, report, Uv(uv or find_uv(), read_package_sources()))
+    finally:
+        lock.release()
+
+
+def _checked_with_driver(home: Path, environment: Environment) -> Environment:
+    """An environment that was built where there was no driver, with what was left to check, where there is one."""
+    state = json.loads((home / STATE).read_text(encoding="utf-8"))
+    if not state.get("unchecked") or not driver_is_there():
+        return environment
+    health = check(environment.spec, environment.command, inside=environment.directory)
+    state.update(unchecked=list(health.unchecked), notes=[*state["notes"], *health.repairs])
+    _write_state(home, state)
+    return _read(home) or environment
+
+
+def list_environments() -> list[Environment]:
+    """Every whole environment, by name."""
+    homes = sorted(root().iterdir()) if root().is_dir() else []
+    return [environment for home in homes if home.is_dir() and (environment := _read(home))]
+
+
+def all_names() -> list[str]:
+    """Names of all environments, leftovers of killed builds included."""
+    return sorted(home.name for home in root().iterdir() if home.is_dir()) if root().is_dir() else []
+
+
+def remove(name: str) -> None:
+    """Delete an environment and what killed builds of it left. Raises UsageError when there is none."""
+    home = root() / name
+    if name not in all_names():
+        known = ", ".join(environment.spec.name for environment in list_environments()) or "none"
+        raise UsageError(f"there is no engine environment {name!r}", f"Present: {known}.")
+    with _lock(home):
+        # The state first: half an environment must never be found.
+        (home / STATE).unlink(missing_ok=True)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _build_at(home: Path, spec: EnvironmentSpec, report: Callable[[str], None], uv: Uv) -> Environment:
+    shutil.rmtree(home, ignore_errors=True)
+    directory = home / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+    directory.mkdir(parents=True)
+    started = time.monotonic()
+    try:
+        built = build(spec, directory, uv, report)
+        _write(home, built, round(time.monotonic() - started, 1))
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
+    whole = _read(home)
+    if whole is None:
+        raise NotFinished(f"{spec.name} was removed while it was built", "Build it again.")
+    return whole
+
+
+def _write(home: Path, built: Built, seconds: float) -> None:
+    environment = built.environment
+    state = {
+        "format": FORMAT,
+        "spec": {
+            "package": environment.spec.package,
+            "version": environment.spec.version,
+            "build": environment.spec.build,
+            "torch": environment.spec.torch,
+        },
+        "directory": environment.directory.name,
+        "python": environment.command[0],
+        "variables": dict(environment.variables),
+        "lock": list(environment.lock),
+        "notes": list(environment.notes),
+        "versions": dict(environment.versions),
+        "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": seconds,
+        **built.record,
+    }
+    _write_state(home, state)
+
+
+def _write_state(home: Path, state: dict[str, Any]) -> None:
+    part = home / f"{STATE}.part"
+    part.write_text(json.dumps(mask(state), indent=1), encoding="utf-8")
+    part.replace(home / STATE)
+
+
+def _read(home: Path) -> Environment | None:
+    """An environment from its state file; None without one, of another format, or without its interpreter."""
+    try:
+        state = json.loads((home / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if state.get("format") != FORMAT or not Path(state["python"]).exists():
+        return None
+    return Environment(
+        spec=EnvironmentSpec(**state["spec"]),
+        directory=home / state["directory"],
+        command=(state["python"],),
+        variables=state["variables"],
+        lock=tuple(state["lock"]),
+        notes=(*state["notes"], *said_of_unchecked(state.get("unchecked", ()))),
+        versions=state["versions"],
+    )
+
+
+def _lock(home: Path) -> FileLock:
+    return FileLock(home.with_name(home.name + ".lock"))

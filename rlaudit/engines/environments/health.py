@@ -1,0 +1,102 @@
+"""Checks that what was installed can be imported, and repairs the one thing that can be repaired.
+
+vLLM turns operators that do not load into a warning and dies much later; here they are an error at once. Which compiled
+module a release loads is recorded with the release (rlaudit/vllm/data/builds.json): `vllm._C` up to 0.23.0,
+`vllm._C_stable_libtorch` from 0.19.0 on, on the CPU one for each instruction set.
+"""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
+from rlaudit.engines.environments.libstdcxx import NotHarmlessError, missing_version, weaken
+from rlaudit.errors import NotFinished
+from rlaudit.vllm.builds import published_build
+
+_SECONDS_TO_IMPORT = 300
+_MOST_REPAIRS = 8
+_LOAD_OPERATORS = (Path(__file__).parents[1] / "vllm" / "scripts" / "load_operators.py").read_text(encoding="utf-8")
+_IMPORT_TRAINER = "import torch, transformers, safetensors.torch\n"
+
+
+@dataclass(frozen=True)
+class Health:
+    """What a check found.
+
+    repairs: what had to be mended, for the notes. unchecked: compiled modules that could not be loaded for want of the
+    NVIDIA driver's library alone.
+    """
+
+    repairs: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
+def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
+    """Import the packages.
+
+    `inside` is the environment's own directory: only files below it are ever changed.
+    Raises NotFinished with the last line of the failed import.
+    """
+    program = _program(spec)
+    repairs: list[str] = []
+    for _ in range(_MOST_REPAIRS):
+        try:
+            ended = _run(command, *program)
+        except subprocess.TimeoutExpired:
+            raise NotFinished(f"{spec.name}: importing took more than {_SECONDS_TO_IMPORT} s") from None
+        if ended.returncode == 0:
+            told = json.loads(ended.stdout.strip().splitlines()[-1]) if program[0] is _LOAD_OPERATORS else {}
+            return Health(tuple(repairs), tuple(told.get("unchecked", ())))
+        # Where vLLM only warns, what the loader missed stands above the last line.
+        missing = missing_version(ended.stderr)
+        if missing is None or inside.resolve() not in missing.library.resolve().parents:
+            raise NotFinished(f"{spec.name} does not import: {_last_words(ended)}")
+        try:
+            weaken(missing)
+        except (NotHarmlessError, ValueError, OSError) as error:
+            raise NotFinished(f"{spec.name} needs a newer libstdc++ ({missing.version}): {error}") from None
+        made_weak = f"{missing.library.name}: requirement of {missing.version} made weak (its symbol is never called)"
+        repairs.append(made_weak)
+    raise NotFinished(f"{spec.name} does not import after {_MOST_REPAIRS} repairs: {repairs[-1]}")
+
+
+def said_of_unchecked(modules: Sequence[str]) -> tuple[str, ...]:
+    """The note for modules that could not be loaded for want of a driver; nothing for none."""
+    if not modules:
+        return ()
+    return (
+        f"built where there is no NVIDIA driver (libcuda.so.1): {', '.join(modules)} is there and its other libraries "
+        "load; it is loaded the first time this environment is used on a machine with a driver",
+    )
+
+
+def _program(spec: EnvironmentSpec) -> tuple[str, ...]:
+    if spec.package == "trainer":
+        return (_IMPORT_TRAINER,)
+    recorded = published_build(spec.version, spec.build)
+    return (_LOAD_OPERATORS, spec.build, *(recorded.imports if recorded else ()))
+
+
+def _last_words(ended: "subprocess.CompletedProcess[str]") -> str:
+    if ended.returncode < 0:
+        return f"ended by {signal.Signals(-ended.returncode).name}"
+    return (ended.stderr.strip().splitlines() or [f"ended with code {ended.returncode}"])[-1]
+
+
+def _run(command: Command, program: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    environ = {key: value for key, value in os.environ.items() if not key.startswith(("VLLM_", "PYTHON"))}
+    return subprocess.run(
+        [*command, "-s", "-c", program, *words],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_SECONDS_TO_IMPORT,
+        check=False,
+    )

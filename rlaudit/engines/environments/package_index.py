@@ -1,0 +1,184 @@
+"""What releases of a package an index holds: versions, the Pythons they run on, and when they were uploaded.
+
+Reads the Simple API, as JSON (PEP 691, PEP 700) or HTML (PEP 503), so that any mirror will do. uv answers the
+same questions only by failing, which is why the index is asked directly; downloading is left to uv.
+"""
+
+import base64
+import json
+import platform
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from rlaudit.engines.environments.pip_configuration import PackageSources
+from rlaudit.errors import NotFinished
+
+_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+_SECONDS_TO_ANSWER = 20
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """One file of a release, at `url`. `uploaded` is an ISO 8601 time, or None where the index does not say."""
+
+    filename: str
+    requires_python: str | None = None
+    uploaded: str | None = None
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One version of a package and its wheels for this kind of machine."""
+
+    version: Version
+    wheels: tuple[Wheel, ...]
+
+    @property
+    def uploaded(self) -> str | None:
+        """When the first of its files appeared."""
+        return min((wheel.uploaded for wheel in self.wheels if wheel.uploaded), default=None)
+
+    def runs_on(self, python_minor: str) -> bool:
+        """Whether one of the wheels installs on this Python, such as `3.11`."""
+        return self.wheel_for(python_minor) is not None
+
+    def wheel_for(self, python_minor: str) -> Wheel | None:
+        """The wheel an installer takes on this Python: of several builds of one wheel the last; None without one."""
+        fitting = [wheel for wheel in self.wheels if _fits(wheel, python_minor)]
+        return max(fitting, key=lambda wheel: parse_wheel_filename(wheel.filename)[2], default=None)
+
+
+def releases(package: str, sources: PackageSources) -> dict[Version, Release]:
+    """Every release with a wheel for this machine, on the main index and the extra ones.
+
+    Raises NotFinished, naming the package, when no index could be asked. A package no index knows gives an
+    empty dict.
+    """
+    files: list[Wheel] = []
+    failures: list[str] = []
+    indexes = () if sources.no_index else (sources.index, *sources.extra_indexes)
+    for index in indexes:
+        try:
+            files += _files(f"{index.rstrip('/')}/{canonicalize_name(package)}/", sources.certificates)
+        except OSError as error:
+            failures.append(f"{_without_secret(index)}: {_reason(error)}")
+    if not files and failures:
+        raise NotFinished(
+            f"package {package} could not be had: {failures[0]}",
+            "Check the network and the index of your pip or uv configuration, or give --python VERSION=COMMAND.",
+        )
+    return _by_version(files, platform.machine())
+
+
+def _by_version(files: Iterable[Wheel], machine: str) -> dict[Version, Release]:
+    grouped: dict[Version, list[Wheel]] = {}
+    for file in files:
+        try:
+            _name, version, _build, tags = parse_wheel_filename(file.filename)
+        except (InvalidWheelFilename, InvalidVersion):
+            continue
+        if any(tag.platform == "any" or tag.platform.endswith(machine) for tag in tags):
+            grouped.setdefault(version, []).append(file)
+    return {version: Release(version, tuple(wheels)) for version, wheels in sorted(grouped.items())}
+
+
+def _fits(wheel: Wheel, python_minor: str) -> bool:
+    major, minor = (int(part) for part in python_minor.split("."))
+    if wheel.requires_python:
+        try:
+            # A patch level no interpreter lacks: `>=3.10` and `<3.13` decide by the minor version.
+            if not SpecifierSet(wheel.requires_python).contains(f"{python_minor}.5"):
+                return False
+        except InvalidSpecifier:
+            pass
+    for tag in parse_wheel_filename(wheel.filename)[3]:
+        digits = tag.interpreter.lstrip("cpy")
+        if tag.interpreter in {f"cp{major}{minor}", f"py{major}", f"py{major}{minor}"}:
+            return True
+        if tag.abi == "abi3" and digits.startswith(str(major)) and int(digits[1:] or 0) <= minor:
+            return True
+    return False
+
+
+def open_address(address: str, certificates: str | None, headers: Mapping[str, str]) -> Any:
+    """The open answer to one request, with the credentials that the address carries. Raises OSError."""
+    parts = urlsplit(address)
+    sent = {"User-Agent": "rlaudit", **headers}
+    if parts.username:
+        secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        sent["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
+        host = parts.hostname or ""
+        address = urlunsplit(parts._replace(netloc=f"{host}:{parts.port}" if parts.port else host))
+    context = ssl.create_default_context()
+    if certificates and Path(certificates).is_file():
+        context.load_verify_locations(cafile=certificates)
+    request = urllib.request.Request(address, headers=sent)
+    return urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER, context=context)
+
+
+def _files(address: str, certificates: str | None) -> list[Wheel]:
+    parts = urlsplit(address)
+    if parts.scheme == "file":
+        page = Path(unquote(parts.path)) / "index.html"
+        return _from_html(page.read_text(encoding="utf-8"), address) if page.exists() else []
+    try:
+        with open_address(address, certificates, {"Accept": _ACCEPT}) as answer:
+            body = answer.read().decode("utf-8")
+            kind = answer.headers.get_content_type()
+    except urllib.error.HTTPError as error:
+        if error.code in {404, 410}:
+            return []
+        raise
+    return _from_json(json.loads(body), address) if kind.endswith("json") else _from_html(body, address)
+
+
+def _from_json(page: Any, address: str) -> list[Wheel]:
+    return [
+        Wheel(file["filename"], file.get("requires-python"), file.get("upload-time"), urljoin(address, file["url"]))
+        for file in page.get("files", [])
+        if not file.get("yanked")
+    ]
+
+
+def _from_html(page: str, address: str) -> list[Wheel]:
+    links = _Links(address)
+    links.feed(page)
+    return links.wheels
+
+
+class _Links(HTMLParser):
+    """Collects the anchors of a Simple API page. Some indexes add `data-upload-time` to the HTML form too."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.address = address
+        self.wheels: list[Wheel] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep what an anchor says about its file."""
+        values = dict(attrs)
+        if tag == "a" and "data-yanked" not in values:
+            url = urldefrag(urljoin(self.address, values.get("href") or "")).url
+            filename = unquote(urlsplit(url).path.rsplit("/", 1)[-1])
+            self.wheels.append(Wheel(filename, values.get("data-requires-python"), values.get("data-upload-time"), url))
+
+
+def _reason(error: OSError) -> str:
+    inner = getattr(error, "reason", None)
+    return str(inner if inner else error)
+
+
+def _without_secret(address: str) -> str:
+    return urlsplit(address).hostname or address

@@ -1,0 +1,138 @@
+"""What the NVIDIA driver of this machine cannot run, known before anything is downloaded.
+
+The CUDA of an environment is that of the torch it gets. vLLM's wheels pin one torch exactly and are linked against its
+CUDA, so that another build of torch is no way out for an engine; the same release built for another CUDA is, where an
+index that the user named has it. A driver that is not known (the login node of a cluster) refuses nothing, and neither
+is an interpreter refused that was given: its container may bring NVIDIA's cuda-compat.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.package_index import releases
+from rlaudit.engines.environments.pip_configuration import DEFAULT_INDEX, PackageSources, read_package_sources
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.driver import driver_runs, lowest_driver
+from rlaudit.errors import NotFinished
+from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions
+
+# From this release on the wheels on PyPI are for CUDA 13; vLLM's own index has the same releases for CUDA 12.9.
+# Source: the indexes https://wheels.vllm.ai/0.20.0/cu129 and later, which its installation page names.
+FIRST_FOR_CUDA_12_9_ELSEWHERE = Version("0.20.0")
+ELSEWHERE_CUDA = "12.9"
+ELSEWHERE = "vllm=={version}+cu129 from https://wheels.vllm.ai/{version}/cu129"
+_LOCAL_CUDA = re.compile(r"cu(\d\d)(\d)")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The torch that an environment gets and the CUDA that torch was built for."""
+
+    torch: str
+    cuda: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An environment that this machine's driver cannot run, why, and the ways out."""
+
+    spec: EnvironmentSpec
+    message: str
+    hint: str
+
+
+def refuse(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> None:
+    """Go on only where the driver runs every one of these environments.
+
+    Raises NotFinished, naming each that it does not run and the ways out.
+    """
+    found = refusals(specs, accelerator)
+    if found:
+        raise NotFinished("\n".join(one.message for one in found), "\n  ".join(one.hint for one in found))
+
+
+def refusals(specs: Iterable[EnvironmentSpec], accelerator: Accelerator) -> tuple[Refusal, ...]:
+    """Every environment among these that the machine's driver cannot run."""
+    found = []
+    for spec in specs:
+        needed = None if spec.command else needs(spec)
+        refused = refusal(spec, needed, accelerator.driver_cuda, accelerator.driver) if needed else None
+        if refused is not None and not _is_on_a_named_index(spec, accelerator.driver_cuda, read_package_sources()):
+            found.append(refused)
+    return tuple(found)
+
+
+def refusal(spec: EnvironmentSpec, needed: Needs, driver_cuda: str, driver: str = "") -> Refusal | None:
+    """Why a driver that offers CUDA `driver_cuda` cannot run an environment; None where it can, or is not known."""
+    if not driver_cuda or driver_runs(driver_cuda, needed.cuda):
+        return None
+    lowest = lowest_driver(needed.cuda)
+    message = (
+        f"{spec.name} cannot run here: its torch {needed.torch} is built for CUDA {needed.cuda}, which needs NVIDIA "
+        f"driver {lowest} or newer, and this machine's{driver and f', {driver},'} offers CUDA {driver_cuda}"
+    )
+    ways = [f"driver {lowest} or newer", *_other_engines(spec, driver_cuda)]
+    return Refusal(spec, message, f"Ways out for {spec.name}: {'; '.join(ways)}.")
+
+
+def needs(spec: EnvironmentSpec) -> Needs | None:
+    """What an environment for CUDA gets, as far as it is recorded; None for one that needs no driver."""
+    if spec.build == "cpu":
+        return None
+    if spec.package == "vllm":
+        build = published_build(spec.version, "cuda")
+        return Needs(build.torch, build.cuda) if build else None
+    cuda = cuda_of_torch(spec.torch)
+    return Needs(spec.torch, cuda) if cuda else None
+
+
+def needs_of_lock(lock: Sequence[str]) -> Needs | None:
+    """What resolved packages need: their torch, and the CUDA of the runtime library among them; None without both.
+
+    A torch that is built for something else (`2.13.0+cpu`) is none, whatever brought the library.
+    """
+    exact = dict(line.partition(" ;")[0].split("==") for line in lock if "==" in line)
+    torch = Version(exact["torch"]) if "torch" in exact else None
+    # `nvidia-cuda-runtime-cu12` up to CUDA 12, `nvidia-cuda-runtime` from 13 on.
+    runtime = next((version for name, version in exact.items() if name.startswith("nvidia-cuda-runtime")), None)
+    if torch is None or runtime is None or not (torch.local is None or torch.local.startswith("cu")):
+        return None
+    return Needs(str(torch), ".".join(runtime.split(".")[:2]))
+
+
+def newest_release(driver_cuda: str) -> Version | None:
+    """The newest recorded vLLM whose CUDA a driver runs."""
+    builds = [(version, published_build(str(version), "cuda")) for version in recorded_versions()]
+    return max((version for version, build in builds if build and driver_runs(driver_cuda, build.cuda)), default=None)
+
+
+def _is_on_a_named_index(spec: EnvironmentSpec, driver_cuda: str, sources: PackageSources) -> bool:
+    """Whether the user's indexes hold the release built for a CUDA that the driver runs, as `0.20.0+cu129`.
+
+    PyPI holds no such versions and is not asked. What such a build gets is held against the driver once resolved.
+    """
+    if spec.package != "vllm" or (sources.index == DEFAULT_INDEX and not sources.extra_indexes):
+        return False
+    try:
+        published = releases(spec.distribution, sources)
+    except NotFinished:
+        return False
+    cudas = [_LOCAL_CUDA.fullmatch(one.local or "") for one in published if one.public == str(Version(spec.version))]
+    return any(cuda and driver_runs(driver_cuda, f"{cuda[1]}.{cuda[2]}") for cuda in cudas)
+
+
+def _other_engines(spec: EnvironmentSpec, driver_cuda: str) -> list[str]:
+    if spec.package == "trainer":
+        return ["an interpreter whose torch runs here, given as --trainer-python"]
+    ways = []
+    newest = newest_release(driver_cuda)
+    if newest is not None:
+        ways.append(f"vLLM {newest}, the newest release that this driver runs")
+    if Version(spec.version) >= FIRST_FOR_CUDA_12_9_ELSEWHERE and driver_runs(driver_cuda, ELSEWHERE_CUDA):
+        elsewhere = ELSEWHERE.format(version=spec.version)
+        ways.append(f"{elsewhere}, which PyPI lacks: name that index to pip or uv, and PyTorch's for cu129")
+    return [*ways, f"a container with NVIDIA's cuda-compat package, given as --python {spec.version}=COMMAND"]

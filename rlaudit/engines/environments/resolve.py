@@ -1,0 +1,169 @@
+"""Resolves an environment to a list of exact versions, by the first of several ways that works.
+
+Two things vary. Where torch comes from: CPU builds pin `torch==X+cpu`, which only PyTorch's own index holds;
+a find-links folder or a mirror may hold it too; else the plain `torch==X` does the same work with more to
+download. And as of when: a release resolved today gets dependencies it was never tried with, so resolution
+happens as of the release's day where the index tells upload dates, else under caps known to be good.
+"""
+
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from rlaudit.engines.environments import known_good
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.uv import Uv, UvError
+from rlaudit.errors import NotFinished
+from rlaudit.vllm.builds import recorded_torch
+
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu/"
+_SECONDS_TO_PROBE = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to resolve. `note` says what differs from a plain installation; empty when nothing does."""
+
+    arguments: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Exact versions, the plan that led to them, and the SHA-256 digests that the index has of each one's files.
+
+    Nothing is installed whose digest is another than when it was resolved.
+    """
+
+    lock: tuple[str, ...]
+    plan: Plan
+    hashes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def without_hash(self) -> tuple[str, ...]:
+        """What the index (or a folder) has no digest of."""
+        return tuple(line for line in self.lock if not self.hashes.get(line))
+
+
+def plans(
+    spec: EnvironmentSpec,
+    torch_pin: str | None,
+    as_of: str | None,
+    caps: Sequence[str],
+    torch_index_reachable: bool,
+) -> list[Plan]:
+    """The ways to try, best first.
+
+    `torch_pin` is the release's own torch requirement without a local part (`torch==2.6.0`), or None where it
+    pins none; `as_of` an ISO date or None. The date does not bind the engine itself: CPU builds were packaged
+    later.
+    """
+    drop = tuple(f"{name} ; sys_platform == 'never'" for name in known_good.NOT_NEEDED_FOR_TEXT)
+    dropped = f"left out: {', '.join(known_good.NOT_NEEDED_FOR_TEXT)} (no text model needs them)"
+    torch: list[Plan] = []
+    if spec.build == "cuda":
+        # `torch==2.13.0` is met by `2.13.0+cpu` too, which counts as the newer where a folder or a mirror holds it.
+        torch.append(Plan(constraints=tuple(f"torch!={version}+cpu" for version in recorded_torch())))
+    else:
+        if torch_index_reachable:
+            torch.append(Plan(arguments=("--torch-backend", "cpu")))
+        torch.append(Plan(overrides=drop, note=dropped))
+        if torch_pin:
+            note = f"PyTorch's CPU index was not reachable: plain {torch_pin} of the configured index; {dropped}"
+            torch.append(Plan(overrides=(*drop, torch_pin), note=note))
+    dated: list[Plan] = []
+    if as_of:
+        for plan in torch:
+            words: tuple[str, ...] = ("--exclude-newer", as_of)
+            for name in (spec.distribution, *known_good.UNDATED):
+                words += ("--exclude-newer-package", f"{name}=false")
+            dated.append(replace(plan, arguments=(*plan.arguments, *words)))
+    return dated + [replace(plan, constraints=(*plan.constraints, *caps)) for plan in torch]
+
+
+def resolve(uv: Uv, python: Path, requirements: Sequence[str], ways: Sequence[Plan], folder: Path) -> Resolution:
+    """The first plan that resolves, with every version exact.
+
+    Raises NotFinished with one line: at once when a package cannot be fetched, else with the reason of the
+    last plan.
+    """
+    last = "nothing was tried"
+    wanted = _write(folder / "requirements.txt", requirements)
+    for plan in ways:
+        overrides = _write(folder / "overrides.txt", plan.overrides)
+        constraints = _write(folder / "constraints.txt", plan.constraints)
+        words: list[str | Path] = [*plan.arguments, "--override", overrides, "--constraint", constraints]
+        try:
+            return compiled(uv, python, plan, *words, wanted)
+        except UvError as error:
+            if error.failure.kind in {"network", "disk"}:
+                raise NotFinished(f"could not be had: {error.failure.line}", "Check the network.") from None
+            last = error.failure.line
+    raise NotFinished(f"{' '.join(requirements)} cannot be resolved here: {last}")
+
+
+def compiled(uv: Uv, python: Path, plan: Plan, *words: str | Path) -> Resolution:
+    """What `uv pip compile` makes of these words. Raises UvError."""
+    text = uv.pip("compile", python, "--no-header", "--no-annotate", "--generate-hashes", *words)
+    hashes: dict[str, tuple[str, ...]] = {}
+    line = ""
+    for written in text.splitlines():
+        said = written.rstrip("\\ ").strip()
+        if said.startswith("--hash="):
+            hashes[line] = (*hashes[line], said)
+        elif said and not written.startswith(("#", "-")):
+            line = said
+            hashes[line] = ()
+    return Resolution(tuple(hashes), plan, hashes)
+
+
+def install(uv: Uv, python: Path, resolution: Resolution, folder: Path) -> None:
+    """Install what was resolved, and nothing else.
+
+    Under the plan's constraints again: a local version (`2.13.0+cpu`) meets an exact pin, here as in the resolution.
+    """
+    plan = resolution.plan
+    backend = plan.arguments[:2] if plan.arguments[:1] == ("--torch-backend",) else ()
+    lines = (" ".join((line, *resolution.hashes.get(line, ()))) for line in resolution.lock)
+    lock = _write(folder / "lock.txt", tuple(lines))
+    constraints = _write(folder / "constraints.txt", plan.constraints)
+    uv.pip("install", python, "--no-deps", *backend, "--constraint", constraints, "--requirement", lock)
+
+
+def torch_pin(metadata: str, environment: dict[str, str]) -> str | None:
+    """The plain torch that a wheel's METADATA asks for: `torch==2.6.0+cpu` gives `torch==2.6.0`."""
+    for line in metadata.splitlines():
+        if not line:
+            break
+        if not line.startswith("Requires-Dist:"):
+            continue
+        requirement = Requirement(line.partition(":")[2].strip())
+        if requirement.name != "torch" or (requirement.marker and not requirement.marker.evaluate(environment)):
+            continue
+        for specifier in requirement.specifier:
+            if specifier.operator == "==":
+                return f"torch=={specifier.version.partition('+')[0]}"
+    return None
+
+
+def torch_index_is_reachable(address: str = TORCH_INDEX) -> bool:
+    """Whether PyTorch's own index answers. Asked once and quickly: uv would retry for long."""
+    try:
+        request = urllib.request.Request(address, method="HEAD")
+        with urllib.request.urlopen(request, timeout=_SECONDS_TO_PROBE):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+
+
+def _write(file: Path, lines: Sequence[str]) -> Path:
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return file

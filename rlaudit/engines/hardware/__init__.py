@@ -1,0 +1,1 @@
+"""The machine: its accelerators, their drivers, and who uses them."""

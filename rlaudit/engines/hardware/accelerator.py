@@ -1,0 +1,146 @@
+"""The accelerator of this machine: the GPUs that an engine would see, or the processor.
+
+A machine with a GPU is never taken for a CPU machine: where its GPUs cannot be used, or it cannot be told which are
+meant, the audit ends and says why. Only a machine without a GPU, and whoever asks for it, gets the processor.
+"""
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rlaudit.engines.hardware.gpu_hardware import amd_sign, kernel_module_version, nvidia_sign
+from rlaudit.engines.hardware.nvidia_driver import MIB, Device, Driver, read_driver
+from rlaudit.engines.hardware.visible_gpus import DO_WITHOUT, visible_gpus
+from rlaudit.errors import NotFinished
+
+# Beginnings of the flags in /proc/cpuinfo that numeric kernels are chosen by; its line is named so on x86-64 and ARM.
+INSTRUCTION_SETS = {
+    "flags": ("sse4", "avx", "fma", "f16c", "amx"),
+    "Features": ("asimd", "sve", "sme", "bf16", "i8mm"),
+}
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """What engines run on here: GPUs, or the processor.
+
+    `name` is the device's or processor's model, `driver` the NVIDIA driver's version and `driver_cuda` the newest CUDA
+    it offers (as `12.8`), both empty on a CPU; `cores`, `memory_mib` and `instruction_sets` are the host's.
+    """
+
+    kind: Literal["cuda", "cpu"]
+    name: str
+    devices: tuple[Device, ...]
+    driver: str
+    cores: int
+    memory_mib: int
+    driver_cuda: str = ""
+    instruction_sets: tuple[str, ...] = ()
+
+
+def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
+    """The accelerator of this machine; the processor where `cpu` asks for it. `root` is the file system's.
+
+    Raises NotFinished where there is a GPU that cannot be used, is not supported, or is hidden.
+    """
+    driver = None if cpu else _driver(root)
+    if driver is None:
+        return Accelerator(
+            "cpu", _processor_name(), (), "", _cores(), _memory_mib(), instruction_sets=_instruction_sets()
+        )
+    devices = visible_gpus(driver.gpus, os.environ if environ is None else environ)
+    return Accelerator(
+        "cuda",
+        devices[0].name,
+        devices,
+        driver.version,
+        _cores(),
+        _memory_mib(),
+        driver_cuda=driver.cuda,
+        instruction_sets=_instruction_sets(),
+    )
+
+
+def _driver(root: Path) -> Driver | None:
+    """What the NVIDIA driver says; None on a machine without a GPU."""
+    import pynvml
+
+    sign = nvidia_sign(root)
+    try:
+        driver = read_driver(_memory_mib(), root)
+    except pynvml.NVMLError as error:
+        absent = error.value in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED)
+        if not absent or sign is not None:
+            raise _unusable(error, sign, root) from error
+    else:
+        if driver.gpus:
+            return driver
+        if sign is not None:
+            raise NotFinished(
+                f"there is an NVIDIA GPU here ({sign}), and its driver shows this process none",
+                f"ask the scheduler or the container for a GPU; {DO_WITHOUT}",
+            )
+    amd = amd_sign(root)
+    if amd is not None:
+        raise NotFinished(f"this machine has an AMD GPU ({amd}), and rlaudit runs engines on CUDA only", DO_WITHOUT)
+    return None
+
+
+def _unusable(error: Any, sign: str | None, root: Path) -> NotFinished:
+    """Why the driver does not answer, and the way out."""
+    import pynvml
+
+    if error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+        loaded = kernel_module_version(root)
+        return NotFinished(
+            "the NVIDIA driver's library and its kernel module are of different versions"
+            + ("" if loaded is None else f"; loaded is {loaded}"),
+            "restart the machine, or the container, after an update of the driver; " + DO_WITHOUT,
+        )
+    if error.value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
+        return NotFinished(
+            f"there is an NVIDIA GPU here ({sign}) and no libnvidia-ml.so.1 to ask it with",
+            "install the driver, give the container its libraries (NVIDIA_DRIVER_CAPABILITIES=compute,utility), or put "
+            f"/usr/lib/wsl/lib on LD_LIBRARY_PATH under WSL; {DO_WITHOUT}",
+        )
+    seen = "" if sign is None else f" ({sign})"
+    return NotFinished(
+        f"the NVIDIA driver does not answer{seen}: {error}", f"nvidia-smi has to list the GPU first; {DO_WITHOUT}"
+    )
+
+
+def _processor_name() -> str:
+    for line in _cpuinfo():
+        if line.startswith(("model name", "Model")):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory_mib() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MIB
+    except (OSError, ValueError):
+        return 0
+
+
+def _instruction_sets() -> tuple[str, ...]:
+    for line in _cpuinfo():
+        name, _, flags = line.partition(":")
+        beginnings = INSTRUCTION_SETS.get(name.strip())
+        if beginnings is not None:
+            return tuple(sorted(flag for flag in flags.split() if flag.startswith(beginnings)))
+    return ()
+
+
+def _cpuinfo() -> list[str]:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,49 @@
+"""What of a machine decides what an engine computes on it: the part of a cell's identity that is not the recipe's.
+
+A run goes on where another allocation of the same GPU model is given to it: which GPU of a node it is, how many more
+there are, and the host around it change no logprob. How many GPUs an engine uses is in its arguments.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from rlaudit.engines.cells.inherited_variables import deciding
+from rlaudit.engines.hardware.accelerator import Accelerator
+
+# Memory decides how many blocks the KV cache has, and vLLM's limits on a batch. Cards of one name are sold with 8 or
+# 12 GiB; some hundred MiB come and go with error correction and the driver, and are to decide nothing.
+MEMORY_STEP_MIB = 4096
+
+
+def accelerator_identity(accelerator: Accelerator, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """What a cell's key depends on: model of the device, driver, and the shell's variables that change numbers."""
+    return {
+        "kind": accelerator.kind,
+        **(_gpu_identity(accelerator) if accelerator.kind == "cuda" else _processor_identity(accelerator)),
+        "variables": deciding(accelerator.kind, environ),
+    }
+
+
+def _gpu_identity(accelerator: Accelerator) -> dict[str, Any]:
+    kinds = {
+        (device.name, device.capability, round(device.memory_mib / MEMORY_STEP_MIB)) for device in accelerator.devices
+    }
+    return {
+        "gpus": [
+            {"name": name, "capability": capability, "memory_steps": steps} for name, capability, steps in sorted(kinds)
+        ],
+        # It brings the compiler of what is compiled at run time (PTX), and chooses the kernels of its own libraries.
+        "driver": accelerator.driver,
+    }
+
+
+def _processor_identity(accelerator: Accelerator) -> dict[str, Any]:
+    return {
+        "name": accelerator.name,
+        # A virtual machine may hide a part of what its processor can do, and kernels are chosen by what is left.
+        "instruction_sets": list(accelerator.instruction_sets),
+        # OpenMP splits a sum over as many threads as there are cores, and each adds its own part: another number of
+        # threads is another order of summation.
+        "threads": accelerator.cores,
+    }

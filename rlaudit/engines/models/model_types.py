@@ -1,0 +1,46 @@
+"""Which transformers knows which model type, and so which one a model's config.json asks for.
+
+The list is extracted from the wheels: `python -m rlaudit.engines.models.extract_model_types VERSION...`
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.environments.trainer_packages import TRANSFORMERS
+from rlaudit.errors import NotFinished
+
+DATA = Path(__file__).with_name("model_types.json")
+
+
+def model_types(transformers: str) -> frozenset[str]:
+    """The values of config.json's `model_type` that a release loads without code of the model's own."""
+    return frozenset(json.loads(DATA.read_text(encoding="utf-8"))[transformers])
+
+
+def transformers_for(model: str, configuration: Mapping[str, Any], trust_remote_code: bool) -> str:
+    """The first release that knows the model's type and reads the rest of its config.json as it was meant.
+
+    A configuration without `model_type` asks for none: the first is taken. Raises NotFinished for a type that no
+    release knows, unless the model may bring its own code.
+    """
+    wanted = configuration.get("model_type")
+    for release in TRANSFORMERS:
+        readable = release.reads_rope_parameters or not _states_only_rope_parameters(configuration)
+        if readable and (wanted is None or wanted in model_types(release.version)):
+            return release.version
+    if trust_remote_code:
+        return TRANSFORMERS[0].version
+    known = " and ".join(release.version for release in TRANSFORMERS)
+    raise NotFinished(
+        f"{model}: no transformers that rlaudit builds a trainer with ({known}) knows model type {wanted!r}",
+        "Name an interpreter whose transformers does: --trainer-python COMMAND; or let the model bring its own code: "
+        "trust_remote_code: true in the recipe.",
+    )
+
+
+def _states_only_rope_parameters(configuration: Mapping[str, Any]) -> bool:
+    """Whether rotary frequencies stand where transformers 5 writes them and nowhere else."""
+    parts = [configuration, *(part for part in configuration.values() if isinstance(part, Mapping))]
+    return any("rope_parameters" in part and "rope_theta" not in part for part in parts)

@@ -1,0 +1,284 @@
+"""Starts an engine on a tiny random model and says what works in it.
+
+Five engine starts at most: as the release is by default, as the other engine where it has V0 and V1, with prefix
+caching where that is off by default, with everything a parity recipe asks for, and with batch invariance where the
+release has it. What counts is what the loaded engine resolved, not what was asked for; an engine that is not the one
+that `inspect` and `ablate` expect here is a failure. Eager, because compiling takes longer than everything else.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+from platformdirs import user_cache_path
+
+from rlaudit.engines.cells.handed_over import hand_over
+from rlaudit.engines.cells.launch import Outcome, launch
+from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.environments.kernel_compiler import missing_for_triton
+from rlaudit.engines.hardware.accelerator import detect
+from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.visible_gpus import gpu_variables
+from rlaudit.engines.vllm.expected_engine import expected_engine
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.machine import Machine, machine_named
+from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
+
+_SCRIPTS = Path(__file__).with_name("scripts")
+_EXTENSION = Path(__file__).with_name("extension")
+_SECONDS = 600.0
+# Longer than one block of the KV cache anywhere: the second round can reuse that block.
+_PROMPT = list(range(10, 58))
+_ENGINE_ARGS = {
+    "skip_tokenizer_init": True,
+    "max_model_len": 256,
+    "max_num_seqs": 8,
+    "enforce_eager": True,
+    "gpu_memory_utilization": 0.2,
+}
+
+
+GPU_BLOCK = 16  # the default of every release for models without latent attention
+_AMPERE = 80  # the first GPUs that vLLM runs in bfloat16
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """One thing looked at. `works` is None where it was not tried or does not exist in this release."""
+
+    name: str
+    works: bool | None
+    says: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found in one environment."""
+
+    environment: Environment
+    symptoms: tuple[Symptom, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the engine starts and generates; a missing feature is no illness."""
+        needed = {"starts", "generates"}
+        return needed <= {symptom.name for symptom in self.symptoms if symptom.works}
+
+
+def scratch() -> Path:
+    """Where the doctor works: a folder that a container can be given, as it stays the same."""
+    folder = user_cache_path("rlaudit") / "doctor"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def examine(environment: Environment, report: Callable[[str], None]) -> Diagnosis:
+    """Start the engine and look. A failure is a symptom with the engine's own words, never an exception.
+
+    Raises NotFinished where there is a GPU that a CUDA build cannot be started on.
+    """
+    devices = () if environment.spec.build == "cpu" else detect().devices
+    shown = gpu_variables(devices, environment.spec)
+    environment = replace(environment, variables={**environment.variables, **shown})
+    folder = Path(tempfile.mkdtemp(dir=scratch()))
+    try:
+        return Diagnosis(environment, tuple(_examine(environment, folder, report)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _examine(environment: Environment, folder: Path, report: Callable[[str], None]) -> list[Symptom]:
+    name = environment.spec.name
+    tiny = {"output": str(folder / "model"), "seed": 0}
+    made = _run(environment, folder / "tiny", "tiny_model.py", tiny)
+    looked = _run(environment, folder / "features", "features.py", {})
+    if made.failure or looked.failure:
+        failure = made.failure or looked.failure
+        return [Symptom("imports", False, failure.message if failure else "")]
+    features: Mapping[str, Any] = looked.result["features"]
+    symptoms = [Symptom("imports", True, _packages(environment))]
+    if environment.spec.build == "cuda":
+        missing = missing_for_triton(environment.command)
+        symptoms.append(Symptom("compiles kernels", not missing, "; ".join(missing) or "a C compiler and Python.h"))
+
+    report(f"{name}: starting the engine as it is by default")
+    default = _start(environment, folder / "default", {})
+    symptoms += _start_and_generation(default)
+    if default.failure:
+        return symptoms
+    if has_v0(Version(environment.spec.version)):
+        symptoms.append(_other_engine(environment, default, folder, report))
+    cached = default
+    if not default.result["resolved"]["enable_prefix_caching"]:
+        report(f"{name}: starting it with prefix caching")
+        cached = _start(environment, folder / "cached", {"enable_prefix_caching": True})
+    symptoms.append(_prefix_caching(default, cached, folder))
+    asked: dict[str, Any] = {}
+    if features["logprobs_modes"]:
+        asked["logprobs_mode"] = "processed_logprobs"
+    if features["async_scheduling"]:
+        asked["async_scheduling"] = True
+    report(f"{name}: starting it with {', '.join([*asked, 'an fp32 head'])}")
+    parity = _start(environment, folder / "parity", asked, fp32_head=True)
+    symptoms += [
+        _logprobs_mode(default, parity, features),
+        _async_scheduling(parity, features),
+        _fp32_head(parity),
+    ]
+    if features["batch_invariance"]:
+        report(f"{name}: starting it with VLLM_BATCH_INVARIANT=1")
+        variables = {"VLLM_BATCH_INVARIANT": "1"}
+        backend: dict[str, Any] = {}
+        if environment.spec.build == "cuda" and features["attention_backend"]:
+            # Batch invariance refuses a backend that the engine would choose by itself.
+            backend = {"attention_backend": "FLASH_ATTN"}
+        elif environment.spec.build == "cuda":
+            variables["VLLM_ATTENTION_BACKEND"] = "FLASH_ATTN"
+        invariant = _start(environment, folder / "invariant", backend, variables)
+        symptoms.append(_outcome("batch invariance", invariant, "starts"))
+    else:
+        symptoms.append(Symptom("batch invariance", None, "not in this release"))
+    return symptoms
+
+
+def _start(
+    environment: Environment,
+    cell: Path,
+    engine_args: Mapping[str, Any],
+    variables: Mapping[str, str] | None = None,
+    fp32_head: bool = False,
+    engine: EngineKind | None = None,
+) -> Outcome:
+    version, machine = environment.spec.version, machine_for(environment)
+    arguments = {**_ENGINE_ARGS, **arguments_on(machine, version), **engine_args}
+    declared = {**variables_for(engine, Version(version)), **(variables or {})}
+    requests = [{"prompt": 0, "sample": 0, "round": turn, "seed": turn} for turn in range(2)]
+    job = {
+        "model": str(cell.parent / "model"),
+        "engine": expected_engine(version, engine, arguments, declared, machine).as_job(),
+        "engine_args": arguments,
+        "optional_engine_args": {},
+        "sampling": {"temperature": 0.7, "top_p": 0.9, "max_tokens": 16, "ignore_eos": True},
+        "top_logprobs": 2,
+        "prompt_token_ids": [_PROMPT],
+        "requests": requests,
+        "concurrency": "batch",
+        "fp32_head": fp32_head,
+    }
+    return _run(environment, cell, "generate.py", job, declared)
+
+
+def machine_for(environment: Environment) -> Machine:
+    """The machine that this environment's engines run on: a CPU build uses no GPU."""
+    return machine_named("cpu") if environment.spec.build == "cpu" else machine_of(detect())
+
+
+def arguments_on(machine: Machine, version: str) -> dict[str, Any]:
+    """What recipes start a release with here: a dtype, and blocks that are shorter than their prompts."""
+    block = smallest_cpu_block(Version(version)) if machine.platform == "cpu" else GPU_BLOCK
+    return {"dtype": dtype_on(machine), "block_size": block}
+
+
+def dtype_on(machine: Machine) -> str:
+    """What recipes run in: half precision on a GPU, float32 on a CPU. The dtype also decides between V0 and V1."""
+    if machine.platform == "cpu":
+        return "float32"
+    return "bfloat16" if machine.capability >= _AMPERE else "float16"
+
+
+def _other_engine(environment: Environment, default: Outcome, folder: Path, report: Callable[[str], None]) -> Symptom:
+    """Whether the engine that a release does not choose by itself can be had here."""
+    version = environment.spec.version
+    other: EngineKind = "V0" if default.result["resolved"]["engine"] == "V1" else "V1"
+    name = f"engine {other}"
+    machine = machine_for(environment)
+    variables = variables_for(other, Version(version))
+    expected = expected_engine(version, other, {"dtype": dtype_on(machine)}, variables, machine)
+    if expected.refused is not None:
+        return Symptom(name, None, f"not on this machine: {expected.refused}")
+    report(f"{environment.spec.name}: starting it as {other}")
+    return _outcome(name, _start(environment, folder / "other", {}, engine=other), "starts")
+
+
+def _run(
+    environment: Environment,
+    cell: Path,
+    script: str,
+    job: Mapping[str, Any],
+    variables: Mapping[str, str] | None = None,
+) -> Outcome:
+    cell.mkdir()
+    hand_over(cell, "job.json", {"script": str(_SCRIPTS / script), **job})
+    declared = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables, **(variables or {})}
+    if job.get("fp32_head"):
+        declared["PYTHONPATH"] = str(_EXTENSION)
+    return launch(cell, environment.command, declared, _SECONDS)
+
+
+def _packages(environment: Environment) -> str:
+    wanted = ("python", "torch", "transformers", "numpy")
+    return ", ".join(f"{name} {environment.versions[name]}" for name in wanted if name in environment.versions)
+
+
+def _start_and_generation(outcome: Outcome) -> list[Symptom]:
+    if outcome.failure:
+        return [_outcome("starts", outcome, "")]
+    resolved = outcome.result["resolved"]
+    seconds = outcome.result["seconds"]
+    tokens = outcome.result["generated_tokens"]
+    return [
+        Symptom("starts", True, f"{resolved['engine']} engine, {seconds:.0f} s with generation"),
+        Symptom("generates", tokens > 0, f"{tokens} tokens with logprobs"),
+    ]
+
+
+def _outcome(name: str, outcome: Outcome, says: str) -> Symptom:
+    if outcome.failure is None:
+        return Symptom(name, True, says)
+    return Symptom(name, False, f"{outcome.failure.boundary}: {outcome.failure.message}")
+
+
+def _prefix_caching(default: Outcome, outcome: Outcome, folder: Path) -> Symptom:
+    """The second round repeats the first round's prompt: what it reused is what the engine says it reused."""
+    if outcome.failure:
+        return _outcome("prefix caching", outcome, "")
+    samples = folder / ("default" if outcome is default else "cached") / "samples.jsonl"
+    usual = "on by default" if outcome is default else "off by default"
+    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    cached = rows[-1]["cached_tokens"]
+    if cached is None:
+        on = bool(outcome.result["resolved"]["enable_prefix_caching"])
+        return Symptom("prefix caching", on, f"{usual}; resolved as {'on' if on else 'off'}, nothing counted")
+    return Symptom("prefix caching", cached > 0, f"{usual}; {cached} of {len(_PROMPT)} prompt tokens reused")
+
+
+def _logprobs_mode(default: Outcome, parity: Outcome, features: Mapping[str, Any]) -> Symptom:
+    name = "logprobs modes"
+    if default.result["resolved"]["engine"] == "V0":
+        return Symptom(name, True, "V0 returns processed logprobs only")
+    if not features["logprobs_modes"]:
+        return Symptom(name, None, "raw only: this release has no logprobs_mode")
+    return _outcome(name, parity, f"default {default.result['resolved']['logprobs_mode']}; processed works")
+
+
+def _async_scheduling(parity: Outcome, features: Mapping[str, Any]) -> Symptom:
+    name = "async scheduling"
+    if not features["async_scheduling"]:
+        return Symptom(name, None, "not in this release")
+    if parity.failure:
+        return _outcome(name, parity, "")
+    resolved = parity.result["resolved"]["async_scheduling"]
+    return Symptom(name, bool(resolved), "stays on when asked for" if resolved else "turned off by the engine")
+
+
+def _fp32_head(parity: Outcome) -> Symptom:
+    name = "fp32 head"
+    if parity.failure:
+        return _outcome(name, parity, "")
+    native = parity.result["fp32_head"]["by"] == "native"
+    return Symptom(name, True, "native" if native else "through rlaudit's worker extension")

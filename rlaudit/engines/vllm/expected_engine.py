@@ -1,0 +1,102 @@
+"""Which engine, V0 or V1, a process is expected to load, and what to say when it loads the other one.
+
+From 0.8.5 to 0.10.2 vLLM chooses by itself, from the device and from settings that are about something else. Whoever
+compares V0 with V1 must not find out afterwards that both arms were V1: a worker is told what it is about, and fails
+before it generates where that is not what it loaded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import EngineKind, has_v0, why_v1_refuses
+from rlaudit.vllm.resolve import Resolution, resolve
+
+
+@dataclass(frozen=True)
+class ExpectedEngine:
+    """kind: None where nobody asks for one and it cannot be told. because: one clause. asked: whether somebody asks for
+    it, rather than leaving it to the release. refused: why this release will not start as it is asked to; None where
+    nothing says so."""
+
+    version: str
+    kind: EngineKind | None
+    because: str
+    asked: bool
+    refused: str | None = None
+
+    def __str__(self) -> str:
+        """`V0`, `V1 by default`, `V1, which will not start (the platform is a CPU)`."""
+        if self.kind is None:
+            return f"V0 or V1 ({self.because})"
+        if self.refused is not None:
+            return f"{self.kind}, which will not start ({self.refused})"
+        chosen = self.asked or not has_v0(Version(self.version))
+        return self.kind if chosen else f"{self.kind} by default"
+
+    def as_job(self) -> dict[str, str] | None:
+        """What the worker is told; None where either engine is right."""
+        if self.kind is None:
+            return None
+        other = "V0" if self.kind == "V1" else "V1"
+        if self.asked:
+            way_out = (
+                f"Write `engine: {other}` where {other} is meant; else take away what keeps vLLM from {self.kind}."
+            )
+        else:
+            way_out = "Write `engine: V0` or `engine: V1` at this point of the recipe."
+        return {"kind": self.kind, "because": self.because, "way_out": way_out}
+
+
+def expected_engine(
+    version: str,
+    asked: EngineKind | None,
+    engine_args: Mapping[str, Any],
+    variables: Mapping[str, str],
+    machine: Machine,
+    model: str | None = None,
+) -> ExpectedEngine:
+    """The engine that a release is to load with these arguments and variables on this machine.
+
+    `asked` is what the recipe says, None where it says nothing; then vLLM's own decision is what is expected.
+    """
+    resolution = resolution_of(version, engine_args, variables, machine, model)
+    found = resolution.value("engine")
+    kind = asked or (None if isinstance(found, Unknown) else found)
+    refused = why_v1_refuses(resolution) if asked == "V1" else None
+    if asked is not None:
+        because = f"the recipe asks for {asked}"
+    elif isinstance(found, Unknown):
+        because = found.reason
+    else:
+        because = f"rlaudit expects {found}: {resolution.why_engine}"
+    return ExpectedEngine(version, kind, because, asked is not None, refused)
+
+
+def resolution_of(
+    version: str,
+    engine_args: Mapping[str, Any],
+    variables: Mapping[str, str],
+    machine: Machine,
+    model: str | None = None,
+) -> Resolution:
+    """What `inspect` would say of an `LLM(...)` with these arguments and variables."""
+    config = RolloutConfig(
+        framework="vllm",
+        path="an arm",
+        engine=_said(engine_args),
+        environment=_said(variables),
+        model=None if model is None else Setting("model", model, model, Origin.FILE),
+        offline=True,
+    )
+    return resolve(config, Catalogue.at(version), machine)
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Setting]:
+    return {name: Setting(name, value, value, Origin.FILE) for name, value in values.items()}

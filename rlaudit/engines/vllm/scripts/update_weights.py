@@ -1,0 +1,91 @@
+"""Updates the weights of a running vLLM, several times and in several ways, and records which weights sampled what.
+
+A worker script (see engines/cells/worker.py) with files beside it: steerable_engine.py hides how releases differ,
+update_session.py plays the steps, request_in_flight.py and engine_processes.py serve it, and generate.py describes what
+the engine resolved.
+
+job
+  model, revision, trust_remote_code, engine_args, engine (see generate.py)
+  path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
+  checkpoints    {version: folder}; version "0" is what the engine starts with
+  prompt_token_ids, sampling (of SamplingParams)
+  drain_seconds  how long requests may take after the last step of a case before they count as lost
+  cases          [{"name", "go_on", "steps": [...]}], one after the other in the same engine. A step that fails ends
+                 its case unless `go_on`; after a failed update nothing is submitted. Steps:
+                   {"do": "restore"}             version 0 again, nothing in the cache
+                   {"do": "reset_prefix_cache"}
+                   {"do": "submit", "run", "requests", "max_tokens", "until"}
+                        returns when each request has `until` tokens (default: all of them)
+                   {"do": "advance", "run", "until"}   wait for more tokens of a run
+                   {"do": "settle"}              wait for every request
+                   {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}
+                        an update that fails is not resumed from, and what was in flight is given up
+                   {"do": "read_back"}           compare what the worker holds with versions that are numbers
+                   {"do": "pause", "mode", "clear_cache"}, {"do": "resume"}, {"do": "health", "watch": seconds}
+                   {"do": "kill"}                end the engine's processes, as the kernel does when memory runs out
+
+samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
+                 update ran), cached tokens, how it ended
+result           resolved, kind, updates, read_backs, steps (what each said), seconds
+"""
+
+import asyncio
+import importlib.util
+import os
+import time
+
+
+def neighbour(name):
+    """A file shipped beside this one, as a module; found by path because rlaudit is not installed here."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = importlib.util.spec_from_file_location("rlaudit_engine_" + name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(job, channel):
+    """Start the engine, play every case, and leave what every request returned."""
+    channel.phase("launch")
+    # The event loop first: AsyncLLM starts its tasks on the loop that runs when it is made.
+    return asyncio.run(play(job, channel))
+
+
+async def play(job, channel):
+    """Every case of the job on one engine."""
+    channel.phase("load")
+    started = time.monotonic()
+    generate = neighbour("generate")
+    with generate.refusal_of_engine(job, channel):
+        engine = neighbour("steerable_engine").start(job, channel)
+    try:
+        await engine.prepare()
+        resolved = generate.resolve(Described(engine.config, engine.kind))
+        channel.emit("loaded", resolved=resolved)
+        generate.check_engine(job, resolved["engine"], channel)
+        channel.phase("update")
+        helpers = neighbour("request_in_flight"), neighbour("engine_processes")
+        session = neighbour("update_session").Session(job, engine, channel, *helpers)
+        loaded_after = time.monotonic() - started
+        for case in job["cases"]:
+            await session.play(case)
+    finally:
+        engine.shutdown()
+    channel.write_lines("samples.jsonl", session.rows)
+    return {
+        "resolved": resolved,
+        "kind": engine.kind,
+        "updates": session.updates,
+        "read_backs": session.read_backs,
+        "steps": session.said,
+        "load_seconds": loaded_after,
+        "case_seconds": session.seconds,
+    }
+
+
+class Described:
+    """Looks to generate.resolve like an LLM with this configuration."""
+
+    def __init__(self, config, kind):
+        module = "vllm.v1.engine" if kind == "V1" else "vllm.engine"
+        self.llm_engine = type("Engine", (), {"vllm_config": config, "__module__": module})()

@@ -1,1 +1,0 @@
-"""From a recipe to finished cells: factors, plan, run."""

@@ -1,0 +1,107 @@
+"""The findings that were there when somebody began to look: known, and not counted again.
+
+A finding is recognised by its rule, its file, the path of its setting and the value that it is about, never by a line
+number: code above it may move. A baseline counts, so a second finding of the same kind is new.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rlaudit.errors import UsageError
+from rlaudit.inspection.finding import Finding
+from rlaudit.inspection.suppression import Judged, Suppressed
+from rlaudit.unusable_place import unusable_place
+from rlaudit.write_atomically import write_atomically
+
+SCHEMA = "rlaudit-baseline/1"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """How often each fingerprint was known."""
+
+    path: Path
+    known: Counter[str]
+
+
+def fingerprint(finding: Finding, relative: Callable[[str], str]) -> str:
+    """Sixteen hexadecimal digits of what the finding is about."""
+    about = (finding.rule, relative(finding.place.path), finding.place.setting, finding.setting, finding.value)
+    return hashlib.sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def relative_to(folder: Path) -> Callable[[str], str]:
+    """How a baseline in `folder` names files, so that it means the same wherever the repository is checked out."""
+    root = folder.absolute()
+
+    def relative(path: str) -> str:
+        try:
+            return Path(path).absolute().relative_to(root).as_posix()
+        except ValueError:
+            return Path(path).as_posix()
+
+    return relative
+
+
+def load_baseline(path: Path) -> Baseline:
+    """Raises UsageError for what is no baseline."""
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {data['schema']!r}, not {SCHEMA}")
+        known = Counter({str(entry["fingerprint"]): int(entry["count"]) for entry in data["findings"]})
+    except OSError as error:
+        raise UsageError(
+            f"the baseline {path} cannot be read: {error.strerror}", "make one with --write-baseline"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path} is not a baseline: {error}", "make one with --write-baseline") from None
+    return Baseline(path, known)
+
+
+def apply_baseline(baseline: Baseline, judged: Sequence[Judged]) -> tuple[tuple[Judged, ...], int]:
+    """The findings with the known ones marked, and how many known ones did not occur any more."""
+    left = Counter(baseline.known)
+    relative = relative_to(baseline.path.parent)
+    marked = []
+    for one in judged:
+        key = fingerprint(one.finding, relative)
+        known = one.suppressed is None and left[key] > 0
+        left[key] -= known
+        marked.append(replace(one, suppressed=Suppressed("baseline", f"known in {baseline.path}")) if known else one)
+    return tuple(marked), sum(left.values())
+
+
+def write_baseline(path: Path, judged: Sequence[Judged]) -> int:
+    """Write down every finding that counts; the number of them."""
+    relative = relative_to(path.parent)
+    entries: dict[str, dict[str, Any]] = {}
+    counted = [one.finding for one in judged if one.suppressed is None]
+    for finding in counted:
+        key = fingerprint(finding, relative)
+        entry = entries.setdefault(
+            key,
+            {
+                "fingerprint": key,
+                "rule": finding.rule,
+                "path": relative(finding.place.path),
+                "setting": finding.place.setting or finding.setting,
+                "value": finding.value,
+                "count": 0,
+            },
+        )
+        entry["count"] += 1
+    ordered = sorted(
+        entries.values(), key=lambda entry: (entry["path"], entry["rule"], entry["setting"], entry["fingerprint"])
+    )
+    text = json.dumps({"schema": SCHEMA, "findings": ordered}, indent=1) + "\n"
+    try:
+        write_atomically(path, text.encode())
+    except OSError as error:
+        raise (unusable_place(error, "the baseline cannot be written:") or error) from None
+    return len(counted)

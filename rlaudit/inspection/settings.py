@@ -1,0 +1,144 @@
+"""What a repository decides once: `rlaudit.toml`, or `[tool.rlaudit]` in pyproject.toml.
+
+The nearest one is used, from the working directory up to the repository's root. The command line wins over it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from rlaudit.configs.syntax.place import Place
+from rlaudit.errors import UsageError
+from rlaudit.inspection.suppression import Suppression, settings_suppression
+
+KEYS: Mapping[str, tuple[type, str]] = {
+    "from": (str, "vLLM that runs today"),
+    "to": (str, "vLLM to move to"),
+    "platform": (str, "cuda, cpu, or a device such as a100"),
+    "select": (list, "rules or layers to run; all when left out"),
+    "fail-on": (str, "error, warning, note or never"),
+    "exclude": (list, "patterns of paths, relative to this file, that are not read"),
+    "baseline": (str, "a baseline file, relative to this file"),
+    "ignore": (list, "tables with rule, reason and, if wanted, path and until"),
+}
+IGNORE_KEYS = ("rule", "path", "reason", "until")
+FAIL_ON = ("error", "warning", "note", "never")
+_IGNORE_TABLE = re.compile(r"^[ \t]*\[\[[ \t]*(?:tool\.rlaudit\.)?ignore[ \t]*\]\]", re.M)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings. path: None where no file was found."""
+
+    path: Path | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    suppressions: tuple[Suppression, ...] = ()
+
+    def get(self, name: str) -> Any:
+        """A value, None where it is not set."""
+        return self.values.get(name)
+
+    @property
+    def baseline(self) -> Path | None:
+        """Where the baseline is."""
+        name = self.get("baseline")
+        return self.path.parent / name if name is not None and self.path is not None else None
+
+    def excludes(self, path: str) -> bool:
+        """Whether a pattern of `exclude` names this file or a folder above it."""
+        patterns = self.get("exclude") or ()
+        return (
+            bool(patterns) and self.path is not None and any(_matcher(self.path.parent, one)(path) for one in patterns)
+        )
+
+
+def find_settings(start: Path) -> Settings:
+    """The settings that hold in a folder. Raises UsageError for a file that cannot be meant."""
+    for folder in (start.absolute(), *start.absolute().parents):
+        for name in ("rlaudit.toml", "pyproject.toml"):
+            path = folder / name
+            if path.is_file():
+                text, table = _table(path)
+                if table is not None:
+                    return _checked(path, text, table)
+        if (folder / ".git").exists():
+            break
+    return Settings()
+
+
+def _table(path: Path) -> tuple[str, dict[str, Any] | None]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.name == "pyproject.toml" and "tool.rlaudit" not in text:
+            return text, None
+        import tomllib
+
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are both
+        raise UsageError(f"{path} is not TOML: {error}") from None
+    return text, data if path.name == "rlaudit.toml" else data.get("tool", {}).get("rlaudit")
+
+
+def _checked(path: Path, text: str, table: Mapping[str, Any]) -> Settings:
+    for key, value in table.items():
+        if key not in KEYS:
+            raise UsageError(f"{path}: unknown key {key}{_nearest(key, tuple(KEYS))}")
+        kind = KEYS[key][0]
+        if not isinstance(value, kind):
+            raise UsageError(f"{path}: {key} must be a {'list' if kind is list else 'string'}: {KEYS[key][1]}")
+    for key in ("select", "exclude"):
+        if not all(isinstance(one, str) for one in table.get(key, [])):
+            raise UsageError(f"{path}: {key} must be a list of strings: {KEYS[key][1]}")
+    if table.get("fail-on", "error") not in FAIL_ON:
+        raise UsageError(f"{path}: fail-on is {table['fail-on']!r}; it is one of {', '.join(FAIL_ON)}")
+    lines = [text.count("\n", 0, match.start()) + 1 for match in _IGNORE_TABLE.finditer(text)]
+    suppressions = []
+    for number, entry in enumerate(table.get("ignore", [])):
+        _check_ignore(path, number, entry)
+        place = Place(str(path), lines[number] if number < len(lines) else 1, 1, f"ignore.{number}")
+        suppressions.append(settings_suppression(entry, place, _matcher(path.parent, entry.get("path", "*"))))
+    return Settings(path, dict(table), tuple(suppressions))
+
+
+def _check_ignore(path: Path, number: int, entry: Any) -> None:
+    if not isinstance(entry, dict):
+        raise UsageError(
+            f"{path}: ignore is a list of tables", 'write [[ignore]], then rule = "..." and reason = "..."'
+        )
+    for key, value in entry.items():
+        if key not in IGNORE_KEYS:
+            raise UsageError(f"{path}: unknown key ignore.{number}.{key}{_nearest(key, IGNORE_KEYS)}")
+        if key == "until" and (not isinstance(value, date) or type(value) is not date):
+            raise UsageError(f"{path}: ignore.{number}.until must be a day without quotes, such as 2026-12-31")
+        names = isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+        if key != "until" and not isinstance(value, str) and not (key == "rule" and names):
+            raise UsageError(f"{path}: ignore.{number}.{key} must be a string")
+    if "rule" not in entry:
+        raise UsageError(f"{path}: ignore.{number} names no rule")
+
+
+def _matcher(root: Path, pattern: str) -> Callable[[str], bool]:
+    """Whether a path, or a folder above it, fits a pattern that is relative to `root`."""
+
+    def fits(path: str) -> bool:
+        try:
+            relative = Path(path).absolute().relative_to(root)
+        except ValueError:
+            return fnmatch(path, pattern)
+        ways = (relative, *relative.parents)
+        return any(fnmatch(way.as_posix(), pattern.removesuffix("/")) for way in ways if way.name)
+
+    return fits
+
+
+def _nearest(key: str, known: tuple[str, ...]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, known, n=1)
+    return f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(known)}"

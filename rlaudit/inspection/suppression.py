@@ -1,0 +1,198 @@
+"""Which findings somebody has decided to live with, and whether that decision still holds.
+
+`# rlaudit: ignore[rule] reason` speaks for its line or, on a line of its own, for the next one (for all of a command
+that backslashes continue); `# rlaudit: ignore-file[rule] reason` for the file; `[[tool.rlaudit.ignore]]` in the
+settings for the files of a pattern, which is the way for JSON. `ignore[rule, until=2026-12-31]` ends by itself.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.finding import Finding, Severity
+
+_COMMENT = re.compile(
+    r"(?:^|(?<=\s))#\s*rlaudit:\s*ignore(?P<file>-file)?\s*\[(?P<names>[^\]\n]*)\][ \t]*(?P<reason>[^\r\n]*)"
+)
+_COMMENT_ONLY = re.compile(r"\s*#")
+
+RULES: Mapping[str, str] = {
+    "suppression-without-reason": (
+        "A suppression says why.\n\n"
+        "It works without a reason, but the next reader of the config cannot tell whether it still holds. Write one "
+        "behind the bracket:\n    # rlaudit: ignore[raw-logprobs] the loss recomputes them"
+    ),
+    "suppression-unused": (
+        "A suppression suppresses something.\n\n"
+        "The rule it names ran on this file and found nothing there, so it only hides the next problem. Remove it."
+    ),
+    "suppression-expired": (
+        "A suppression ends on the day it says.\n\n"
+        "Its `until` has passed, so the findings are back. Resolve them, or set a new day."
+    ),
+    "suppression-unknown-rule": (
+        "A suppression names a rule that exists.\n\n"
+        "No rule has this name, so nothing is suppressed. `rlaudit list rules` prints the names."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """One decision. lines: first and last line it speaks for, None for the whole file. day: what `until` says, else
+    None; an unreadable day is a malformed suppression. applies_to: whether it speaks for a file.
+    """
+
+    rules: tuple[str, ...]
+    reason: str
+    day: date | None
+    place: Place
+    kind: str
+    lines: tuple[int, int] | None = None
+    applies_to: Callable[[str], bool] = lambda _path: True
+    malformed: str = ""
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether it speaks for this finding's rule and place."""
+        if finding.rule not in self.rules or not self.applies_to(finding.place.path):
+            return False
+        return self.lines is None or self.lines[0] <= finding.place.line <= self.lines[1]
+
+
+@dataclass(frozen=True)
+class Suppressed:
+    """Why a finding does not count. kind: inline, file, settings or baseline."""
+
+    kind: str
+    reason: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A finding, and why it does not count, if so."""
+
+    finding: Finding
+    suppressed: Suppressed | None = None
+
+
+def inline_suppressions(text: str, path: str) -> tuple[Suppression, ...]:
+    """The suppressions written in a file."""
+    if "rlaudit:" not in text:
+        return ()
+    lines = text.splitlines()
+    return tuple(_in_line(lines, number, match, path) for number, line in enumerate(lines, start=1)
+                 for match in _COMMENT.finditer(line))  # fmt: skip
+
+
+def _in_line(lines: Sequence[str], number: int, match: re.Match[str], path: str) -> Suppression:
+    rules, day, malformed = [], None, ""
+    for word in filter(None, (part.strip() for part in match["names"].split(","))):
+        name, equals, value = word.partition("=")
+        if not equals:
+            rules.append(word)
+        elif name.strip() == "until":
+            day, malformed = _day(value.strip())
+        else:
+            malformed = f"{name.strip()} is not known here, only until"
+    place = Place(path, number, match.start() + 1, "")
+    # A second comment on the same line is no part of the reason.
+    reason = match["reason"].split("# rlaudit:")[0].strip().lstrip(":-").strip()
+    whole_file = match["file"] is not None
+    kind, span = ("file", None) if whole_file else ("inline", _lines_spoken_for(lines, number))
+    return Suppression(tuple(rules), reason, day, place, kind, span, lambda other: other == path, malformed)
+
+
+def _day(text: str) -> tuple[date | None, str]:
+    try:
+        return date.fromisoformat(text), ""
+    except ValueError:
+        return None, f"until={text} is not a day such as 2026-12-31"
+
+
+def _lines_spoken_for(lines: Sequence[str], number: int) -> tuple[int, int]:
+    if not _COMMENT_ONLY.match(lines[number - 1]):
+        return number, number
+    first = number
+    while first < len(lines) and (not lines[first].strip() or _COMMENT_ONLY.match(lines[first])):
+        first += 1
+    last = first
+    while last < len(lines) - 1 and lines[last].rstrip().endswith("\\"):
+        last += 1
+    return number, last + 1
+
+
+def judge(
+    findings: Sequence[Finding],
+    suppressions: Sequence[Suppression],
+    ran: Sequence[str],
+    known: Sequence[str],
+    paths: Sequence[str],
+    today: date,
+) -> tuple[Judged, ...]:
+    """Every finding with its suppression, and what is wrong with the suppressions themselves.
+
+    ran: rules that ran, so that only their suppressions can be unused. known: rules that exist. paths: the files that
+    were inspected. A suppression whose day has passed suppresses nothing.
+    """
+    in_force = [one for one in suppressions if one.day is None or today <= one.day]
+    judged = []
+    used: set[tuple[int, str]] = set()
+    for finding in findings:
+        covering = [one for one in in_force if one.covers(finding)]
+        used |= {(id(one), finding.rule) for one in covering}
+        judged.append(Judged(finding, Suppressed(covering[0].kind, covering[0].reason, covering[0].place))
+                      if covering else Judged(finding))  # fmt: skip
+    for one in suppressions:
+        if any(map(one.applies_to, paths)):
+            judged += [
+                Judged(_about(one, rule, said))
+                for rule, said in _wrong(
+                    one, one in in_force, {rule for key, rule in used if key == id(one)}, ran, known
+                )
+            ]
+    return tuple(judged)
+
+
+def _wrong(
+    one: Suppression, in_force: bool, used: set[str], ran: Sequence[str], known: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    if one.malformed:
+        yield "suppression-unknown-rule", f"this suppression cannot be read: {one.malformed}."
+    if not one.rules:
+        yield "suppression-unknown-rule", "this suppression names no rule; write ignore[rule] reason."
+    if not one.reason:
+        yield "suppression-without-reason", f"{_named(one)} gives no reason; write one behind the bracket."
+    if not in_force:
+        yield "suppression-expired", f"{_named(one)} ended on {one.day}; its findings count again."
+    for rule in one.rules:
+        if rule not in known:
+            yield "suppression-unknown-rule", f"no rule is called {rule!r}{_nearest(rule, known)}."
+        elif in_force and rule in ran and rule not in used:
+            yield "suppression-unused", f"{rule} found nothing that this suppression speaks for; remove it."
+
+
+def _named(one: Suppression) -> str:
+    return f"the suppression of {', '.join(one.rules) or 'nothing'}"
+
+
+def _nearest(rule: str, known: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(rule, known, n=1)
+    return f"; did you mean {near[0]}?" if near else "; see: rlaudit list rules"
+
+
+def _about(one: Suppression, rule: str, said: str) -> Finding:
+    return Finding(rule, None, Severity.WARNING, said[0].upper() + said[1:], one.place, "", ",".join(one.rules))
+
+
+def settings_suppression(entry: Mapping[str, Any], place: Place, applies_to: Callable[[str], bool]) -> Suppression:
+    """The suppression of one `[[tool.rlaudit.ignore]]` table, whose values were checked before."""
+    rules = entry["rule"] if isinstance(entry["rule"], list) else [entry["rule"]]
+    return Suppression(
+        tuple(rules), entry.get("reason", "").strip(), entry.get("until"), place, "settings", None, applies_to
+    )

@@ -1,0 +1,1 @@
+"""laboratory: TODO one sentence."""

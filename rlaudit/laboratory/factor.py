@@ -1,0 +1,80 @@
+"""A factor: one thing that may differ between two engines, how to set it, and how to see that it took effect.
+
+A level that was asked for is not a level that is in force: platforms turn settings off, releases ignore them, caches
+are never hit. So every factor also *observes* its level on what the engine did, and a contrast between two arms counts
+only when the observed levels differ. To add a factor, add a file to `factors/` that binds FACTOR; its module docstring
+is its documentation.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.layers import Layer
+
+
+@dataclass(frozen=True)
+class ArmTrace:
+    """What a finished arm left for its factors to look at.
+
+    `resolved`: the engine's loaded configuration. `loaded`: what its workers say they loaded and ran
+    (engines/vllm/scripts/loaded_engine.py). `batch_probe`: the same request alone and in a batch
+    (engines/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all
+    requests together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision
+    seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `report_fit`: name of
+    the semantics that explains the reported logprobs, None where several do.
+    """
+
+    treatment: Treatment
+    resolved: Mapping[str, Any]
+    cached_tokens: int
+    prompt_tokens_per_round: int
+    rollout_head: str | None
+    trainer_head: str | None
+    head_because: str
+    report_fit: str | None
+    loaded: Mapping[str, Any] = field(default_factory=dict)
+    batch_probe: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The level in force, or None where it cannot be told, and the evidence in one clause."""
+
+    level: str | None
+    because: str
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor.
+
+    `levels` are the values a recipe may name; empty when any string will do (a version). `set_level` is pure.
+    `refusal` matches the engine's own words when it will not start with this factor: the arm is then *unsupported*
+    rather than failed.
+    """
+
+    name: str
+    layer: Layer
+    levels: tuple[str, ...]
+    set_level: Callable[[Treatment, str], Treatment]
+    observe: Callable[[ArmTrace], Observation]
+    refusal: re.Pattern[str] | None = None
+    setting: str = ""
+
+    def apply(self, treatment: Treatment, level: str) -> Treatment:
+        """The treatment with this factor at `level`; raises UsageError for a level that does not exist."""
+        if self.levels and level not in self.levels:
+            raise UsageError(f"factor {self.name} has no level {level!r}; it has {', '.join(self.levels)}")
+        return self.set_level(treatment, level)
+
+
+def resolved_switch(field: str, trace: ArmTrace) -> Observation:
+    """On or off as the engine's loaded configuration says, for settings that need no further proof."""
+    value = trace.resolved.get(field)
+    if value is None:
+        return Observation(None, f"this engine's configuration has no {field}")
+    return Observation("on" if value else "off", f"loaded configuration: {field}={value}")

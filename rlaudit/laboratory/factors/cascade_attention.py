@@ -1,0 +1,57 @@
+"""Attention over a prefix that all requests of a batch share, computed once. Off by default since 0.18.0, gone in
+0.32.0.
+
+Permission is not use: the runner decides for every batch, and FLASH_ATTN takes it only where all requests share at
+least 256 tokens and there are at least 8 of them (and then only where its own cost model says that it pays). So on
+counts as on when batches used it, counted in the worker. To see it, the recipe's prompts must begin with 256 tokens or
+more in common; the ones that ship share fewer. It also keeps those batches out of full CUDA graphs, which is a
+second difference. CPUs, the V0 engine and model runner V2 do not have it. Source: vllm/config/model.py (0.17.1:219,
+0.18.0:220, 0.32.0:312), vllm/v1/attention/backends/flash_attn.py (0.18.1:1008-1016),
+vllm/v1/worker/gpu_model_runner.py (0.18.1:2136, 3367), vllm/platforms/cpu.py.
+"""
+
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.layers import Layer
+
+# use_cascade_attention in vllm/v1/attention/backends/flash_attn.py, the same numbers from 0.8.5 to 0.26.0.
+SHARED_TOKENS = 256
+REQUESTS = 8
+
+
+def set_level(treatment: Treatment, level: str) -> Treatment:
+    """`on` or `off`, by vLLM's engine argument, which says what to disable."""
+    return treatment.with_engine_args("cascade-attention", disable_cascade_attn=level == "off")
+
+
+def observe(trace: ArmTrace) -> Observation:
+    """From the batches that used it, as counted in the worker; off where the configuration forbids it."""
+    disabled = trace.resolved.get("disable_cascade_attn")
+    if disabled is None:
+        return Observation(None, "this engine's configuration has no disable_cascade_attn")
+    if disabled:
+        return Observation("off", f"loaded configuration: disable_cascade_attn={disabled}")
+    ran = trace.loaded.get("ran")
+    if ran is None:
+        return Observation(None, "allowed, but nothing was counted in the worker")
+    cascade = ran["cascade"]
+    if cascade is None:
+        return Observation(None, "allowed, but this model runner has no cascade attention")
+    if cascade["used"]:
+        return Observation("on", f"{cascade['used']} of {cascade['considered']} batches used it")
+    return Observation(
+        None,
+        f"allowed, but none of {cascade['considered']} batches used it: at most {cascade['longest_prefix']} tokens "
+        f"were shared by all of at most {cascade['most_requests']} requests, and it takes {SHARED_TOKENS} tokens "
+        f"and {REQUESTS} requests; give the recipe prompts that begin with {SHARED_TOKENS} tokens in common",
+    )
+
+
+FACTOR = Factor(
+    name="cascade-attention",
+    layer=Layer.INFERENCE_PATH,
+    levels=("on", "off"),
+    set_level=set_level,
+    observe=observe,
+    setting="disable_cascade_attn",
+)

@@ -1,0 +1,31 @@
+"""Execution without torch.compile and without CUDA graphs: two things at once. V0 on CPU is always eager.
+
+What it does belongs to `compile` where that factor alone does the same, and to `cudagraphs` where that one does; where
+neither does, to both together. V0 compiles nothing, so that there it moves the graphs alone, and a CPU has no graphs,
+so that there it moves compiling alone.
+Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found compiled and eager decode to differ.
+"""
+
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, resolved_switch
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.layers import Layer
+
+
+def set_level(treatment: Treatment, level: str) -> Treatment:
+    """`on` runs eagerly, `off` compiles as the release does by default."""
+    return treatment.with_engine_args("enforce-eager", enforce_eager=level == "on")
+
+
+def observe(trace: ArmTrace) -> Observation:
+    """From the loaded model configuration."""
+    return resolved_switch("enforce_eager", trace)
+
+
+FACTOR = Factor(
+    name="enforce-eager",
+    layer=Layer.INFERENCE_PATH,
+    levels=("on", "off"),
+    set_level=set_level,
+    observe=observe,
+    setting="enforce_eager",
+)

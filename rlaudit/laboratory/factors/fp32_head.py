@@ -1,0 +1,42 @@
+"""The output head (`lm_head`) in float32, on the rollout side, on the trainer side, or on both.
+
+An exclusive-or factor: one side alone can be further apart than none, so the sides are never reported without each
+other. The rollout side is set natively from 0.26.0 on and through a worker extension before. The precision of each side
+is observed without the other, on the lattice that bfloat16 logits leave in differences of top logprobs. Source:
+research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull request 3936.
+"""
+
+from dataclasses import replace
+
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.layers import Layer
+
+# (rollout head is float32, trainer head is float32)
+LEVELS = {"neither": (False, False), "rollout": (True, False), "trainer": (False, True), "both": (True, True)}
+
+
+def set_level(treatment: Treatment, level: str) -> Treatment:
+    """Which sides compute their head in float32; the others keep the dtype of the model."""
+    rollout, trainer = LEVELS[level]
+    head_dtype = "float32" if trainer else "same"
+    return replace(treatment, fp32_head=rollout, trainer=replace(treatment.trainer, head_dtype=head_dtype))
+
+
+def observe(trace: ArmTrace) -> Observation:
+    """From the lattice of each side's top logprobs."""
+    if trace.rollout_head is None or trace.trainer_head is None:
+        return Observation(None, trace.head_because)
+    seen = (trace.rollout_head == "float32", trace.trainer_head == "float32")
+    level = next(name for name, sides in LEVELS.items() if sides == seen)
+    return Observation(level, trace.head_because)
+
+
+FACTOR = Factor(
+    name="fp32-head",
+    layer=Layer.INFERENCE_PATH,
+    levels=tuple(LEVELS),
+    set_level=set_level,
+    observe=observe,
+    setting='hf_overrides={"head_dtype": "float32"} (0.26.0 and later)',
+)

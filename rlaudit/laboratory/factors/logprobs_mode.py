@@ -1,0 +1,52 @@
+"""Which logprobs the engine returns: `raw` (before temperature, penalties and filters) or `processed` (after them).
+
+V0 always returned processed logprobs. V1 returns raw ones unless `logprobs_mode=processed_logprobs`; in 0.10.0 and
+0.10.1 that name stood for logprobs without temperature, so the level is observed in the returned numbers, not only in
+the configuration. At temperature 1 without filters or penalties the two are the same thing and nothing can be observed.
+Source: vllm/v1/sample/sampler.py (0.10.2 and later), vLLM pull requests 21398 and 22387.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.layers import Layer
+
+
+def set_level(treatment: Treatment, level: str) -> Treatment:
+    """`raw` or `processed`, by vLLM's engine argument."""
+    return treatment.with_engine_args("logprobs-mode", logprobs_mode=f"{level}_logprobs")
+
+
+def observe(trace: ArmTrace) -> Observation:
+    """What the returned numbers fit; the configuration only where the numbers cannot tell."""
+    mode, configured = _configured(trace.resolved)
+    if trace.report_fit == "raw":
+        return Observation("raw", f"{configured}; the returned logprobs fit T=1 before any processing")
+    if trace.report_fit == "as requested":
+        return Observation("processed", f"{configured}; the returned logprobs fit the sampling parameters")
+    if trace.report_fit is not None:
+        return Observation(None, f"{configured}; the returned logprobs fit neither mode but {trace.report_fit}")
+    return Observation(mode, f"{configured}; raw and processed are the same thing at these sampling parameters")
+
+
+def _configured(resolved: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The level that the loaded engine is set to, and how one knows. V0 does not read the argument, which 0.10 has."""
+    if resolved["engine"] == "V0":
+        return "processed", "V0 has one mode, processed"
+    mode = resolved.get("logprobs_mode")
+    if mode is None:
+        return "raw", "a V1 without logprobs_mode has one mode, raw"
+    level = {"raw_logprobs": "raw", "processed_logprobs": "processed"}.get(mode)
+    return level, f"loaded configuration: logprobs_mode={mode}"
+
+
+FACTOR = Factor(
+    name="logprobs-mode",
+    layer=Layer.SEMANTIC,
+    levels=("raw", "processed"),
+    set_level=set_level,
+    observe=observe,
+    setting="logprobs_mode",
+)

@@ -1,0 +1,132 @@
+"""Whether a model's weights fit where a plan wants them, told from the sizes of its files before anything starts.
+
+Only what cannot fit is refused: weights alone, at the smallest they can be. Caches and activations come on top, and an
+engine that lacks room for those says so itself.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.nvidia_driver import MIB
+from rlaudit.engines.models.model_files import ModelFiles
+from rlaudit.errors import NotFinished
+from rlaudit.laboratory.studies.arms.plan import Arm, Plan
+from rlaudit.vllm.catalogue import Catalogue, known_versions
+
+GIB = 1 << 30
+# What scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB
+# (KEPT_HEAD_BYTES); 256 rows of 152,000 float32 logits six times over 0.9 GiB (figures of score.py's buffers); a batch
+# of 4096 tokens in the widest layer of a 70 B model, 2 x 28,672 wide in bfloat16, 0.5 GiB.
+TRAINER_HEADROOM_BYTES = 3 * GIB
+# The same on a processor, whose batches are of 512 tokens: torch and transformers 0.5 GiB, logits 0.9 GiB.
+HOST_HEADROOM_BYTES = int(1.5 * GIB)
+AS_STORED = "auto"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes that someone must hold, where that is, how many bytes are there, and what would make it fit."""
+
+    who: str
+    needed: int
+    where: str
+    there: int
+    way_out: str
+
+
+def refuse_what_cannot_fit(files: ModelFiles, needs: Iterable[Need]) -> None:
+    """Go on only where every need is met. Raises NotFinished naming the first that is not, and the ways out."""
+    problem = misfit(files, needs)
+    if problem is not None:
+        raise problem
+
+
+def misfit(files: ModelFiles, needs: Iterable[Need]) -> NotFinished | None:
+    """The first need that is not met: who has it, what it takes, what is there, and the ways out."""
+    for need in needs:
+        if need.needed > need.there:
+            return NotFinished(
+                f"{files.name} does not fit: {need.who} needs {need.needed / GIB:.1f} GiB for its weights, and "
+                f"{need.where} {max(0, need.there) / GIB:.1f} GiB for them",
+                f"{need.way_out}, or take a smaller model: --model.",
+            )
+    return None
+
+
+def plan_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
+    """What the plan's trainers and its engines must hold; nothing where the size of the weights is not known."""
+    for dtype in sorted({arm.treatment.trainer.dtype for arm in _arms(plan)}):
+        yield from trainer_need(dtype, accelerator, files)
+    yield from engine_needs(plan, accelerator, files)
+
+
+def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
+    """The weights in one dtype; nothing where their size is not known."""
+    needed = files.weight_bytes(dtype)
+    if needed is None:
+        return
+    way_out = "Score in bfloat16 (trainer.dtype)" if dtype == "float32" else "Add memory"
+    if accelerator.kind == "cpu":
+        there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
+        yield Need(f"the trainer in {dtype}", needed, "this machine has", there, way_out)
+        return
+    there = sum(device.memory_mib * MIB - TRAINER_HEADROOM_BYTES for device in accelerator.devices)
+    count = len(accelerator.devices)
+    where = f"{count} x {accelerator.name} have" if count > 1 else f"the {accelerator.name} has"
+    yield Need(f"the trainer in {dtype}", needed, where, there, f"{way_out}, or use more GPUs")
+
+
+def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
+    """Each engine's weights, shared out as its arguments say; nothing for an arm with a model of its own, or one whose
+    arguments change what its weights take."""
+    for arm in _arms(plan):
+        arguments = arm.treatment.engine_args
+        needed = _engine_bytes(files, str(arguments.get("dtype", AS_STORED)))
+        if needed is None or arm.model or arguments.get("quantization") or arguments.get("cpu_offload_gb"):
+            continue
+        who = f"vLLM {arm.treatment.version}, {arm.block}: {arm.name},"
+        if accelerator.kind == "cpu":
+            there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
+            yield Need(who, needed, "this machine has", there, "Load it in bfloat16 (engine_args.dtype)")
+            continue
+        parts = _parts(arguments)
+        share = arguments.get("gpu_memory_utilization", _default_share(arm.treatment.version))
+        there = int(min(device.memory_mib for device in accelerator.devices) * MIB * float(share))
+        yield Need(
+            f"{who} on each of {parts} GPU{'s' * (parts > 1)}",
+            needed // parts,
+            f"{share:.0%} of a GPU (gpu_memory_utilization) is",
+            there,
+            "Set engine_args.tensor_parallel_size to share it out over more GPUs",
+        )
+
+
+def _arms(plan: Plan) -> Iterator[Arm]:
+    return (arm for block in plan.blocks for arm in block.arms)
+
+
+def _engine_bytes(files: ModelFiles, dtype: str) -> int | None:
+    """What an engine's weights take in the dtype it was given; `auto` halves float32 and leaves the rest."""
+    if dtype == AS_STORED:
+        sizes = [files.stored_bytes, files.weight_bytes("bfloat16")]
+        return min((size for size in sizes if size is not None), default=None)
+    return files.weight_bytes({"half": "float16", "float": "float32"}.get(dtype, dtype))
+
+
+def _parts(arguments: Mapping[str, Any]) -> int:
+    """Over how many GPUs an engine shares its weights out."""
+    names = ["tensor_parallel_size", "pipeline_parallel_size"]
+    if arguments.get("enable_expert_parallel"):
+        names.append("data_parallel_size")
+    return math.prod(max(1, int(arguments.get(name) or 1)) for name in names)
+
+
+def _default_share(version: str) -> float:
+    """gpu_memory_utilization where nobody sets it: 0.9, and 0.92 in late releases."""
+    release = Catalogue.at(max(Version(version), known_versions()[0]))
+    return float(release.engine["gpu_memory_utilization"].default)

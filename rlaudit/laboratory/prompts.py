@@ -1,0 +1,70 @@
+"""Prompts of a recipe: a set that travels with rlaudit, a text file, or JSON lines."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.recipe import recipe_folders
+
+
+@dataclass(frozen=True)
+class PromptSet:
+    """Prompts as they were written: each a text, a list of chat messages, or a list of token ids."""
+
+    name: str
+    prompts: tuple[Any, ...]
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the prompts, recorded so that a run can be repeated."""
+        return hashlib.sha256(json.dumps(self.prompts, sort_keys=True).encode()).hexdigest()
+
+
+def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
+    """Read prompts by name or path.
+
+    A `.txt` file holds one prompt a line. A `.jsonl` file holds one object a line with `prompt` (text), `messages`
+    (chat) or `prompt_token_ids`. Raises UsageError for a file that is missing, empty, not UTF-8, or not of that form.
+    """
+    path = _find(name_or_path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"prompts file {path} is not UTF-8: {error.reason} at byte {error.start}") from error
+    filled = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not filled:
+        raise UsageError(f"prompts file {path} is empty")
+    if path.suffix == ".jsonl":
+        prompts = tuple(_from_json(path, number, line) for number, line in filled)
+    else:
+        prompts = tuple(line for _, line in filled)
+    return PromptSet(path.stem, prompts[:limit])
+
+
+def _find(name_or_path: str) -> Path:
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    for folder in recipe_folders():
+        named = folder / "prompts" / f"{name_or_path}.jsonl"
+        if named.is_file():
+            return named
+    raise UsageError(f"no prompts at {path}", hint="a .txt file (one prompt a line), a .jsonl file, or: arithmetic")
+
+
+def _from_json(path: Path, number: int, line: str) -> Any:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}:{number}: not JSON: {error}") from error
+    match row:
+        case {"prompt": str(text)} if text:
+            return text
+        case {"messages": [_, *_] as messages}:
+            return messages
+        case {"prompt_token_ids": [_, *_] as ids} if all(isinstance(token, int) for token in ids):
+            return {"prompt_token_ids": ids}
+    raise UsageError(f"{path}:{number}: expected an object with prompt, messages or prompt_token_ids")

@@ -1,0 +1,197 @@
+"""A run directory: who writes there, what was planned, and what proves that the rest belongs to it.
+
+    plan.json       the recipe as it was understood, and everything needed to repeat the run
+    cells.json      the cells that this run has asked for so far, under the plan's digest
+    cells/KEY/      a cell, with a seal of its own
+    tokens.parquet, report.json
+    seal.json       digests of the plan and, of a run that has ended, of both and of the seals of its cells
+
+Another plan takes the place of the last one together with what was reported of it. The same plan leaves the last
+report where it is until a new one is whole.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from rlaudit.engines.cells.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
+from rlaudit.errors import NotFinished
+from rlaudit.secrets import mask
+from rlaudit.write_atomically import replacing, write_atomically
+
+PLAN, CELLS, TOKENS, REPORT = "plan.json", "cells.json", "tokens.parquet", "report.json"
+CELL_FOLDERS = "cells"
+REPORTED = (TOKENS, REPORT)
+
+
+class RunFolder:
+    """The writing side of a run directory. `damaged` says what was not as an earlier run had left it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.cells = folder / CELL_FOLDERS
+        self.damaged: list[str] = []
+        self._plan = ""
+        self._asked: list[str] = []
+
+    def begin(self, plan: Mapping[str, Any]) -> None:
+        """Write down what this run is about. What was reported of another plan goes, and so does what is damaged."""
+        written = json.dumps(mask(plan), indent=1).encode()
+        self._plan, self._asked = hashlib.sha256(written).hexdigest(), []
+        kept = self._last_report()
+        with replacing(self.folder / PLAN, self.folder / CELLS, self.folder / SEAL) as (plan_draft, cells, seal):
+            plan_draft.write_bytes(written)
+            cells.write_bytes(self._cells_so_far())
+            seal.write_bytes(Seal(self._plan, {PLAN: mark_of(plan_draft), **kept}).as_bytes())
+            for name in REPORTED:
+                if name not in kept:
+                    (self.folder / name).unlink(missing_ok=True)
+
+    def asked_for(self, key: str) -> None:
+        """Write down that a cell is one of this run's."""
+        if key not in self._asked:
+            self._asked.append(key)
+            write_atomically(self.folder / CELLS, self._cells_so_far())
+
+    def found_damaged(self, damage: Damage) -> str:
+        """Keep a sentence about a file for the report, and return it; paths are those in the run directory."""
+        path = damage.path
+        inside = path.relative_to(self.folder) if path.is_relative_to(self.folder) else path
+        self.damaged.append(f"{inside} {damage.what}")
+        return self.damaged[-1]
+
+    def finish(self, document: Mapping[str, Any], write_tokens: Callable[[Path], None] | None = None) -> None:
+        """Put the report in its place, its tokens beside it where there are any, and the seal that binds them.
+
+        Raises OSError, and then the last report is still there.
+        """
+        written = json.dumps(mask(document), indent=1, allow_nan=False).encode()
+        names = [*([] if write_tokens is None else [TOKENS]), REPORT]
+        with replacing(*(self.folder / name for name in (*names, SEAL))) as (*drafts, seal):
+            if write_tokens is not None:
+                write_tokens(drafts[0])
+            drafts[-1].write_bytes(written)
+            marks = {name: mark_of(draft) for name, draft in zip(names, drafts, strict=True)}
+            sealed = [f"{CELL_FOLDERS}/{key}/{SEAL}" for key in self._asked if (self.cells / key / SEAL).exists()]
+            marks |= {name: mark_of(self.folder / name) for name in (PLAN, *sealed)}
+            seal.write_bytes(Seal(self._plan, marks).as_bytes())
+        if write_tokens is None:
+            (self.folder / TOKENS).unlink(missing_ok=True)
+
+    def _last_report(self) -> dict[str, Mark]:
+        """The marks of what was reported of this very plan, where all of it is as it was left."""
+        seal = read_seal(self.folder)
+        if isinstance(seal, Damage):
+            if (self.folder / CELLS).exists():
+                self.found_damaged(seal)
+            return {}
+        if seal.of != self._plan:
+            return {}
+        own = {name: mark for name, mark in seal.files.items() if name in REPORTED}
+        if self.cells.exists():
+            for cell in (self.folder / name for name in seal.files if _cell_of(name) is not None):
+                if not cell.parent.exists():
+                    self.found_damaged(Damage(cell.parent, "is missing"))
+        damage = seal.damage(self.folder, [PLAN, *own])
+        if damage is None:
+            return own
+        self.found_damaged(damage)
+        return {}
+
+    def _cells_so_far(self) -> bytes:
+        return json.dumps({"plan": self._plan, "cells": self._asked}, indent=1).encode()
+
+
+@contextlib.contextmanager
+def opened(folder: Path) -> Iterator[RunFolder]:
+    """The run directory, made where there is none, for this process alone.
+
+    Raises NotFinished when another process is using it, OSError where it cannot be made.
+    """
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
+    try:
+        yield RunFolder(folder)
+    finally:
+        lock.release()
+        if new and {path.name for path in folder.iterdir()} <= {".lock"}:
+            # What was refused before it began leaves nothing behind.
+            with contextlib.suppress(OSError):
+                (folder / ".lock").unlink(missing_ok=True)
+                folder.rmdir()
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is a run directory, finished or not."""
+    return folder.is_dir() and any((folder / name).exists() for name in (PLAN, CELLS, CELL_FOLDERS))
+
+
+def has_report(folder: Path) -> bool:
+    """Whether a run has ended and left a report, which is then proven to be whole and of the plan that lies there.
+
+    Runs of releases that sealed nothing are taken as they are. Cells that were cleared away as a whole prove nothing
+    any more and are not asked for. Raises NotFinished naming the first file that is missing, cut off or altered.
+    """
+    seal = read_seal(folder)
+    if isinstance(seal, Damage):
+        if regular_size(seal.path) is None and not _was_sealed(folder):
+            return regular_size(folder / REPORT) is not None
+        raise _damaged(seal)
+    with_cells = (folder / CELL_FOLDERS).exists()
+    damage = seal.damage(folder, [name for name in seal.files if with_cells or _cell_of(name) is None])
+    if damage is not None:
+        raise _damaged(damage)
+    for key in filter(None, map(_cell_of, seal.files)):
+        if with_cells and (damage := damage_of_cell(folder / CELL_FOLDERS / key)) is not None:
+            raise _damaged(damage)
+    return REPORT in seal.files
+
+
+def damage_of_cell(directory: Path) -> Damage | None:
+    """What is wrong with the folder of a cell that was sealed, if anything is. What the cell filled elsewhere is not
+    asked for: checkpoints are large, and no report needs them."""
+    seal = read_seal(directory, directory.name)
+    if isinstance(seal, Damage):
+        return seal
+    return seal.damage(directory, [name for name in seal.files if Path(name).parts[0] != os.pardir])
+
+
+def cells_of_plan(folder: Path) -> Sequence[str] | None:
+    """The cells that the run under way has asked for; None for a run of a release that did not write them down."""
+    path = folder / CELLS
+    size = regular_size(path)
+    if size is None:
+        return None
+    try:
+        told = json.loads(path.read_bytes()) if size <= LARGEST else {}
+        plan = hashlib.sha256((folder / PLAN).read_bytes()).hexdigest()
+        return [str(key) for key in told["cells"]] if told["plan"] == plan else []
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def _was_sealed(folder: Path) -> bool:
+    return (folder / CELLS).exists() or any((folder / CELL_FOLDERS).glob(f"*/{SEAL}"))
+
+
+def _cell_of(name: str) -> str | None:
+    parts = name.split("/")
+    return parts[1] if len(parts) == 3 and parts[0] == CELL_FOLDERS else None
+
+
+def _damaged(damage: Damage) -> NotFinished:
+    return NotFinished(
+        f"{damage}: the run is not as it was left",
+        "the ablate command that made it runs again what is damaged and keeps the rest",
+    )

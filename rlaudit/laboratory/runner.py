@@ -1,0 +1,81 @@
+"""Runs the cells of one run directory and keeps what is already there."""
+
+import time
+from pathlib import Path
+
+from rlaudit.engines.cells.cell import SETTLED, Cell, finished, run_cell
+from rlaudit.engines.cells.launch import Event, Outcome
+from rlaudit.engines.cells.seal import Damage
+from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.progress import Progress, seconds_since
+
+
+class Runner:
+    """Runs cells in one run directory, keeping what is already there."""
+
+    def __init__(self, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> None:
+        self._folder = folder
+        self._cells = folder.cells
+        self._surroundings = surroundings
+        self._progress = progress
+        self._settled: dict[tuple[str, float | None], Outcome] = {}
+        self.cells_run = 0
+        self.cells_kept = 0
+        self.cell_seconds = 0.0
+        self.peak_memory_mib = 0.0
+
+    def directory(self, cell: Cell) -> Path:
+        """Where a cell's files are."""
+        return self._cells / cell.key
+
+    def outcome(self, cell: Cell, title: str) -> Outcome:
+        """The cell's outcome: kept from before, or run now."""
+        # A failure may be the fault of its time limit: only arms with the same limit share it.
+        shared = self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
+        if shared is not None:
+            self._progress.done()
+            return shared
+        self._folder.asked_for(cell.key)
+        kept = finished(self._cells, cell)
+        if isinstance(kept, Damage):
+            self._progress.note(f"  {'damaged':<11} {title}: {self._folder.found_damaged(kept)}; it is run again")
+        if kept is None or isinstance(kept, Damage):
+            outcome = self._run(cell, title)
+        else:
+            outcome = kept
+            self.cells_kept += 1
+            self._progress.note(f"  {'kept':<11} {title}")
+            self._progress.done()
+        self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
+        self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
+        return outcome
+
+    def _run(self, cell: Cell, title: str) -> Outcome:
+        started = time.monotonic()
+
+        def on_event(event: Event) -> None:
+            match event:
+                case {"event": "phase", "name": name}:
+                    self._progress.update(f"{title}: {name}")
+                case {"event": "progress", "done": done, "total": total}:
+                    self._progress.update(f"{title}: {done}/{total}")
+
+        with self._progress.step(title, log=self.directory(cell) / "log.txt"):
+            if cell.uses_accelerator:
+                self._surroundings.wait_for_accelerator(self._progress)
+            outcome = self._surroundings.explained(run_cell(self._cells, cell, on_event))
+        self.cells_run += 1
+        self.cell_seconds += outcome.usage.get("seconds", 0.0)
+        said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
+        rate = tokens_per_second(outcome)
+        spoken = "" if rate is None else f", {rate:.0f} tokens/s"
+        self._progress.note(f"  {outcome.status:<11} {title}, {seconds_since(started)}{spoken}{said}")
+        self._progress.done(time.monotonic() - started, rate)
+        return outcome
+
+
+def tokens_per_second(outcome: Outcome) -> float | None:
+    """How fast the engine generated; None where it generated nothing."""
+    tokens, seconds = outcome.result.get("generated_tokens"), outcome.result.get("generate_seconds")
+    return tokens / seconds if tokens and seconds else None

@@ -1,0 +1,160 @@
+"""The trainer side of the arms: every sequence scored once for each way of scoring, whichever arms sampled it.
+
+Arms use the same sampling seeds, so engines that agree sample the same tokens; the trainer then has nothing new to
+compute.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.ieee_float32 import FLOAT32, ieee_float32
+from rlaudit.laboratory.fit import TRAINER_HEADROOM_BYTES
+from rlaudit.laboratory.studies.arms.rollout import RolloutContext, SampledSequence
+from rlaudit.laboratory.treatment import TrainerSettings
+from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics
+from rlaudit.trainer import __path__ as trainer_folder
+
+SCORE = Path(trainer_folder[0]) / "score.py"
+SHIPPED_WITH = (SCORE.with_name("causal_model.py"), SCORE.with_name("read_logits.py"))
+GRIDS = SupportGrids()
+SEMANTIC_PARAMETERS = frozenset(parameter.name for parameter in fields(Semantics))
+FLOOR_SEQUENCES = 8
+CHUNK_POSITIONS = 256
+
+SequenceKey = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class ScoringRequest:
+    """One way of scoring: what the trainer does, and how the tokens were sampled."""
+
+    trainer: TrainerSettings
+    sampling: Mapping[str, Any]
+
+    @property
+    def theta_sample(self) -> Semantics:
+        """What the engine was asked to sample from."""
+        parameters = {name: value for name, value in self.sampling.items() if name in SEMANTIC_PARAMETERS}
+        # vLLM takes 0 and -1 for "no top-k"; a meaning has one way to say it.
+        return Semantics(**{**parameters, "top_k": max(0, int(parameters.get("top_k", 0)))})
+
+    @property
+    def theta_train(self) -> Semantics:
+        """What the trainer takes the tokens to be sampled from."""
+        temperature = float(self.sampling["temperature"]) if self.trainer.temperature == "divide" else 1.0
+        if not self.trainer.replay_filters:
+            return Semantics(temperature=temperature)
+        filters = self.theta_sample
+        return Semantics(temperature=temperature, top_k=filters.top_k, top_p=filters.top_p, min_p=filters.min_p)
+
+    @property
+    def candidates(self) -> tuple[Semantics, ...]:
+        """The meanings a reported logprob may have."""
+        return candidate_semantics(self.theta_sample, self.theta_train.temperature, self.theta_train)
+
+    @property
+    def loads(self) -> tuple[str, str, str]:
+        """What decides whether the trainer can load and run the model: dtypes of body and head, and the attention."""
+        return self.trainer.dtype, self.trainer.resolved_head_dtype, self.trainer.attention
+
+    @property
+    def key(self) -> str:
+        """Equal for requests that are scored together; a head that is not named has the dtype of the body."""
+        trainer = replace(self.trainer, head_dtype=self.trainer.resolved_head_dtype)
+        return repr((trainer, sorted(self.sampling.items())))
+
+
+@dataclass
+class ScoringBatch:
+    """The distinct sequences of one request, and how many were asked for."""
+
+    request: ScoringRequest
+    sequences: dict[SequenceKey, int] = field(default_factory=dict)
+    asked: int = 0
+
+    def add(self, prompt: Sequence[int], sequence: SampledSequence) -> None:
+        """Ask for one sequence; one that is already there costs nothing."""
+        self.asked += 1
+        self.sequences.setdefault((tuple(prompt), sequence.token_ids), len(self.sequences))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What the trainer said of the sequences of one batch: flat arrays over tokens, `offsets` of the sequences."""
+
+    batch: ScoringBatch
+    arrays: Mapping[str, NDArray[Any]]
+    result: Mapping[str, Any]
+
+    def rows_of(self, keys: Sequence[SequenceKey]) -> NDArray[np.int64]:
+        """Indices of the tokens of these sequences, in this order."""
+        offsets = self.arrays["offsets"]
+        places = [self.batch.sequences[key] for key in keys]
+        return np.concatenate([np.arange(offsets[place], offsets[place + 1]) for place in places])
+
+
+def scoring_cell(context: RolloutContext, batch: ScoringBatch, environment: Environment) -> Cell:
+    """The job that scores a batch."""
+    request = batch.request
+    train = request.theta_train
+    head_dtype = request.trainer.resolved_head_dtype
+    declared = ieee_float32(context.device, request.trainer.dtype, float32_head=head_dtype in FLOAT32)
+    job = {
+        "script": str(SCORE),
+        "model": context.model,
+        "revision": context.recipe.revision,
+        "trust_remote_code": context.recipe.trust_remote_code,
+        "device": context.device,
+        "headroom_bytes": TRAINER_HEADROOM_BYTES,
+        "dtype": request.trainer.dtype,
+        "head_dtype": head_dtype,
+        "attention": request.trainer.attention,
+        "temperature": train.temperature,
+        "top_k": train.top_k,
+        "top_p": train.top_p,
+        "min_p": train.min_p,
+        "sequences": [
+            {"prompt_token_ids": list(prompt), "token_ids": list(sampled)} for prompt, sampled in batch.sequences
+        ],
+        "candidates": [candidate.as_job() for candidate in request.candidates],
+        **GRIDS.as_job(),
+        "top_logprobs": 5,
+        "batch_tokens": request.trainer.batch_tokens,
+        "chunk_positions": CHUNK_POSITIONS,
+        "floor_sequences": FLOOR_SEQUENCES,
+    }
+    return Cell(
+        job=job,
+        command=environment.command,
+        variables={**environment.variables, **declared},
+        timeout_seconds=60.0 * context.recipe.timeout_minutes,
+        identity={
+            "variables": declared,
+            "environment": trainer_identity(environment),
+            "model": dict(context.model_identity),
+            "accelerator": dict(context.accelerator_identity),
+        },
+        sources=SHIPPED_WITH,
+    )
+
+
+def trainer_identity(environment: Environment) -> dict[str, Any]:
+    """What tells this trainer from another: its packages, where an interpreter that was given has no lock as well."""
+    return {
+        "name": environment.spec.name,
+        "lock": list(environment.lock),
+        "versions": dict(environment.versions),
+    }
+
+
+def read_scores(directory: Path, batch: ScoringBatch, result: Mapping[str, Any]) -> Scores:
+    """The scores of a finished scoring cell."""
+    with np.load(directory / "scores.npz", allow_pickle=False) as stored:
+        return Scores(batch, {name: stored[name] for name in stored.files}, result)

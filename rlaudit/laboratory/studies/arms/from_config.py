@@ -1,0 +1,187 @@
+"""From a rollout config to the experiment that answers it: the user's own settings as the candidate, their past as the
+reference, and as factors what the findings suspect beside the five usual ones.
+
+What cannot hold on this machine (more GPUs than it has, a model that is not here) is changed, and every change is said
+before anything starts. Nothing else is: an ablation of other settings would answer another question.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rlaudit.configs.rollout_config import Origin
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.errors import UsageError
+from rlaudit.inspection.audit import Audit, Side
+from rlaudit.inspection.finding import Finding
+from rlaudit.laboratory.factor import Factor
+from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
+from rlaudit.laboratory.recipe import Sampling
+from rlaudit.laboratory.studies.arms.plan import known_factors
+from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
+
+USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
+# The level of a factor for a value that its setting resolves to. What is not here is no on/off factor of one argument.
+SWITCHES = ("prefix-caching", "async-scheduling", "chunked-prefill", "enforce-eager")
+FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16"}
+DEFAULT_TEMPERATURE = 1.0
+# The version is what the block compares already, and requests alone take as long as all other arms together.
+NOT_IN_ONE_BLOCK = {"engine-version", "batch-size"}
+
+
+@dataclass(frozen=True)
+class ConfigExperiment:
+    """A recipe as plain data (`rlaudit-recipe/1`), and in sentences what in it is not the config's own."""
+
+    document: Mapping[str, Any]
+    changed: tuple[str, ...]
+
+
+def experiment_from(
+    audit: Audit, findings: Sequence[Finding], accelerator: Accelerator, model: str | None
+) -> ConfigExperiment:
+    """The experiment for one config. Raises UsageError where there is nothing to compare."""
+    if not audit.migrates:
+        raise UsageError(
+            f"{audit.config.path} is looked at under vLLM {audit.after.version} only",
+            "give both releases: --from 0.8.5 --to 0.18.1",
+        )
+    changed: list[str] = []
+    chosen = model or _known_text(audit.config.model)
+    if model is None and chosen is not None:
+        changed.append(f"model: {chosen}, as the config says (another one with --model)")
+    if chosen is None:
+        changed.append("model: the config does not tell it, so the default small model runs (another one with --model)")
+    limits = Limits.of(accelerator)
+    suspects = _factors(audit, findings)
+    parity = [name for name, moved in suspects.items() if moved.to_reference]
+    document: dict[str, Any] = {
+        "schema": "rlaudit-recipe/1",
+        "description": f"Does {audit.config.path} keep its logprobs from vLLM {audit.before.version} to "
+        f"{audit.after.version}?",
+        **({"model": chosen} if chosen is not None else {}),
+        "samples": 2,
+        "rounds": 2,
+        "max_tokens": limits.max_tokens,
+        "sampling": _sampling(audit, changed),
+        "trainer": _trainer(audit, changed),
+        "blocks": [
+            {
+                "name": "config",
+                "reference": _point(audit.before, limits, changed),
+                "candidate": _point(audit.after, limits, changed),
+                "factors": {name: moved.level for name, moved in suspects.items()},
+                "parity": parity,
+                "leave_one_out": len(parity) > 1,
+                "repeats": 1,
+            }
+        ],
+    }
+    return ConfigExperiment(document, tuple(dict.fromkeys(changed)))
+
+
+@dataclass(frozen=True)
+class _Move:
+    level: str
+    to_reference: bool
+
+
+def _factors(audit: Audit, findings: Sequence[Finding]) -> dict[str, _Move]:
+    """Factor: the level to try. Where the migration moves it, that is the level of before, and part of parity."""
+    known = known_factors()
+    suspected = [factor.name for factor in known.values() for finding in findings if _would_confirm(factor, finding)]
+    names = dict.fromkeys((*USUAL_FACTORS, *suspected))
+    return {name: _move(audit, known[name]) for name in names if name not in NOT_IN_ONE_BLOCK}
+
+
+def _would_confirm(factor: Factor, finding: Finding) -> bool:
+    """Whether the finding is about what the factor sets, or names the factor as the way to confirm it."""
+    return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
+
+
+def _move(audit: Audit, factor: Factor) -> _Move:
+    if factor.name == "logprobs-mode":
+        processed = str(audit.after.value("logprobs_mode")).startswith("processed")
+        return _Move("raw" if processed else "processed", not processed)
+    if factor.name in SWITCHES:
+        before, after = audit.before.value(factor.setting), audit.after.value(factor.setting)
+        level = "off" if after is True else "on"
+        return _Move(level, isinstance(before, bool | None) and bool(before) == (level == "on") and before != after)
+    if factor.name == "cudagraphs":
+        return _Move("on" if audit.after.value(factor.setting) == "NONE" else "off", False)
+    if factor.name == "batch-invariance":
+        set_to = audit.after.variable(factor.setting)
+        return _Move("on" if set_to is None or set_to.value in {None, "0", False} else "off", False)
+    return _Move({"fp32-head": "both", "dtype": "float32"}.get(factor.name, factor.levels[-1]), False)
+
+
+def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:
+    """A release with the arguments that the config hands to it."""
+    written = {}
+    for name, setting in side.config.engine.items():
+        if setting.value is None or setting.origin is Origin.ENGINE:
+            continue
+        if not setting.known:
+            changed.append(f"{name}: {setting.value.reason}; vLLM's default runs")
+        elif not side.exists(name):
+            changed.append(f"{name}={setting.value}: vLLM {side.version} has no such argument; left out there")
+        else:
+            written[name] = setting.value
+    engine_args, said = fit_engine_args(written, limits, side.version)
+    changed += said
+    variables = {
+        name: str(setting.value)
+        for name, setting in side.config.environment.items()
+        if setting.known and setting.value is not None and name.startswith("VLLM_")
+    }
+    point: dict[str, Any] = {"version": str(side.version), "engine_args": engine_args}
+    if has_v0(side.version) and VARIABLE in variables:
+        del variables[VARIABLE]
+        point["engine"] = side.value("engine")
+    if side.config.says("rollout_head_dtype") == "float32":
+        point["levels"] = {"fp32-head": "rollout"}
+    if variables:
+        point["environment_variables"] = variables
+    return point
+
+
+def _sampling(audit: Audit, changed: list[str]) -> dict[str, Any]:
+    sampling = {}
+    for name in Sampling.model_fields:
+        setting = audit.config.sampling.get(name)
+        if setting is None or setting.value is None:
+            continue
+        if setting.known:
+            sampling[name] = setting.value
+        else:
+            changed.append(f"{name}: {setting.value.reason}; off here")
+    if "temperature" not in sampling:
+        changed.append(f"temperature: the config does not tell it; {DEFAULT_TEMPERATURE:g} is used")
+        sampling["temperature"] = DEFAULT_TEMPERATURE
+    if sampling["temperature"] == 0:
+        raise UsageError(
+            "the config samples greedily (temperature 0): a greedy choice has no distribution to compare logprobs with"
+        )
+    return sampling
+
+
+def _trainer(audit: Audit, changed: list[str]) -> dict[str, Any]:
+    config = audit.config
+    divides = config.says("divides_by_temperature")
+    if divides is None:
+        changed.append(
+            "trainer: taken to divide its logits by the sampling temperature, which the config does not tell"
+        )
+    dtype = FLOATS.get(str(config.says("dtype")), "bfloat16")
+    trainer = {
+        "dtype": dtype,
+        "temperature": "ignore" if divides is False else "divide",
+        "replay_filters": config.says("replays_filters") is True,
+    }
+    head = FLOATS.get(str(config.says("head_dtype")))
+    return {**trainer, **({"head_dtype": head} if head else {})}
+
+
+def _known_text(setting: Any) -> str | None:
+    return setting.value if setting is not None and isinstance(setting.value, str) else None

@@ -1,0 +1,286 @@
+"""From a recipe to arms: what is run, and which arm each one is compared with.
+
+One-at-a-time from the candidate as it is *and* leave-one-out from the parity arm: a factor whose two effects disagree
+interacts with another. A/A repeats of both ends measure the noise floor. Order is random inside a block, so that drift
+of the machine does not look like a factor.
+"""
+
+import difflib
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from packaging.version import Version
+
+from rlaudit.discover import discover
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.emulated_dtypes import emulated
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.laboratory import factors as factor_files
+from rlaudit.laboratory.factor import Factor
+from rlaudit.laboratory.recipe import Block, ExtraArm, Point, Recipe, Sampling
+from rlaudit.laboratory.treatment import TrainerSettings, Treatment
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for
+
+
+class Role(StrEnum):
+    """What an arm is for."""
+
+    REFERENCE = "reference"
+    CANDIDATE = "candidate"
+    CANDIDATE_AGAIN = "candidate again"
+    FIRST = "one at a time"
+    PARITY = "parity"
+    PARITY_AGAIN = "parity again"
+    LAST = "left out of parity"
+    EXTRA = "extra"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One treatment of one block. `against` names the arm it is contrasted with, within the block."""
+
+    block: str
+    name: str
+    role: Role
+    treatment: Treatment
+    against: str | None = None
+    factor: str | None = None
+    level: str | None = None
+    replicate: int = 0
+    model: str | None = None
+    timeout_minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """A block's settings and its arms, in the order in which they run."""
+
+    settings: Block
+    arms: tuple[Arm, ...]
+
+    @property
+    def name(self) -> str:
+        """The block's name."""
+        return self.settings.name
+
+    def with_role(self, role: Role) -> tuple[Arm, ...]:
+        """The arms that play `role`."""
+        return tuple(arm for arm in self.arms if arm.role is role)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The arms that a layer may be judged on: the candidate as it is, then the parity arm."""
+        return ("candidate",) if self.parity_name is None else ("candidate", self.parity_name)
+
+    @property
+    def parity_name(self) -> str | None:
+        """The arm in which all parity factors are set: one of its own, or the only factor's."""
+        for arm in self.with_role(Role.PARITY):
+            return arm.name
+        if len(self.settings.parity) == 1:
+            factor = self.settings.parity[0]
+            level = self.settings.factors[factor][0]
+            return next(arm.name for arm in self.arms if (arm.factor, arm.level) == (factor, level))
+        return None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The blocks of a recipe that this machine can run; `left_out` has the others' names, and why."""
+
+    recipe: Recipe
+    blocks: tuple[BlockPlan, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The vLLM releases the plan needs, oldest first."""
+        return tuple(sorted({arm.treatment.version for block in self.blocks for arm in block.arms}, key=Version))
+
+
+def known_factors() -> dict[str, Factor]:
+    """Every factor there is a file for."""
+    return discover(factor_files, "FACTOR", Factor)
+
+
+def make_plan(recipe: Recipe) -> Plan:
+    """The arms of a recipe. Raises UsageError for a factor, level or version that does not exist."""
+    factors = known_factors()
+    names = [block.name for block in recipe.blocks]
+    if len(set(names)) != len(names):
+        raise UsageError(f"two blocks share a name: {', '.join(names)}")
+    shuffle = random.Random(recipe.seed)
+    return Plan(recipe, tuple(_plan_block(block, factors, shuffle) for block in recipe.blocks))
+
+
+def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
+    """The plan without the blocks whose dtype this machine only emulates. Raises NotFinished where none is left."""
+    left_out = {
+        block.name: f"{accelerator.name} has no instructions for {block.settings.native_dtype}, and emulating it takes "
+        "hours; a GPU or a processor that has them runs it"
+        for block in plan.blocks
+        if block.settings.native_dtype is not None and emulated(block.settings.native_dtype, accelerator)
+    }
+    kept = tuple(block for block in plan.blocks if block.name not in left_out)
+    if not kept:
+        raise NotFinished(
+            next(iter(left_out.values())), "a block without `native_dtype` is run wherever it is asked for"
+        )
+    return replace(plan, blocks=kept, left_out=left_out)
+
+
+def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random) -> BlockPlan:
+    _check_names(block, factors)
+
+    def levels_on(treatment: Treatment, levels: Mapping[str, str]) -> Treatment:
+        for name, level in levels.items():
+            treatment = factors[name].apply(treatment, level)
+        return treatment
+
+    candidate = levels_on(_at_point(block, block.candidate), block.candidate.levels)
+    ends = [Arm(block.name, "candidate", Role.CANDIDATE, candidate, against=_reference_name(block))]
+    if block.reference is not None:
+        reference = levels_on(_at_point(block, block.reference), block.reference.levels)
+        ends.insert(0, Arm(block.name, "reference", Role.REFERENCE, reference))
+    for repeat in range(1, block.repeats + 1):
+        name = f"candidate again {repeat}" if block.repeats > 1 else "candidate again"
+        ends.append(Arm(block.name, name, Role.CANDIDATE_AGAIN, candidate, against="candidate", replicate=repeat))
+
+    middle = [
+        Arm(
+            block.name,
+            f"candidate + {name}={level}",
+            Role.FIRST,
+            factors[name].apply(candidate, level),
+            against="candidate",
+            factor=name,
+            level=level,
+        )
+        for name, levels in block.factors.items()
+        for level in levels
+    ]
+    middle += [
+        Arm(
+            block.name,
+            extra.name,
+            Role.EXTRA,
+            levels_on(_with_own_settings(candidate, extra), extra.levels),
+            against="candidate",
+            model=extra.model,
+            timeout_minutes=extra.timeout_minutes,
+        )
+        for extra in block.arms
+    ]
+
+    parity_levels = {name: block.factors[name][0] for name in block.parity}
+    parity = levels_on(candidate, parity_levels)
+    if len(parity_levels) > 1:
+        ends.append(Arm(block.name, "parity", Role.PARITY, parity, against="candidate"))
+    if parity_levels:
+        only = block.parity[0]
+        parity_name = "parity" if len(parity_levels) > 1 else f"candidate + {only}={parity_levels[only]}"
+        for repeat in range(1, block.repeats + 1):
+            name = f"parity again {repeat}" if block.repeats > 1 else "parity again"
+            ends.append(Arm(block.name, name, Role.PARITY_AGAIN, parity, against=parity_name, replicate=repeat))
+    last = []
+    if block.leave_one_out and len(parity_levels) > 1:
+        for left_out, its_level in parity_levels.items():
+            kept = {name: level for name, level in parity_levels.items() if name != left_out}
+            last.append(
+                Arm(
+                    block.name,
+                    f"parity - {left_out}",
+                    Role.LAST,
+                    levels_on(candidate, kept),
+                    against="parity",
+                    factor=left_out,
+                    level=its_level,
+                )
+            )
+    # Leave-one-out arms come last: a factor that did not engage from the candidate need not be left out of parity.
+    first_part = ends + middle
+    for arm in first_part + last:
+        _check_engine(arm)
+    shuffle.shuffle(first_part)
+    shuffle.shuffle(last)
+    return BlockPlan(block, tuple(first_part + last))
+
+
+def _with_own_settings(candidate: Treatment, extra: ExtraArm) -> Treatment:
+    return replace(
+        candidate,
+        version=check_version(extra.version) if extra.version else candidate.version,
+        # The candidate's engine is one of the candidate's release.
+        engine=extra.engine or (None if extra.version else candidate.engine),
+        engine_args={**candidate.engine_args, **extra.engine_args},
+        variables={**candidate.variables, **extra.environment_variables},
+    )
+
+
+def _reference_name(block: Block) -> str | None:
+    return None if block.reference is None else "reference"
+
+
+def _at_point(block: Block, point: Point) -> Treatment:
+    return Treatment(
+        version=check_version(point.version),
+        engine=point.engine,
+        engine_args={**block.engine_args, **point.engine_args},
+        variables={**block.environment_variables, **point.environment_variables},
+        sampling=sampling_in_force(block.sampling) | {"max_tokens": block.max_tokens},
+        trainer=TrainerSettings(**block.trainer.model_dump()),
+    )
+
+
+def sampling_in_force(sampling: Sampling) -> dict[str, float | int | bool]:
+    """Only what differs from doing nothing: a parameter that is not sent cannot switch on a slow path of the engine."""
+    off = Sampling.model_validate({"temperature": sampling.temperature})
+    values = sampling.model_dump()
+    return {name: value for name, value in values.items() if name == "temperature" or value != getattr(off, name)}
+
+
+def _check_engine(arm: Arm) -> None:
+    treatment = arm.treatment
+    check_engine(treatment.engine, treatment.version, treatment.variables, f"block {arm.block}: {arm.name}")
+
+
+def check_engine(kind: EngineKind | None, version: str, variables: Mapping[str, str], where: str) -> None:
+    """Raise UsageError, naming `where`, when a release cannot be the engine that is asked for, or is told another."""
+    if kind == "V0" and not has_v0(Version(version)):
+        last = max(known for known in known_versions() if has_v0(known))
+        raise UsageError(
+            f"{where}: vLLM {version} has no engine V0, which was removed in {FIRST_WITHOUT_V0}",
+            f"write `engine: V0` for {last} and older releases only, and `engine: V1` or nothing here",
+        )
+    told, meant = variables.get(VARIABLE), variables_for(kind, Version(version)).get(VARIABLE)
+    if told is not None and meant is not None and told != meant:
+        raise UsageError(
+            f"{where}: `engine: {kind}` and the environment variable {VARIABLE}={told} contradict each other",
+            f"take {VARIABLE} out of environment_variables: `engine` sets it where the release reads it",
+        )
+
+
+def check_version(version: str) -> str:
+    """The version as it is, when rlaudit can build it. Raises UsageError otherwise."""
+    return EnvironmentSpec("vllm", version, "cpu").version
+
+
+def _check_names(block: Block, factors: dict[str, Factor]) -> None:
+    asked = [*block.factors, *block.candidate.levels, *(block.reference.levels if block.reference else ())]
+    asked += [name for arm in block.arms for name in arm.levels]
+    for name in asked:
+        if name not in factors:
+            nearest = difflib.get_close_matches(name, factors, n=1)
+            meant = f"did you mean {nearest[0]}? " if nearest else ""
+            if name == "weight-update":
+                meant = "it has recipes of its own, such as `rlaudit ablate weight-update`; "
+            raise UsageError(
+                f"unknown factor {name!r} in block {block.name}", f"{meant}there are: {', '.join(factors)}"
+            )
+    for name in block.parity:
+        if name not in block.factors:
+            raise UsageError(f"block {block.name}: {name!r} is in parity but not among its factors")

@@ -1,0 +1,190 @@
+"""The rollout side of an arm: its cell, and the sequences that the cell left."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import Failure
+from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
+from rlaudit.engines.models.model_identity import identities_in
+from rlaudit.engines.vllm import __path__ as vllm_folder
+from rlaudit.engines.vllm.execution import execution_args
+from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
+from rlaudit.laboratory.recipe import Block, Recipe
+from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.tokens.integrity import integrity_faults
+from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.vllm.machine import Machine
+
+GENERATE = Path(vllm_folder[0]) / "scripts" / "generate.py"
+BESIDE = tuple(GENERATE.with_name(name) for name in ("loaded_engine.py", "batch_probe.py"))
+EXTENSION = Path(vllm_folder[0]) / "extension"
+# V1 on CPU takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
+CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "2"}
+
+
+@dataclass(frozen=True)
+class SampledSequence:
+    """One completion as the engine returned it: token ids, the logprob of each, and the top logprobs beside it."""
+
+    prompt: int
+    sample: int
+    round: int
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    top_ids: tuple[tuple[int, ...], ...]
+    top_logprobs: tuple[tuple[float, ...], ...]
+    cached_tokens: int
+    finish_reason: str
+
+
+@dataclass(frozen=True)
+class RolloutContext:
+    """What all rollout cells of a run share. `model_identity` tells the model from others; so do those of `arm_models`,
+    which some arms have instead."""
+
+    recipe: Recipe
+    model: str
+    model_identity: Mapping[str, Any]
+    accelerator_identity: Mapping[str, Any]
+    device: str
+    machine: Machine
+    prompt_token_ids: Sequence[Sequence[int]]
+    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What an arm's engine process is started with on one device.
+
+    engine_args: arguments of `LLM(...)`. optional_engine_args: more of them, passed where the release knows them and
+    engine_args does not say otherwise. variables: environment variables that decide anything.
+    """
+
+    engine_args: Mapping[str, Any]
+    optional_engine_args: Mapping[str, Any]
+    variables: Mapping[str, str]
+
+
+def engine_settings(treatment: Treatment, device: str) -> EngineSettings:
+    """Engine arguments and environment variables of a treatment on `device`: cuda or cpu."""
+    on_cuda = device == "cuda"
+    of_device = treatment.cuda_variables if on_cuda else CPU_VARIABLES
+    ieee = ieee_float32(device, treatment.engine_args.get("dtype"), treatment.fp32_head)
+    return EngineSettings(
+        engine_args=execution_args(
+            treatment.version, treatment.engine_args, treatment.compiles, treatment.captures_graphs, device
+        ),
+        optional_engine_args=dict(treatment.cuda_engine_args) if on_cuda else {},
+        variables={**of_device, **ieee, **treatment.declared},
+    )
+
+
+def engine_of(treatment: Treatment, machine: Machine, model: str | None = None) -> ExpectedEngine:
+    """The engine, V0 or V1, that a treatment is about on this machine."""
+    settings = engine_settings(treatment, machine.platform)
+    return expected_engine(
+        treatment.version, treatment.engine, settings.engine_args, settings.variables, machine, model
+    )
+
+
+def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: Environment) -> Cell:
+    """The job that generates an arm's sequences. Arms that differ on the trainer's side only share it."""
+    treatment = arm.treatment
+    settings = engine_settings(treatment, context.device)
+    prompts = list(context.prompt_token_ids[: block.prompts_used])
+    model_identity = context.model_identity if arm.model is None else context.arm_models[arm.model]
+    job = {
+        "script": str(GENERATE),
+        "model": arm.model or context.model,
+        "revision": context.recipe.revision if arm.model is None else model_identity["revision"],
+        "trust_remote_code": context.recipe.trust_remote_code,
+        "engine": engine_of(treatment, context.machine, arm.model or context.model).as_job(),
+        "engine_args": settings.engine_args,
+        "optional_engine_args": settings.optional_engine_args,
+        "requires": [
+            {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
+            for need in treatment.requires
+        ],
+        "fp32_head": treatment.fp32_head,
+        "sampling": dict(treatment.sampling),
+        "top_logprobs": block.top_logprobs,
+        "prompt_token_ids": prompts,
+        "requests": requests(len(prompts), block.samples, block.rounds, context.recipe.seed),
+        "concurrency": treatment.concurrency,
+        "replicate": arm.replicate,
+    }
+    return Cell(
+        job=job,
+        command=environment.command,
+        variables={**environment.variables, **kernel_cache(settings.variables), **settings.variables},
+        timeout_seconds=60.0 * (arm.timeout_minutes or context.recipe.timeout_minutes),
+        identity={
+            "variables": settings.variables,
+            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
+            "model": dict(model_identity),
+            "named_in_engine_args": identities_in(settings.engine_args),
+            "accelerator": dict(context.accelerator_identity),
+        },
+        sources=(*sorted(EXTENSION.glob("*.py")), *BESIDE),
+        refusal=known_factors()[arm.factor].refusal if arm.factor else None,
+    )
+
+
+def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:
+    """Every (prompt, sample) with a seed of its own, the same in every arm: arms whose numbers agree then sample the
+    same tokens, and a contrast between them is paired token by token."""
+    rounds = min(rounds, samples)
+    return [
+        {
+            "prompt": prompt,
+            "sample": sample,
+            "round": sample * rounds // samples,
+            "seed": (seed * 1_000_003 + prompt * samples + sample) % 2**31,
+        }
+        for sample in range(samples)
+        for prompt in range(prompts)
+    ]
+
+
+def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:
+    """The sequences of a finished rollout cell, ordered by prompt and sample."""
+    with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    sequences = [
+        SampledSequence(
+            prompt=row["prompt"],
+            sample=row["sample"],
+            round=row["round"],
+            token_ids=tuple(row["token_ids"]),
+            logprobs=tuple(row["logprobs"]),
+            top_ids=tuple(tuple(ids) for ids in row["top_ids"]),
+            top_logprobs=tuple(tuple(values) for values in row["top_logprobs"]),
+            cached_tokens=row["cached_tokens"] or 0,
+            finish_reason=row["finish_reason"],
+        )
+        for row in rows
+    ]
+    return tuple(sorted(sequences, key=lambda sequence: (sequence.prompt, sequence.sample)))
+
+
+def broken_logprobs(sequences: Sequence[SampledSequence]) -> Failure | None:
+    """Why an engine's logprobs cannot be compared with anything: NaN, infinite or positive values, or nothing
+    sampled."""
+    logprobs_T = np.array([value for sequence in sequences for value in sequence.logprobs], dtype=np.float64)
+    lengths_S = [len(sequence.token_ids) for sequence in sequences]
+    pairs = LogprobPairs(
+        rollout_logprobs_T=logprobs_T,
+        trainer_logprobs_T=np.where(np.isfinite(logprobs_T), np.minimum(logprobs_T, 0.0), -1.0),
+        sequence_T=np.repeat(np.arange(len(sequences)), lengths_S),
+        prompt_S=np.array([sequence.prompt for sequence in sequences], dtype=np.int64),
+    )
+    faults = integrity_faults(pairs)
+    return Failure("integrity", faults[0].message) if faults else None

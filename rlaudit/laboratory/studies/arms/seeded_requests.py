@@ -1,0 +1,37 @@
+"""What the seed of every request hides: vLLM draws a seeded request with its native sampler, never with FlashInfer's.
+
+Arms sample the same tokens where their numbers agree because each request has a seed, and a contrast between them rests
+on that. So whether FlashInfer's kernel for top-k and top-p, which 0.21.0 and later take by default, draws from the
+distribution it should is no question that an ablation can answer. Source: vllm/v1/sample/ops/topk_topp_sampler.py
+(0.18.1:119, 0.32.0:297), vllm/v1/worker/gpu/sample/sampler.py (0.32.0:311).
+"""
+
+from collections.abc import Iterable
+
+from packaging.version import Version
+
+from rlaudit.engines.vllm.expected_engine import resolution_of
+from rlaudit.laboratory.studies.arms.rollout import engine_settings
+from rlaudit.laboratory.treatment import Treatment
+from rlaudit.vllm.machine import Machine
+
+FILTERS = ("top_k", "top_p")
+
+
+def flashinfer_not_seen(treatments: Iterable[Treatment], machine: Machine) -> list[str]:
+    """One line that names the releases which would draw these filters with FlashInfer, or could; none without any."""
+    versions = sorted({one.version for one in treatments if _would_use_flashinfer(one, machine)}, key=Version)
+    if not versions:
+        return []
+    return [
+        f"the FlashInfer sampler of vLLM {', '.join(versions)}: requests are seeded, and vLLM uses its native sampler "
+        "for those; rollouts without seeds may be drawn by another kernel than the one seen here"
+    ]
+
+
+def _would_use_flashinfer(treatment: Treatment, machine: Machine) -> bool:
+    if not any(name in treatment.sampling for name in FILTERS):
+        return False
+    settings = engine_settings(treatment, machine.platform)
+    resolution = resolution_of(treatment.version, settings.engine_args, settings.variables, machine)
+    return resolution.value("flashinfer_sampler") is not False

@@ -1,0 +1,87 @@
+"""Does a request that was in flight go on from the very tokens it had returned?
+
+vLLM 0.12.0 to 0.22.0 drop the first token after a resume with mode=keep, clear_cache=True and asynchronous scheduling
+(vllm issue 42043): the engine goes on from a token that its client never saw. Lengths do not show that; scores do.
+After a cleared cache every key and value is computed again with the new weights, so the tokens after the update must
+fit them as well as those of a cold run. Where they do not, either the context is another one (a token dropped or
+repeated) or the weights are, and `cold after` tells the two apart.
+
+Not covered: clear_cache=False, where the old keys and values of the request move its scores as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, UpdateCase
+from rlaudit.laboratory.studies.updates.records import Flight
+from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
+from rlaudit.layers import Verdict
+from rlaudit.measurement.measure import Measurement, all_metrics, measure
+
+
+@dataclass(frozen=True)
+class Continuity:
+    """Whether the tokens after the update follow from those before. `repeated`: requests whose first token after the
+    update is the last one before it; some are by chance."""
+
+    verdict: Verdict
+    because: str
+    continued: int
+    repeated: int
+    after: Measurement | None
+
+
+def judge_continuity(case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float) -> Continuity:
+    """Look at the requests of one case that went on after the update; `margin` in nats of k3."""
+    ours = [flight for flight in flights if flight.run == FLIGHT and flight.error is None]
+    continued = [flight for flight in ours if _first_after(flight) is not None]
+    repeated = sum(_repeats(flight) for flight in continued)
+    if not continued:
+        return Continuity(Verdict.NOT_TESTED, "no request went on after the update", 0, 0, None)
+    after, cold = _k3(continued, book), _k3([flight for flight in flights if flight.run == COLD_AFTER], book)
+    verdict, because = _judge(case, after, cold, margin)
+    return Continuity(verdict, because, len(continued), repeated, after)
+
+
+def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None, margin: float) -> tuple[Verdict, str]:
+    if case.mode != "keep" or not case.clear_cache:
+        return Verdict.NOT_TESTED, "the requests kept keys and values of the old weights, which hides a dropped token"
+    if after is None or cold is None or after.low is None or after.high is None or cold.value is None:
+        return Verdict.INCONCLUSIVE, "too few tokens after the update"
+    if cold.value > margin:
+        return Verdict.NOT_TESTED, "a cold run does not fit the new weights either: look at the weights first"
+    if after.high < margin:
+        return Verdict.MATCH, f"k3 after the resume is below {margin:g} nats with its whole interval"
+    if after.low > margin:
+        why = "tokens after the resume do not follow from the returned ones: a token was dropped or repeated"
+        return Verdict.MISMATCH, why
+    return Verdict.INCONCLUSIVE, f"the interval reaches over {margin:g} nats"
+
+
+def _first_after(flight: Flight) -> int | None:
+    return next(
+        (
+            place
+            for place, version in enumerate(flight.versions)
+            if place and version is not None and version != flight.submitted
+        ),
+        None,
+    )
+
+
+def _repeats(flight: Flight) -> bool:
+    place = _first_after(flight)
+    return place is not None and flight.token_ids[place] == flight.token_ids[place - 1]
+
+
+def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
+    pairs = pairs_of(
+        flights,
+        book.under_own_versions,
+        lambda flight: [
+            flight.run != FLIGHT or (version is not None and version != flight.submitted) for version in flight.versions
+        ],
+    )
+    if not pairs.tokens:
+        return None
+    return measure(pairs, metrics=[all_metrics()["k3"]])["k3"]

@@ -1,0 +1,255 @@
+"""The report of an audit of weight updates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlaudit.inspection.finding import Severity
+from rlaudit.laboratory.studies.updates import parts
+from rlaudit.laboratory.studies.updates.findings import findings_of
+from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase, judge_run
+from rlaudit.laboratory.studies.updates.recommendation import is_clean, recommend
+from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates
+from rlaudit.laboratory.studies.updates.staleness import Staleness
+from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
+from rlaudit.layers import Layer, Verdict
+from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.report.parts.inspection import Finding
+from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateFault, UpdateStaleness
+from rlaudit.report.plain import plain
+from rlaudit.report.report import Report
+
+# How the weights of each update path reach the worker here, the same on a CPU and on a GPU
+# (engines/scripts/steerable_engine.py, engines/extension/rlaudit_weight_update.py).
+TRANSPORTS = {
+    "reload_weights": "the engine's own loader reads the checkpoint from disk",
+    "reload_from_iterator": "the engine's reload_weights is given tensors that the worker reads from disk",
+    "load_weights": "model.load_weights is given tensors that the worker reads from disk",
+    "weight_transfer": "the native weight-transfer API with a transport that reads the checkpoint from disk",
+}
+
+
+def document_of(
+    run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool, reproduce_in: Path | None = None
+) -> Report:
+    """`exit_code` is 3 where a case did not run, else 1 for an error where that is to fail, else 0.
+
+    reproduce_in: where recipes that show each finding again are written.
+    """
+    cases = judge_run(run)
+    found = findings_of(cases)
+    commands = {} if reproduce_in is None else write_reproductions(run.recipe, found, cases, reproduce_in)
+    recommended = recommend(cases)
+    return {
+        **new_report(
+            "ablate",
+            exit_code(cases, found, fail_on_mismatch),
+            after=run.recipe.weight_updates.engines[0].version,
+            layers=_layers(cases, found),
+            not_seen=_not_seen(run, cases),
+        ),
+        "description": run.recipe.description,
+        "findings": [_finding(one, recipe_path, commands.get(one)) for one in found],
+        "blocks": [],
+        "weight_updates": {
+            "cases": [_case(judged) for judged in cases],
+            "conclusions": [_conclusion(one, commands.get(one)) for one in found],
+            "recommendations": plain(recommended),
+            "located": plain(run.located),
+            "equivalence_margin": run.recipe.equivalence_margin,
+            "dtype": run.recipe.dtype,
+            "cost": {
+                "seconds": run.seconds,
+                "cells_run": run.cells_run,
+                "cells_kept": run.cells_kept,
+                "damaged": list(run.damaged),
+                "peak_memory_mib": run.peak_memory_mib,
+            },
+            "provenance": run.surroundings.provenance(),
+        },
+    }
+
+
+def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_on_mismatch: bool) -> int:
+    """3 while a case of the matrix did not run or could not be decided, 1 for an error, else 0.
+
+    That a release cannot do something is an answer, unless it can do nothing of what was asked.
+    """
+    undecided = [
+        judged
+        for judged in cases
+        if judged.case.kind in ("matrix", "in a row")
+        and not judged.unsupported
+        and (
+            not judged.ran
+            or judged.staleness is None
+            or judged.staleness.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
+        )
+    ]
+    died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind != "fault"]
+    if undecided or died or _without_a_sequence(cases):
+        return 3
+    return int(fail_on_mismatch and any(finding.severity == ERROR for finding in found))
+
+
+def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
+    """Releases of which sequences of calls were asked for, and none exists."""
+    asked = [judged for judged in cases if judged.case.kind in ("matrix", "in a row")]
+    releases = dict.fromkeys(judged.record.start.version for judged in asked)
+    runnable = {judged.record.start.version for judged in asked if not judged.unsupported}
+    return [release for release in releases if release not in runnable]
+
+
+def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> Finding:
+    return {
+        "rule": found.name,
+        "layer": Layer.INFERENCE_PATH,
+        "severity": Severity(found.severity),
+        "message": "; ".join(words for words in (found.message, found.sure, found.next) if words),
+        "location": {"path": str(recipe_path), "line": None, "column": None, "setting": found.case},
+        "fix": None,
+        "suppressed": None,
+        "confirm": command or "",
+    }
+
+
+def _conclusion(found: UpdateFinding, command: str | None) -> Conclusion:
+    return {
+        "rule": found.name,
+        "severity": Severity(found.severity),
+        "found": found.message,
+        "sure": found.sure,
+        "next": found.next,
+        "reproduce": command,
+    }
+
+
+def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judged]:
+    errors = [finding for finding in found if finding.severity == ERROR]
+    matrix = [judged for judged in cases if judged.case.kind == "matrix" and judged.ran]
+    clean = [judged for judged in matrix if is_clean(judged)]
+    paths = [judged.parts for judged in cases if judged.case.kind in ("matrix", "path") and judged.ran and judged.parts]
+    whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
+    because = "; ".join(
+        f"{len(good)} of {len(tried)} {what}"
+        for good, tried, what in (
+            (clean, matrix, "sequences of calls are clean"),
+            (whole, paths, "read-backs found everything updated"),
+        )
+        if tried
+    )
+    nothing = _without_a_sequence(cases)
+    if nothing:
+        because += f"; no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}"
+    if errors:
+        verdict = Verdict.MISMATCH
+    elif nothing:
+        verdict = Verdict.INCONCLUSIVE
+    elif (matrix or paths) and len(clean) == len(matrix) and len(whole) == len(paths):
+        verdict = Verdict.MATCH
+    else:
+        verdict = Verdict.INCONCLUSIVE
+    return [
+        untested(Layer.SEMANTIC, "at temperature 1 without filters raw and processed logprobs are the same"),
+        {
+            "layer": Layer.INFERENCE_PATH,
+            "verdict": verdict,
+            "cause": errors[0].name if errors else None,
+            "because": because.removeprefix("; ") or "nothing was read back and no sequence of calls ran",
+            "evidence": [finding.message for finding in errors],
+            "falsifier": "the same sequence of calls with the excess and the old part gone",
+            "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",
+        },
+        untested(
+            Layer.OBJECTIVE, "what version lag alone adds is in the table of lags; it is the objective's to correct"
+        ),
+    ]
+
+
+def _case(judged: JudgedCase) -> UpdateCase:
+    start, case = judged.record.start, judged.case
+    return {
+        "start": start.name,
+        "version": start.version,
+        "path": start.path,
+        "levels": dict(start.levels),
+        "name": case.name,
+        "kind": plain(case.kind),
+        "mode": case.mode,
+        "clear_cache": case.clear_cache,
+        "problem": judged.problem,
+        "clean": is_clean(judged) if case.kind == "matrix" else None,
+        "in_flight": plain(judged.in_flight),
+        "around": plain(judged.others),
+        "updates": plain(judged.updates),
+        "lags": [
+            {
+                "lag": group.lag,
+                "tokens": group.tokens,
+                "right_weights": plain(group.right_weights),
+                "trainer_weights": plain(group.trainer_weights),
+            }
+            for group in judged.lags
+        ],
+        "parts": plain(None if judged.parts is None else parts.as_dict(judged.parts)),
+        "staleness": None if judged.staleness is None else _staleness(judged.staleness),
+        "continuity": None
+        if judged.continuity is None
+        else {
+            "verdict": judged.continuity.verdict,
+            "because": judged.continuity.because,
+            "continued": judged.continuity.continued,
+            "repeated": judged.continuity.repeated,
+        },
+        "fault": None if judged.fault is None else _fault(judged.fault),
+        "seconds": judged.record.case_seconds.get(case.name),
+        "cell": judged.record.cell_key,
+    }
+
+
+def _staleness(stale: Staleness) -> UpdateStaleness:
+    return {
+        "verdict": stale.verdict,
+        "because": stale.because,
+        "cached_tokens": stale.cached_tokens,
+        "excess": plain(stale.excess),
+        "control": plain(stale.control),
+        "unshared": plain(stale.unshared),
+        "flight": plain(stale.flight),
+        "distance": stale.distance,
+        "margin": stale.margin,
+        "flight_margin": stale.flight_margin,
+        "decay": [{"tokens_from_cache": name} | plain(found) for name, found in stale.decay],
+    }
+
+
+def _fault(outcome: FaultOutcome) -> UpdateFault:
+    left = outcome.left
+    return {
+        "refused": outcome.refused,
+        "healthy": outcome.healthy,
+        "recovers": outcome.recovers,
+        "left": None
+        if left is None
+        else {"new": left.by_bytes, "parameters": left.parameters, "old": list(left.old), "unread": len(left.unread)},
+        "health_said": outcome.health_said,
+        "said": list(outcome.said),
+        "state": dict(outcome.state),
+        "hangs": list(outcome.hangs),
+    }
+
+
+def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
+    lines = [f"{judged.record.start.name}, {judged.case.name}: {judged.problem}" for judged in cases if judged.problem]
+    if run.surroundings.accelerator.kind == "cpu":
+        lines.append(
+            "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
+        )
+    paths = dict.fromkeys(judged.record.start.path for judged in cases if judged.ran)
+    lines.append(
+        "NCCL, CUDA IPC and a trainer that sends from its GPU: no weights came over them; "
+        + ("; ".join(f"{path}: {TRANSPORTS[path]}" for path in paths) or "no weights came at all")
+    )
+    lines.append("more than one worker: weights that are split over GPUs are not read back")
+    return lines

@@ -1,0 +1,173 @@
+"""What a judged run amounts to, a sentence each: what serves wrong weights, loses requests, or hides a failure.
+
+An error is something that an RL run would train on without knowing. A warning would be noticed, late. A note is a fact
+about a release that a caller has to know.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from rlaudit.laboratory.studies.updates.judge import JudgedCase, words_of
+from rlaudit.laboratory.studies.updates.matrix import FLIGHT
+from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, summary
+from rlaudit.laboratory.studies.updates.requests import RequestCount
+from rlaudit.laboratory.studies.updates.stale_findings import stale_findings
+from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding
+from rlaudit.layers import Verdict
+
+CALLS = {
+    "resume": "resume_generation()",
+    "pause": "pause_generation()",
+    "health": "check_health()",
+    "update": "the update",
+    "restore": "loading a whole checkpoint",
+}
+Make = Callable[..., UpdateFinding]
+
+
+def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
+    """Every finding, errors first, each said once however many cases show it."""
+    found: dict[tuple[str, str, str, str], UpdateFinding] = {}
+    of_cases = [finding for judged in cases for finding in _findings_of_case(judged)]
+    for finding in [*stale_findings(cases), *_of_parts(cases), *of_cases]:
+        found.setdefault((finding.name, finding.version, finding.path, finding.message), finding)
+    order = (ERROR, WARNING, NOTE)
+    return tuple(sorted(found.values(), key=lambda finding: order.index(finding.severity)))
+
+
+def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
+    start, case = judged.record.start, judged.case
+
+    def finding(name: str, severity: str, message: str, sure: str = "", following: str = "") -> UpdateFinding:
+        where = f"{start.name}: {case.name}"
+        return UpdateFinding(name, severity, start.version, start.path, where, message, sure, following)
+
+    if judged.problem is not None:
+        if judged.unsupported or case.kind in ("path", "planted"):
+            yield finding("refused", NOTE, f"vLLM {start.version}, {start.path}: {judged.problem}")
+        else:
+            yield finding("case-not-run", WARNING, f"{start.name}, {case.name}: {judged.problem}")
+        return
+    if case.fault is not None:
+        yield from _of_fault(judged, finding)
+        return
+    if judged.parts is not None and case.kind == "planted":
+        yield _of_planted(judged.parts, judged, finding)
+    if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
+        yield finding("flight-broken", ERROR, f"{start.name}, {case.name}: {judged.continuity.because}")
+    for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
+        if not count.in_order:
+            yield finding("requests-lost", ERROR, f"{start.name}, {case.name}: of the requests {who}, {_wrong(count)}")
+    if case.mode == "abort" and judged.in_flight.aborted:
+        twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
+        repeated = (
+            f"; the last output of {twice} repeats logprobs that came before: do not append them" if twice else ""
+        )
+        yield finding(
+            "requests-aborted",
+            NOTE,
+            f"vLLM {start.version}: mode=abort ended {judged.in_flight.aborted} of {judged.in_flight.submitted} "
+            "requests in flight; their tokens are returned and the caller has to submit the rest again"
+            f"{repeated}",
+        )
+
+
+def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
+    """The same part of one release that stays old by several paths, once."""
+    grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
+    for judged in cases:
+        parts, start = judged.parts, judged.record.start
+        told = parts is not None and judged.problem is None and judged.case.kind in ("matrix", "in a row", "path")
+        if told and parts is not None and parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
+            levels = start.name.partition("path ")[2].partition(", ")[2]
+            grouped.setdefault((start.version, levels, parts.because), []).append((judged, parts))
+    for (version, levels, because), found in grouped.items():
+        judged, parts = found[0]
+        paths = ", ".join(dict.fromkeys(one.record.start.path for one, _ in found))
+        with_ = f" with {levels}" if levels else ""
+        yield UpdateFinding(
+            name="part-not-updated",
+            severity=ERROR if parts.stale else WARNING,
+            version=version,
+            path=judged.record.start.path,
+            case=f"{judged.record.start.name}: {judged.case.name}",
+            message=f"vLLM {version}{with_}, loading by {paths}: {because}",
+            sure=parts.sure,
+            next=_mend_parts(parts),
+        )
+
+
+def _of_planted(parts: Parts, judged: JudgedCase, make: Make) -> UpdateFinding:
+    read = parts.read
+    wanted = judged.case.planted
+    named = [] if read is None else [part for part in wanted if any(part in name for name in read.old)]
+    others = [] if read is None else [n for n in read.old if not any(part in n for part in wanted) and n != HEAD]
+    if len(named) == len(wanted) and not others:
+        return make("planted-found", NOTE, f"the part left out on purpose was named: {summary(wanted)}")
+    return make(
+        "planted-missed",
+        ERROR,
+        f"a part left out on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
+    )
+
+
+def _of_fault(judged: JudgedCase, make: Make) -> Iterator[UpdateFinding]:
+    outcome = judged.fault
+    if outcome is None:
+        return
+    fault, version = judged.case.fault, judged.record.start.version
+    if judged.in_flight.lost:
+        yield make("hang", ERROR, f"vLLM {version}, {fault}: {judged.in_flight.lost} requests never ended")
+    for call in outcome.hangs:
+        text = f"vLLM {version}, {fault}: {CALLS.get(call, call)} does not come back; give it a time limit of your own"
+        yield make("call-hangs", WARNING, text)
+    if fault == "killed":
+        if outcome.healthy:
+            text = f"vLLM {version}: an engine killed while paused calls itself healthy"
+            yield make("dead-engine-healthy", ERROR, text, outcome.health_said)
+        return
+    left = outcome.left
+    if outcome.refused is None:
+        words = (fault or "fault").replace("-", " ")
+        old = summary(left.old) if left is not None and left.old else "nothing that could be read"
+        yield make(
+            "broken-checkpoint-accepted",
+            ERROR,
+            f"vLLM {version}, {judged.record.start.path}: a checkpoint with a {words} is loaded without an error; "
+            f"what stays old: {old}",
+            "read back: the answers of the layers" if left is not None and left.old else "",
+            "compare the names in the checkpoint with the model's before handing it over",
+        )
+        return
+    if outcome.healthy:
+        silent = "" if _says_why(outcome.refused) else "; the exception does not say what was wrong, only the log does"
+        yield make(
+            "failed-update-healthy",
+            WARNING,
+            f"vLLM {version}, {fault}: the update fails, and check_health() raises nothing afterwards{silent}",
+            f"the parameters then hold: {words_of(outcome.state)}",
+            "never resume after an exception from the update; " + _recovery(outcome.recovers),
+        )
+
+
+def _says_why(error: str) -> bool:
+    """0.18.1 sends an assertion without a message as "Call to collective_rpc method failed:" and nothing more."""
+    return not error.rstrip().endswith(":")
+
+
+def _recovery(recovers: bool | None) -> str:
+    return "loading a whole checkpoint brings the engine back" if recovers else "start the engine again"
+
+
+def _mend_parts(parts: Parts) -> str:
+    if parts.read is not None and HEAD in parts.read.hidden:
+        return (
+            "the head computes with a copy that the update does not reach: load an untied checkpoint (lm_head.weight "
+            "written out, tie_word_embeddings false) at the start, or restart the engine for new weights"
+        )
+    return "use another path for loading, and audit it again"
+
+
+def _wrong(count: RequestCount) -> str:
+    said = {name: number for name, number in count.as_dict().items() if number}
+    ignored = ("submitted", "completed", "aborted")
+    return ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in said.items() if name not in ignored)

@@ -1,0 +1,177 @@
+"""What an engine process left: every request with the version that sampled each of its tokens, and every update."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase
+
+Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Flight:
+    """One request.
+
+    versions: per token the version that sampled it, None where the token came while the update ran. `submitted` and
+    `finished`: the version in force then. `prompt` counts shared prompts; the unshared twin has the same number.
+    ends: how many final outputs there were. surplus_logprobs: logprobs that came without a token of theirs.
+    """
+
+    case: str
+    run: str
+    prompt: int
+    sample: int
+    max_tokens: int
+    prompt_token_ids: Tokens
+    token_ids: Tokens
+    logprobs: tuple[float, ...]
+    versions: tuple[int | None, ...]
+    cached_tokens: int | None
+    finish_reason: str | None
+    ends: int
+    lost: bool
+    error: str | None
+    submitted: int
+    finished: int | None
+    surplus_logprobs: int = 0
+
+    @property
+    def trainer_version(self) -> int:
+        """The version that the trainer holds when it gets this sequence."""
+        return self.submitted if self.finished is None else self.finished
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update as it went. `error` is in the engine's words; seconds are of pause, load and resume."""
+
+    case: str
+    mode: str
+    clear_cache: bool
+    to: str
+    in_flight: int
+    error: str | None
+    pause_seconds: float
+    load_seconds: float
+    resume_seconds: float | None
+
+
+@dataclass(frozen=True)
+class ReadBack:
+    """What a worker was found to hold. `believed`: the version it should hold, None after a failed update.
+
+    parameters: per name the version its bytes agree with, the version its layer's answers agree with, its checksum,
+    and why something could not be read.
+    """
+
+    case: str
+    believed: str | None
+    parameters: Mapping[str, Mapping[str, Any]]
+    logits: str | None
+    why: str | None
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """A step that did not simply succeed, or has something to say."""
+
+    case: str
+    step: str
+    status: str
+    message: str
+
+
+@dataclass(frozen=True)
+class EngineRecord:
+    """An engine start after it ended. `failure` says why there is nothing in it."""
+
+    start: EngineStart
+    status: str
+    failure: str | None
+    resolved: Mapping[str, Any]
+    kind: str
+    flights: tuple[Flight, ...]
+    updates: tuple[Update, ...]
+    read_backs: tuple[ReadBack, ...]
+    steps: tuple[StepReport, ...]
+    load_seconds: float
+    case_seconds: Mapping[str, float]
+    cell_key: str = ""
+
+    def of(self, case: UpdateCase, *runs: str) -> tuple[Flight, ...]:
+        """The requests of a case, of some runs or of all."""
+        return tuple(flight for flight in self.flights if flight.case == case.name and (not runs or flight.run in runs))
+
+
+def read_record(
+    start: EngineStart, directory: Path, result: Mapping[str, Any], prompts: Sequence[Sequence[int]], cell_key: str
+) -> EngineRecord:
+    """The record of a cell that finished. `prompts` are all prompts of the job, the unshared ones last."""
+    with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    shared = len(prompts) // 2
+    return EngineRecord(
+        start=start,
+        status="ok",
+        failure=None,
+        resolved=result["resolved"],
+        kind=result["kind"],
+        flights=tuple(_flight(row, prompts, shared) for row in rows),
+        updates=tuple(_update(row) for row in result["updates"]),
+        read_backs=tuple(
+            ReadBack(**{name: row[name] for name in ReadBack.__annotations__}) for row in result["read_backs"]
+        ),
+        steps=tuple(StepReport(**row) for row in result["steps"]),
+        load_seconds=result["load_seconds"],
+        case_seconds=result["case_seconds"],
+        cell_key=cell_key,
+    )
+
+
+def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
+    """The record of a cell without a result."""
+    return EngineRecord(start, status, failure, {}, "", (), (), (), (), 0.0, {}, cell_key)
+
+
+def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:
+    return Flight(
+        case=row["case"],
+        run=row["run"],
+        prompt=row["prompt"] % shared,
+        sample=row["sample"],
+        max_tokens=row["max_tokens"],
+        prompt_token_ids=tuple(prompts[row["prompt"]]),
+        token_ids=tuple(row["token_ids"]),
+        logprobs=tuple(row["logprobs"]),
+        versions=tuple(None if version is None else _number(version) for version in row["versions"]),
+        cached_tokens=row["cached_tokens"],
+        finish_reason=row["finish_reason"],
+        ends=row["ends"],
+        lost=row["lost"],
+        error=row["error"],
+        submitted=int(row["submitted"]),
+        finished=None if row["finished"] is None else int(row["finished"]),
+        surplus_logprobs=row["surplus_logprobs"],
+    )
+
+
+def _number(version: str) -> int:
+    """The number of a version; a broken checkpoint that was taken all the same is meant to be version 1."""
+    return int(version) if version.isdigit() else 1
+
+
+def _update(row: Mapping[str, Any]) -> Update:
+    return Update(
+        case=row["case"],
+        mode=row["mode"],
+        clear_cache=row["clear_cache"],
+        to=row["to"],
+        in_flight=row["in_flight"],
+        error=row["error"],
+        pause_seconds=row["pause_seconds"],
+        load_seconds=row["load_seconds"],
+        resume_seconds=row.get("resume_seconds"),
+    )

@@ -1,0 +1,159 @@
+"""Every sampled sequence scored with every version that should have sampled one of its tokens, and with the trainer's.
+
+One job per checkpoint, over all engines and cases: equal engines sample equal tokens, and those cost nothing twice.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rlaudit.arrays import Floats
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.laboratory.fit import TRAINER_HEADROOM_BYTES
+from rlaudit.laboratory.scoring import SCORE, SHIPPED_WITH, trainer_identity
+from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.laboratory.studies.updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
+from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Tokens
+from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.tokens.pairs import LogprobPairs
+
+# Asked of one job only: how far a score moves when a sequence is scored alone.
+FLOOR_SEQUENCES = 8
+CHUNK_POSITIONS = 256
+Sequence_ = tuple[Tokens, Tokens]
+
+
+@dataclass
+class Wanted:
+    """The distinct sequences to score with one checkpoint, in the order in which they were first asked for."""
+
+    sequences: dict[Sequence_, int] = field(default_factory=dict)
+
+    def add(self, flight: Flight) -> None:
+        """Ask for a request's tokens; nothing to score is not asked for."""
+        if flight.token_ids:
+            self.sequences.setdefault((flight.prompt_token_ids, flight.token_ids), len(self.sequences))
+
+
+@dataclass(frozen=True)
+class Scorebook:
+    """Logprobs by checkpoint and sequence.
+
+    A checkpoint is named by its version ("1") or by the mixture that an engine really held. `effective` maps a version
+    to the mixture that one engine held in its place; a version that is not in it was held whole.
+    """
+
+    scores: dict[str, dict[Sequence_, Floats]]
+    effective: Mapping[int, str] = field(default_factory=dict)
+
+    def of_engine(self, effective: Mapping[int, str]) -> "Scorebook":
+        """The same scores, seen by an engine that held these mixtures."""
+        return Scorebook(self.scores, effective)
+
+    def has(self, checkpoint: str, flight: Flight) -> bool:
+        """Whether the request was scored with it."""
+        return (flight.prompt_token_ids, flight.token_ids) in self.scores.get(checkpoint, {})
+
+    def logprobs(self, checkpoint: str, flight: Flight) -> Floats:
+        """Trainer logprobs of the request's tokens under a checkpoint; NaN where it was not asked for."""
+        if not self.has(checkpoint, flight):
+            return np.full(len(flight.token_ids), np.nan)
+        return self.scores[checkpoint][flight.prompt_token_ids, flight.token_ids]
+
+    def under_own_versions(self, flight: Flight) -> Floats:
+        """Trainer logprobs, each token's with the weights the engine held then; NaN where that is not known."""
+        result_T = np.full(len(flight.token_ids), np.nan)
+        for version in {version for version in flight.versions if version is not None}:
+            own_T = np.array([found == version for found in flight.versions])
+            result_T[own_T] = self.logprobs(self.effective.get(version, str(version)), flight)[own_T]
+        return result_T
+
+
+def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[str, list[Flight]]:
+    """{checkpoint: requests} that the analysis of one engine start needs."""
+    wanted: dict[str, list[Flight]] = {}
+    for flight in record.flights:
+        if flight.run in (COLD, RECOVERED):
+            continue  # they fill the cache, or show that an engine samples at all: no figure is taken from them
+        sampled = {version for version in flight.versions if version is not None}
+        names = {effective.get(version, str(version)) for version in sampled}
+        if flight.run == FLIGHT:
+            # And as a trainer scores them that trains on them a step later.
+            names |= {str(flight.trainer_version), effective.get(1, "1")}
+        if flight.run == COLD_AFTER:
+            # The weights as they should be, and the old ones: the scale of an excess, and the witnesses of parts.py.
+            names |= {str(version) for version in sampled} | {"0"}
+        for name in names:
+            wanted.setdefault(name, []).append(flight)
+    return wanted
+
+
+def score_cell(
+    context: RolloutContext, recipe: UpdateRecipe, checkpoint: str, identity: str, batch: Wanted, trainer: Environment
+) -> Cell:
+    """The job that scores a batch with the checkpoint in folder `checkpoint`, which `identity` tells from others."""
+    job = {
+        "script": str(SCORE),
+        "model": checkpoint,
+        "revision": None,
+        "trust_remote_code": recipe.trust_remote_code,
+        "device": context.device,
+        "headroom_bytes": TRAINER_HEADROOM_BYTES,
+        "dtype": recipe.dtype,
+        "head_dtype": recipe.dtype,
+        "attention": "sdpa",
+        "temperature": 1.0,
+        "sequences": [
+            {"prompt_token_ids": list(prompt), "token_ids": list(sampled)} for prompt, sampled in batch.sequences
+        ],
+        "batch_tokens": 4096,
+        "chunk_positions": CHUNK_POSITIONS,
+        "floor_sequences": FLOOR_SEQUENCES if identity == "0" else 0,
+    }
+    return Cell(
+        job=job,
+        command=trainer.command,
+        variables=dict(trainer.variables),
+        timeout_seconds=60.0 * recipe.timeout_minutes,
+        identity={"trainer": trainer_identity(trainer), "model": dict(context.model_identity), "checkpoint": identity},
+        sources=SHIPPED_WITH,
+    )
+
+
+def read_scores(directory: Path, batch: Wanted) -> dict[Sequence_, Floats]:
+    """The logprobs of a finished scoring cell."""
+    with np.load(directory / "scores.npz", allow_pickle=False) as stored:
+        offsets, logprobs = stored["offsets"], stored["trainer_logprobs"].astype(np.float64)
+    return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in batch.sequences.items()}
+
+
+def pairs_of(
+    flights: Sequence[Flight],
+    trainer_logprobs: Callable[[Flight], Floats],
+    keep: Callable[[Flight], Sequence[bool] | None] = lambda flight: None,
+) -> LogprobPairs:
+    """Rollout and trainer logprobs of requests, flat; tokens without a trainer logprob, or not kept, are left out."""
+    rollout, trainer, sequence = [], [], []
+    prompts: list[int] = []
+    for flight in flights:
+        scored_T = trainer_logprobs(flight)
+        kept_T = np.isfinite(scored_T)
+        chosen = keep(flight)
+        if chosen is not None:
+            kept_T &= np.asarray(chosen, dtype=bool)
+        if not kept_T.any():
+            continue
+        rollout.append(np.asarray(flight.logprobs, dtype=np.float64)[kept_T])
+        trainer.append(scored_T[kept_T])
+        sequence.append(np.full(int(kept_T.sum()), len(prompts)))
+        prompts.append(flight.prompt)
+    empty = np.zeros(0)
+    return LogprobPairs(
+        rollout_logprobs_T=np.concatenate(rollout) if rollout else empty,
+        trainer_logprobs_T=np.concatenate(trainer) if trainer else empty,
+        sequence_T=np.concatenate(sequence) if sequence else empty.astype(np.int64),
+        prompt_S=np.array(prompts, dtype=np.int64),
+    )

@@ -1,0 +1,263 @@
+"""What a run needs around it: engine environments, the trainer's environment, the model, the accelerator."""
+
+import platform
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import rlaudit
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
+from rlaudit.engines.cells.launch import NO_MEMORY, Failure, Outcome
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.environments.refusals import refuse
+from rlaudit.engines.environments.trainer_choice import choose_trainer
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
+from rlaudit.engines.hardware.gpu_memory import GpuMemory
+from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.visible_gpus import gpu_variables
+from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
+from rlaudit.engines.models.model_files import ModelFiles, read_model_files
+from rlaudit.engines.models.model_identity import model_identity
+from rlaudit.errors import NotFinished
+from rlaudit.home import expanded
+from rlaudit.laboratory.fit import plan_needs, refuse_what_cannot_fit
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.studies.arms.plan import Plan
+from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.progress import Progress, seconds_since
+from rlaudit.trainer import __path__ as trainer_folder
+
+TOKENIZE = Path(trainer_folder[0]) / "tokenize_prompts.py"
+TOKENIZE_TIMEOUT_SECONDS = 300.0
+MEMORY_TIMEOUT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
+
+    arm_models: the identities of models that arms have instead, by the names that the recipe gives them.
+    """
+
+    accelerator: Accelerator
+    engines: Mapping[str, Environment | Failure]
+    trainer: Environment
+    model: ModelOnDisk
+    prompts: PromptSet
+    memory: GpuMemory
+    set_up_seconds: float
+    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def rollout_context(self, recipe: Recipe, outcome: Callable[[Cell, str], Outcome]) -> RolloutContext:
+        """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
+        cell = tokenize_cell(recipe, self.model, self.trainer, self.prompts)
+        told = outcome(cell, f"tokens of the {len(self.prompts.prompts)} prompts")
+        if told.status != "ok":
+            why = told.failure.message if told.failure else "no reason given"
+            raise NotFinished(f"the tokenizer of {self.model.path} cannot be used: {why}")
+        return RolloutContext(
+            recipe=recipe.model_copy(update={"revision": self.model.revision}),
+            model=str(self.model.path),
+            model_identity=self.model.identity,
+            accelerator_identity=accelerator_identity(self.accelerator),
+            device=self.accelerator.kind,
+            machine=machine_of(self.accelerator),
+            prompt_token_ids=told.result["prompt_token_ids"],
+            arm_models=self.arm_models,
+        )
+
+    def wait_for_accelerator(self, progress: Progress) -> None:
+        """On a GPU, let the last engine's memory go first; says so when it does not."""
+        more_mib = self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
+        if more_mib:
+            progress.note(f"  {more_mib} MiB more of the GPU are in use than before; starting anyway")
+
+    def explained(self, outcome: Outcome) -> Outcome:
+        """The outcome; one that ran out of memory beside others on the GPU says who they are and what to do."""
+        failure = outcome.failure
+        if failure is None or failure.boundary != NO_MEMORY:
+            return outcome
+        # What the engine itself held has to go first.
+        self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
+        others = self.memory.held_by_others()
+        if others is None:
+            return outcome
+        advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
+        return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))
+
+    def provenance(self) -> dict[str, Any]:
+        """What is needed to repeat the run."""
+        return {
+            "rlaudit": rlaudit.__version__,
+            "rlaudit_commit": own_commit(),
+            "platform": platform.platform(),
+            "accelerator": asdict(self.accelerator),
+            "inherited_variables": recorded(),
+            "variables_not_shown": {"passed": secrets_passed(), "withheld": withheld()},
+            "model": {**self.model.identity, "source": self.model.source},
+            "prompts": {
+                "name": self.prompts.name,
+                "count": len(self.prompts.prompts),
+                "sha256": self.prompts.digest,
+            },
+            "environments": {
+                name: {
+                    "python": shlex.join(environment.command),
+                    "versions": dict(environment.versions),
+                    "variables": dict(environment.variables),
+                    "lock": list(environment.lock),
+                    "notes": list(environment.notes),
+                }
+                for name, environment in self._environments().items()
+            },
+        }
+
+    def _environments(self) -> dict[str, Environment]:
+        engines = {f"vllm {version}": engine for version, engine in self.engines.items()}
+        return {
+            name: engine
+            for name, engine in {**engines, "trainer": self.trainer}.items()
+            if isinstance(engine, Environment)
+        }
+
+
+def prepare(
+    plan: Plan,
+    folder: Path,
+    accelerator: Accelerator,
+    prompts: PromptSet,
+    progress: Progress,
+    given: GivenInterpreters = NONE_GIVEN,
+) -> Surroundings:
+    """Build or find every environment the plan needs, and the model.
+
+    `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
+    Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
+    be had, and, before anything is downloaded, when the driver cannot run one of them, no transformers knows the model,
+    it cannot fit, or an engine cannot be shown the GPUs that are meant.
+    """
+    started = time.monotonic()
+    files = read_model_files(plan.recipe.model, plan.recipe.revision)
+    wanted = environments_wanted(plan, accelerator, files, given)
+    refuse(wanted, accelerator)
+    refuse_what_cannot_fit(files, plan_needs(plan, accelerator, files))
+    *engines_wanted, trainer_wanted = wanted
+    if files.unknown and not given.trainer:
+        progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
+    shown = {spec: gpu_variables(accelerator.devices, spec) for spec in wanted}
+    memory = GpuMemory(accelerator.devices)
+    read = [place for name in (plan.recipe.model, *_arm_models(plan)) for place in places_of_model(name)]
+
+    def had(spec: EnvironmentSpec) -> Environment:
+        if spec.command:
+            # A trainer may be of any release.
+            release = spec.version if spec.package == "vllm" else None
+            with progress.step(f"asking {shlex.join(spec.command)} what it holds"):
+                environment = given_environment(spec.package, spec.command, release, spec.build, folder, read)
+        else:
+            environment = _ensure(spec, progress)
+        return replace(environment, variables={**environment.variables, **shown[spec]})
+
+    # What the user named is asked before anything is built: a slip of the pen is told at once.
+    engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
+    trainer = had(trainer_wanted)
+    with progress.step(f"model {plan.recipe.model}"):
+        # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
+        revision = files.commit or plan.recipe.revision
+        model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
+        arm_models = {name: model_identity(name, _commit(name)) for name in _arm_models(plan)}
+    problem: NotFinished | None = None
+    for spec in [spec for spec in engines_wanted if not spec.command]:
+        if given.by_release:
+            progress.note(f"  no --python names vLLM {spec.version}: an environment of rlaudit's own is taken")
+        try:
+            engines[spec.version] = had(spec)
+        except NotFinished as error:
+            if given.by_release:
+                way_out = f"Name an interpreter that holds it, too: --python {spec.version}=COMMAND."
+                raise NotFinished(f"vLLM {spec.version}: {error.message}", way_out) from error
+            problem = error
+            engines[spec.version] = Failure("environment", error.message)
+            progress.note(f"  failed      vLLM {spec.version}: {error.message}")
+    if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
+        raise problem
+    seconds = time.monotonic() - started
+    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, arm_models)
+
+
+def environments_wanted(
+    plan: Plan, accelerator: Accelerator, files: ModelFiles, given: GivenInterpreters = NONE_GIVEN
+) -> list[EnvironmentSpec]:
+    """What a plan runs in: an environment for each of its releases, in their order, and the trainer's last.
+
+    Raises UsageError for an interpreter that was given for no release of the plan, and whatever choose_trainer raises.
+    """
+    commands = given.for_releases(plan.versions)
+    build: Build = accelerator.kind
+    engines = [EnvironmentSpec("vllm", version, build, commands.get(version, ())) for version in plan.versions]
+    trust = plan.recipe.trust_remote_code
+    return [*engines, choose_trainer(files, accelerator, given.trainer, trust_remote_code=trust)]
+
+
+def _arm_models(plan: Plan) -> list[str]:
+    """The models that some arms have instead of the recipe's."""
+    return list(dict.fromkeys(arm.model for block in plan.blocks for arm in block.arms if arm.model is not None))
+
+
+def _commit(model: str) -> str | None:
+    """The commit of a hub id, where it is known; None for what lies on this machine."""
+    return None if expanded(model).exists() else read_model_files(model).commit
+
+
+def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:
+    started = time.monotonic()
+    with progress.step(f"environment {spec.name}"):
+        environment = ensure(spec, progress.update)
+    if time.monotonic() - started > 2.0:
+        progress.note(f"  built       environment {spec.name}, {seconds_since(started)}")
+    return environment
+
+
+def tokenize_cell(recipe: Recipe, model: ModelOnDisk, trainer: Environment, prompts: PromptSet) -> Cell:
+    """The job that turns prompts into token ids."""
+    return Cell(
+        job={
+            "script": str(TOKENIZE),
+            "model": str(model.path),
+            "revision": model.revision,
+            "trust_remote_code": recipe.trust_remote_code,
+            "prompts": list(prompts.prompts),
+        },
+        command=trainer.command,
+        variables=dict(trainer.variables),
+        timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
+        identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},
+    )
+
+
+def own_commit() -> str | None:
+    """The commit of rlaudit's checkout, with a mark when it was changed since; None outside a checkout."""
+    checkout = Path(rlaudit.__file__).resolve().parent.parent
+    if not (checkout / ".git").exists():
+        return None
+    try:
+        said = subprocess.run(
+            ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return said.stdout.strip()

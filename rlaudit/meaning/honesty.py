@@ -1,0 +1,234 @@
+"""Tests on the tokens themselves: were they drawn from the trainer's distribution, whatever was reported?
+
+They need no reported logprob (except the mean ratio), so they see what no difference of logprobs can: raw logprobs
+reported while a filter cut the support agree with the trainer to the last digit.
+
+Each null hypothesis is "sampled from the trainer's distribution". Engine noise of the usual size (k3 up to 1e-2)
+leaves p-values small but effects negligible once tokens are many, so a test convicts only with p below ALPHA *and* an
+effect beyond what noise can do. The support tests need no such margin: noise moves tokens across the edge of a
+filter, which makes them conservative. The PIT test is shown and never convicts: it has no useful effect size.
+
+Peaked distributions (most positions near-deterministic) are the normal case; `c_hat ** N` for the largest mass above a
+token rejects a true null there far too often, the product of S_t(c_hat) over positions is exact.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.filter_edge import edge_share
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.sharpness import sharpness
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.left_out import sums_left
+
+TESTS = 8
+ALPHA = 1e-4 / TESTS  # Bonferroni
+SUPPORT_ALPHA = 1e-6
+MEAN_RATIO_EFFECT = 1e-2
+TEMPERATURE_EFFECT = 0.03
+GREEDY_EFFECT = 0.03
+# Mass closer to 1 than single precision sums of 512 terms can tell.
+ROUNDED_TO_ONE = 1e-5
+# Tilts of the exponential supermartingale that tolerates a few tokens beyond a filter's edge.
+TILTS = (1.0, 2.0, 3.0, 4.0, 6.0)
+RATIO_CAP = 20.0
+
+
+@dataclass(frozen=True)
+class SemanticTest:
+    """One test: what was computed, how surprising it is, how large the effect is, and whether both convict.
+
+    ln_p is the natural logarithm of the p-value, for values that underflow. convicts: whichever part of the prompts is
+    left out (`left_out.py`); leans: with some part left out only.
+    """
+
+    name: str
+    statistic: float
+    p_value: float
+    ln_p: float
+    estimate: float | None
+    estimate_of: str
+    tokens: int
+    formula: str
+    convicts: bool
+    leans: bool = False
+
+
+def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tuple[SemanticTest, ...]:
+    """All tests of one set of scored tokens against the trainer's distribution, in a fixed order."""
+    return (
+        mean_ratio_test(scored),
+        temperature_score_test(scored, trainer),
+        *support_tests(scored, trainer),
+        greedy_leak_test(scored),
+        pit_test(scored, seed),
+    )
+
+
+def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
+    """Mean importance ratio - 1: zero, however far two engines are apart, when reported logprobs are honest.
+
+    ratio - 1 is then a martingale difference, so its squares are a variance as well; the larger of that and of the one
+    over prompts is used. A token outside the trainer's support has ratio 0; as many as engine noise may carry
+    across the edge of a replayed filter lower the mean without anybody reporting another number.
+    """
+    excess_T = np.exp(np.minimum(scored.log_ratio_T, RATIO_CAP)) - 1.0
+    excess_T = np.where(np.isfinite(excess_T), excess_T, -1.0)
+    found = _mean(scored, excess_T)
+    impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
+    margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
+    return _two_sided(
+        "mean-ratio", found, found.value, "mean ratio - 1", scored.tokens, "z of mean(exp(trainer - rollout) - 1)",
+        found.convicts(margin, alpha=ALPHA), found.leans(margin, alpha=ALPHA),
+    )  # fmt: skip
+
+
+def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> SemanticTest:
+    """Derivative of the log-likelihood in 1/T: positive when tokens were drawn sharper than the trainer believes.
+
+    The estimate is one Newton step for the sampling temperature; truncation reads as a lower temperature.
+    """
+    usable_T = np.isfinite(scored.trainer_logprobs_T)
+    logprobs_T = np.where(usable_T, scored.trainer_logprobs_T, -scored.entropy_T)
+    found = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
+    temperature = trainer.temperature / max(0.1, 1.0 + found.inverse_step)
+    return _two_sided(
+        "temperature-score", found.score, temperature, "sampling temperature", scored.tokens,
+        "z of mean(log pi(a) + H(pi))",
+        found.convicts(TEMPERATURE_EFFECT, ALPHA), found.leans(TEMPERATURE_EFFECT, ALPHA),
+    )  # fmt: skip
+
+
+def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
+    """Share of tokens that are the trainer's first choice, against the mass the trainer gives its first choice."""
+    top_T = scored.max_probability_T
+    if 1 in scored.grids.top_k:
+        top_T = scored.top_k_mass_TG[:, scored.grids.top_k.index(1)].astype(np.float64)  # ties at the top together
+    found = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
+    more = found.value > 0
+    return _two_sided(
+        "greedy-leak", found, found.value, "share of first choices - their mass", scored.tokens,
+        "z of mean(1[rank 1] - max pi)",
+        more and found.convicts(GREEDY_EFFECT, alpha=ALPHA), more and found.leans(GREEDY_EFFECT, alpha=ALPHA),
+    )  # fmt: skip
+
+
+def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
+    """Randomised probability integral transform: uniform when tokens follow the trainer. Kolmogorov-Smirnov."""
+    jitter_T = np.random.default_rng(seed).random(scored.tokens)
+    uniform_T = np.clip(scored.mass_above_T + jitter_T * np.exp(scored.trainer_logprobs_T), 0.0, 1.0)
+    if not scored.tokens:
+        return _test("pit", 0.0, 0.0, None, "distance from uniform", 0, _PIT_FORMULA, False)
+    # scipy.stats takes as long to import as a million tokens to compare, and logs alone never come here.
+    from scipy.stats import kstest
+
+    distance, p_value = kstest(uniform_T, "uniform")
+    ln_p = math.log(max(float(p_value), 1e-300))
+    return _test("pit", distance, ln_p, float(distance), "distance from uniform", scored.tokens, _PIT_FORMULA, False)
+
+
+_PIT_FORMULA = "Kolmogorov-Smirnov of mass above + V pi(a), V uniform"
+
+
+def support_tests(scored: ScoredTokens, trainer: Semantics) -> tuple[SemanticTest, ...]:
+    """Was nothing sampled beyond an edge although the trainer gives it mass? One test per kind of filter.
+
+    p = prod_t S_t(edge), the chance that no token lies beyond the most extreme one observed. The estimate is the
+    hidden filter's setting. A filter that the trainer replays is not hidden from it; its test is then void.
+    """
+    ratio_T = np.exp(scored.trainer_logprobs_T) / np.maximum(scored.max_probability_T, 1e-30)
+    return (
+        _support(scored, "support-top-p", scored.mass_above_T, scored.nucleus_mass_TG, scored.grids.nucleus),
+        _support(scored, "support-top-k", scored.rank_T.astype(np.float64), scored.top_k_mass_TG, scored.grids.top_k),
+        # min-p cuts from below: negate, so that "beyond" is larger in all three.
+        _support(
+            scored, "support-min-p", -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-m for m in scored.grids.min_p]
+        ),
+    )
+
+
+def _support(
+    scored: ScoredTokens,
+    name: str,
+    extremity_T: Floats,
+    mass_TG: NDArray[np.floating],
+    edges: "list[float] | tuple[float, ...]",
+) -> SemanticTest:
+    formula = "prod of S_t(edge), or its tilted form that tolerates tokens beyond the edge"
+    order = np.argsort(edges)
+    edge_G = np.asarray(edges, dtype=np.float64)[order]
+    if not scored_any(extremity_T, edge_G):
+        return _test(name, 0.0, 0.0, None, "edge", len(extremity_T), formula, False)
+    beyond_TG = np.clip(1.0 - mass_TG[:, order].astype(np.float64), 0.0, 1.0 - 1e-12)
+    beyond_TG[beyond_TG < ROUNDED_TO_ONE] = 0.0
+    # What each prompt adds to the tokens beyond each edge, and to the logarithms of all products.
+    observed_PG = _per_cluster(scored, (extremity_T[:, None] > edge_G).astype(np.float64))
+    exact_PG = _per_cluster(scored, np.log1p(-beyond_TG))
+    tilted_PG = [_per_cluster(scored, np.log1p(-beyond_TG * -math.expm1(-tilt))) for tilt in TILTS]
+    ln_p, place, outside = _ln_p_of_support(
+        observed_PG.sum(axis=0), exact_PG.sum(axis=0), [one.sum(axis=0) for one in tilted_PG]
+    )
+    left = zip(sums_left(observed_PG), sums_left(exact_PG), *(sums_left(one) for one in tilted_PG), strict=True)
+    ln_p_left = [_ln_p_of_support(observed_G, exact_G, tilted)[0] for observed_G, exact_G, *tilted in left]
+    edge = edge_G[place]
+    inside_T = extremity_T[extremity_T <= edge]
+    estimate = abs(float(inside_T.max())) if inside_T.size else abs(float(edge))
+    told = [one < math.log(SUPPORT_ALPHA) for one in (ln_p, *(ln_p_left if scored.clusters > 1 else [0.0]))]
+    convicts = all(told)
+    return _test(name, outside, ln_p, estimate, "edge", len(extremity_T), formula, convicts, any(told) and not convicts)
+
+
+def _ln_p_of_support(observed_G: Floats, exact_G: Floats, tilted: Sequence[Floats]) -> tuple[float, int, int]:
+    """ln p, the place of the edge it belongs to, and how many tokens lie beyond that."""
+    # The smallest tabulated edge that holds every token: larger than the observed extreme, so S is too large.
+    none_G = observed_G == 0
+    first = int(np.argmax(none_G)) if none_G.any() else len(observed_G) - 1
+    exact = float(exact_G[first]) if none_G[first] else 0.0
+    tilted_G = np.stack([tilt * observed_G + one for tilt, one in zip(TILTS, tilted, strict=True)]).min(axis=0)
+    tilted_G = tilted_G + math.log(len(TILTS) * len(observed_G))
+    choice = int(np.argmin(tilted_G))
+    ln_p, place = (exact, first) if exact <= tilted_G[choice] else (float(tilted_G[choice]), choice)
+    return min(0.0, ln_p + math.log(2.0)), place, int(observed_G[place])
+
+
+def _per_cluster(scored: ScoredTokens, values_TG: Floats) -> Floats:
+    """(P, G) sums of each column."""
+    return cluster_sums(list(values_TG.T), scored.cluster_T, scored.clusters)
+
+
+def scored_any(extremity_T: Floats, edge_G: Floats) -> bool:
+    """Whether there are tokens and a grid to look at."""
+    return bool(len(extremity_T)) and bool(len(edge_G))
+
+
+def _mean(scored: ScoredTokens, values_T: Floats, stated_T: Floats | None = None) -> Estimate:
+    """Mean over tokens; its error is the largest of those over prompts, over tokens, and of the variance stated."""
+    columns = [values_T, np.ones(scored.tokens), np.square(values_T)]
+    if stated_T is not None:
+        columns.append(stated_T)
+    sums_PJ = cluster_sums(columns, scored.cluster_T, scored.clusters)
+    return estimate_of(sums_PJ[:, :2], least_variance_P=sums_PJ[:, 2:].max(axis=1))
+
+
+def _two_sided(
+    name: str, found: Estimate, estimate: float, estimate_of: str, tokens: int, formula: str, convicts: bool,
+    leans: bool,
+) -> SemanticTest:  # fmt: skip
+    return _test(name, found.score, found.ln_p, estimate, estimate_of, tokens, formula, convicts, leans)
+
+
+def _test(
+    name: str, statistic: float, ln_p: float, estimate: float | None, estimate_of: str, tokens: int, formula: str,
+    convicts: bool, leans: bool = False,
+) -> SemanticTest:  # fmt: skip
+    p_value = math.exp(ln_p) if ln_p > -700 else 0.0
+    return SemanticTest(
+        name, float(statistic), p_value, ln_p, estimate, estimate_of, tokens, formula, bool(convicts), bool(leans)
+    )

@@ -1,0 +1,165 @@
+"""Which meaning do the reported logprobs follow? A regression on the trainer's scores under each candidate.
+
+R(meaning) = mean Huber loss of (reported - logprob under the meaning). The mean, not the median: a light top-p or a
+penalty moves a minority of the tokens, and a median does not see them. A token that a meaning calls impossible was
+nevertheless sampled: engine noise carries some across the edge of a filter, more than noise can refute the meaning.
+
+A meaning other than the trainer's is accepted when it halves the loss, when a paired interval over prompts of the
+difference excludes 0, and when the trainer's own loss is above twice the noise floor; and when it does so whichever
+prompt is left out (`left_out.py`). One that halves it with some prompts left out only leaves the verdict open.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from rlaudit.arrays import Floats
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.filter_edge import edge_share
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_weights, replicate_sums
+
+HUBER_NATS = 1.0
+IMPOSSIBLE_NATS = 20.0
+HALF = 0.5
+TIMES_FLOOR = 2.0
+# Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement whatever explains it.
+LEAST_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class ReportFit:
+    """The meaning that the reported logprobs follow.
+
+    theta: the accepted meaning (the trainer's own unless another is accepted). best: the one with the least loss,
+    accepted or not. loss, trainer_loss: mean Huber losses, nats^2. gain_low, gain_high: 99.9 % interval over prompts
+    of trainer_loss - loss of `best`. halves_some: whether a meaning halves the loss with some prompts left out.
+    """
+
+    theta: Semantics
+    best: Semantics
+    differs: bool
+    loss: float
+    trainer_loss: float
+    gain_low: float
+    gain_high: float
+    floor: float
+    tokens: int
+    sequences: int
+    halves_some: bool = False
+    formula: str = "mean Huber(reported - logprob under meaning), width 1 nat"
+
+    @property
+    def ratio(self) -> float:
+        """Loss of the best meaning in units of the trainer's."""
+        return self.loss / self.trainer_loss if self.trainer_loss > 0 else 1.0
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether another meaning halves a loss above the floor, although prompts are too few to be sure."""
+        halves = self.ratio < HALF and self.trainer_loss > TIMES_FLOOR * self.floor
+        return not self.differs and (halves or self.halves_some)
+
+
+def huber_losses(reported_T: Floats, explained_T: Floats, edge: float) -> Floats:
+    """(T,) loss per token, nats^2; impossible tokens beyond a share of `edge` count as IMPOSSIBLE_NATS away."""
+    impossible = ~np.isfinite(explained_T)
+    apart = np.abs(reported_T - np.where(impossible, 0.0, explained_T))
+    apart = np.where(np.isfinite(apart), np.minimum(apart, IMPOSSIBLE_NATS), IMPOSSIBLE_NATS)
+    loss = np.where(apart <= HUBER_NATS, 0.5 * apart**2, HUBER_NATS * (apart - 0.5 * HUBER_NATS))
+    share = float(impossible.mean()) if impossible.size else 0.0
+    if share > 0:
+        excess = max(0.0, share - edge) / share
+        near = 0.5 * HUBER_NATS**2
+        far = HUBER_NATS * (IMPOSSIBLE_NATS - 0.5 * HUBER_NATS)
+        loss[impossible] = near + excess * (far - near)
+    return loss
+
+
+def refined_temperature(scored: ScoredTokens, start: Semantics, cost_of: Callable[[Floats], float]) -> Semantics:
+    """The plain temperature near a grid point `start` that has the least cost, by a bounded search in 1/T."""
+    nodes = sorted(1.0 / known.temperature for known in scored.candidates if known.plain)
+    place = nodes.index(1.0 / start.temperature)
+    low, high = nodes[max(place - 1, 0)], nodes[min(place + 1, len(nodes) - 1)]
+    if not start.plain or low == high:
+        return start
+
+    def cost(inverse: float) -> float:
+        logprobs_T = scored.logprobs_under(Semantics(1.0 / inverse))
+        return float("inf") if logprobs_T is None else cost_of(logprobs_T)
+
+    found = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
+    at_start = scored.logprobs_under(start)
+    # Between engines that agree to rounding the search would wander: a better temperature has to be worth something.
+    if at_start is None or cost_of(at_start) - found.fun < LEAST_FLOOR:
+        return start
+    return Semantics(float(1.0 / found.x))
+
+
+def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None = None, seed: int = 0) -> ReportFit:
+    """Fit theta_report. floor_k2: k2 of two runs of the same engine, where it was measured (nats^2)."""
+    reported_T = scored.rollout_logprobs_T
+    floor = max(LEAST_FLOOR, floor_k2 or 0.0)
+    edge = edge_share(scored)
+
+    def losses(logprobs_T: Floats) -> Floats:
+        return huber_losses(reported_T, logprobs_T, edge)
+
+    def cost_of(logprobs_T: Floats) -> float:
+        return float(losses(logprobs_T).mean())
+
+    losses_PC = np.stack(
+        [
+            scored.per_cluster(losses(scored.candidate_logprobs_TC[:, place].astype(np.float64)))
+            for place in range(len(scored.candidates))
+        ],
+        axis=1,
+    )
+    best = scored.candidates[int(np.argmin(losses_PC.sum(axis=0)))]
+    if best.plain:
+        best = refined_temperature(scored, best, cost_of)
+    explained_T = scored.logprobs_under(best)
+    assert explained_T is not None
+    loss_T = losses(explained_T)
+    trainer_loss_T = losses(scored.trainer_logprobs_T)
+    loss, trainer_loss = float(loss_T.mean()), float(trainer_loss_T.mean())
+    if trainer_loss <= loss or not best.differences(trainer, tolerance=0.0):
+        best, loss, loss_T = trainer, trainer_loss, trainer_loss_T
+    low, high = paired_interval(scored, trainer_loss_T - loss_T, seed)
+
+    def halved(losses_T: Floats | None) -> NDArray[np.bool_]:
+        """(K,) without each part of the prompts; by the meaning of these losses, or by any candidate."""
+        own_PC = losses_PC if losses_T is None else scored.per_cluster(losses_T)[:, None]
+        left_KC = sums_left(np.column_stack([own_PC, scored.per_cluster(trainer_loss_T), scored.lengths_P]))
+        above_K = left_KC[:, -2] > TIMES_FLOOR * floor * left_KC[:, -1]
+        found: NDArray[np.bool_] = above_K & (left_KC[:, :-2].min(axis=1) < HALF * left_KC[:, -2])
+        return found
+
+    differs = loss < HALF * trainer_loss and low > 0 and trainer_loss > TIMES_FLOOR * floor
+    differs = differs and scored.clusters > 2 and bool(halved(loss_T).all())
+    return ReportFit(
+        theta=best if differs else trainer,
+        best=best,
+        differs=differs,
+        loss=loss,
+        trainer_loss=trainer_loss,
+        gain_low=low,
+        gain_high=high,
+        floor=floor,
+        tokens=scored.tokens,
+        sequences=scored.sequences,
+        halves_some=bool(halved(None).any()),
+    )
+
+
+def paired_interval(scored: ScoredTokens, values_T: Floats, seed: int = 0, level: float = 0.999) -> tuple[float, float]:
+    """Percentile interval over prompts of the token mean of a paired difference."""
+    sums_PJ = np.stack([scored.per_cluster(values_T), scored.lengths_P], axis=1)
+    replicates_BJ = replicate_sums(cluster_weights(scored.clusters, 2000, seed), sums_PJ)
+    means_B = replicates_BJ[:, 0] / replicates_BJ[:, 1]
+    low, high = np.quantile(means_B, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)

@@ -1,0 +1,147 @@
+"""What is known of the same sampled tokens after the trainer scored them: the input of the semantic layer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.candidates import Semantics, SupportGrids
+
+_PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")
+FEWEST_PROMPTS = 8
+_TABLES = ("candidate_logprobs_TC", "nucleus_mass_TG", "top_k_mass_TG", "min_p_mass_TG")
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTokens:
+    """T tokens in S sequences of P prompts, with C candidate meanings and G grid points; logprobs in nats.
+
+    rollout_logprobs_T: as reported. trainer_logprobs_T, entropy_T, rank_T (1 = most probable), mass_above_T and
+    max_probability_T: of the trainer's own distribution. candidate_logprobs_TC: under `candidates`, -inf outside a
+    candidate's support. *_mass_TG: mass that a filter at each point of `grids` would keep.
+    Raises ValueError, naming the field, when sizes do not fit.
+    """
+
+    rollout_logprobs_T: Floats
+    trainer_logprobs_T: Floats
+    entropy_T: Floats
+    rank_T: Integers
+    mass_above_T: Floats
+    max_probability_T: Floats
+    candidate_logprobs_TC: NDArray[Any]
+    nucleus_mass_TG: NDArray[Any]
+    top_k_mass_TG: NDArray[Any]
+    min_p_mass_TG: NDArray[Any]
+    sequence_T: Integers
+    prompt_S: Integers
+    candidates: tuple[Semantics, ...]
+    grids: SupportGrids
+
+    def __post_init__(self) -> None:
+        for name in (*_PER_TOKEN, *_TABLES):
+            rows = len(getattr(self, name))
+            if rows != self.tokens:
+                raise ValueError(f"{name} has {rows} rows, rollout_logprobs_T has {self.tokens}")
+        widths = (len(self.candidates), len(self.grids.nucleus), len(self.grids.top_k), len(self.grids.min_p))
+        for name, width in zip(_TABLES, widths, strict=True):
+            found = getattr(self, name).shape[1]
+            if found != width:
+                raise ValueError(f"{name} has {found} columns, expected {width}")
+        if self.tokens and int(self.sequence_T.max()) >= len(self.prompt_S):
+            raise ValueError(f"sequence_T names sequence {self.sequence_T.max()}, prompt_S has {len(self.prompt_S)}")
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Mapping[str, NDArray[Any]],
+        rollout_logprobs: Sequence[float] | Floats,
+        prompt_S: Sequence[int] | Integers,
+        candidates: Sequence[Semantics],
+        grids: SupportGrids,
+    ) -> "ScoredTokens":
+        """From the arrays of scores.npz, whose flat order `rollout_logprobs` must share."""
+        lengths = np.diff(scores["offsets"])
+        flat = {f"{name}_T": np.asarray(scores[name], dtype=np.float64) for name in _FLAT}
+        return cls(
+            rollout_logprobs_T=np.asarray(rollout_logprobs, dtype=np.float64),
+            rank_T=np.asarray(scores["rank"], dtype=np.int64),
+            candidate_logprobs_TC=scores["candidate_logprobs"],
+            nucleus_mass_TG=scores["nucleus_mass"],
+            top_k_mass_TG=scores["top_k_mass"],
+            min_p_mass_TG=scores["min_p_mass"],
+            sequence_T=np.repeat(np.arange(len(lengths)), lengths),
+            prompt_S=np.asarray(prompt_S, dtype=np.int64),
+            candidates=tuple(candidates),
+            grids=grids,
+            **flat,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """T."""
+        return len(self.rollout_logprobs_T)
+
+    @property
+    def sequences(self) -> int:
+        """S."""
+        return len(self.prompt_S)
+
+    @cached_property
+    def _cluster_S(self) -> Integers:
+        """Prompts, numbered without gaps; sequences where prompts are too few to resample."""
+        _, compact_S = np.unique(self.prompt_S, return_inverse=True)
+        few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
+        return np.arange(self.sequences) if few else compact_S.astype(np.int64)
+
+    @cached_property
+    def cluster_T(self) -> Integers:
+        """The cluster of each token, 0..clusters-1."""
+        return self._cluster_S[self.sequence_T]
+
+    @cached_property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return int(self._cluster_S.max(initial=-1)) + 1
+
+    @cached_property
+    def log_ratio_T(self) -> Floats:
+        """trainer - rollout, nats."""
+        return self.trainer_logprobs_T - self.rollout_logprobs_T
+
+    def per_cluster(self, values_T: Floats) -> Floats:
+        """(P,) sums of a per-token quantity."""
+        return np.bincount(self.cluster_T, values_T, minlength=self.clusters).astype(np.float64)
+
+    @cached_property
+    def lengths_P(self) -> Floats:
+        """(P,) tokens of each cluster."""
+        return self.per_cluster(np.ones(self.tokens))
+
+    def logprobs_under(self, semantics: Semantics) -> Floats | None:
+        """(T,) logprobs under a candidate, or under any plain temperature that the grid brackets; else None.
+
+        A temperature between grid points is interpolated by the cubic through the four nearest in 1/T.
+        """
+        if semantics in self.candidates:
+            column: Floats = self.candidate_logprobs_TC[:, self.candidates.index(semantics)].astype(np.float64)
+            return column
+        if not semantics.plain:
+            return None
+        inverse = 1.0 / semantics.temperature
+        nodes = sorted((1.0 / known.temperature, place) for place, known in enumerate(self.candidates) if known.plain)
+        if len(nodes) < 4 or not nodes[0][0] <= inverse <= nodes[-1][0]:
+            return None
+        first = min(max(sum(node < inverse for node, _ in nodes) - 2, 0), len(nodes) - 4)
+        near = nodes[first : first + 4]
+        interpolated = np.zeros(self.tokens)
+        for node, place in near:
+            weight = np.prod([(inverse - other) / (node - other) for other, _ in near if other != node])
+            interpolated += weight * self.candidate_logprobs_TC[:, place]
+        return interpolated
+
+
+_FLAT = ("trainer_logprobs", "entropy", "mass_above", "max_probability")

@@ -1,0 +1,73 @@
+"""Are tokens as sharp as a distribution says they are? The mean of log pi(a) + H(pi), which is 0 if they came from pi.
+
+It is the derivative of their log-likelihood in 1/T: positive where tokens were drawn sharper, negative where flatter.
+Covered: collapsed policies. There a rare token of some ten nats pays for thousands of sure ones, and where none was
+drawn the sample's own variance knows nothing of it. What the model states does: of a token of probability p, with
+entropy H, the variance of log pi is at least that of two values, this token's and one for all others,
+
+    Var(log pi) >= (log p + H)^2 p / (1 - p),
+
+by the law of total variance. The larger of this and of what the sample shows is the error, so that a deviation counts
+only where tokens that surprise were to be expected in numbers.
+Not covered: distributions that give every token the same, whose sharpness is nothing; their score is rounding.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.cluster_sums import cluster_sums
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.left_out import sums_left
+
+# Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.
+LEAST_ROOM = 2.0**-25
+
+# Of the smallest float64: what lies below it is no probability, and its square need not be one either.
+SMALLEST_LOGPROB = math.log(math.ulp(0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Sharpness:
+    """score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
+
+    inverse_step_K: the step without each part of the prompts (`left_out.py`).
+    """
+
+    score: Estimate
+    inverse_step: float
+    inverse_step_K: Floats
+
+    def convicts(self, least: float, alpha: float) -> bool:
+        """Surprising, and a change of 1/T by more than `least`, whichever prompts are left out."""
+        large = min(abs(self.inverse_step), float(np.abs(self.inverse_step_K).min(initial=np.inf))) > least
+        return large and self.score.convicts(0.0, alpha=alpha)
+
+    def leans(self, least: float, alpha: float) -> bool:
+        """Whether it would convict with some prompts left out, and does not with all of them."""
+        large = max(abs(self.inverse_step), float(np.abs(self.inverse_step_K).max(initial=0.0))) > least
+        some = self.score.leans(0.0, alpha=alpha) or self.score.convicts(0.0, alpha=alpha)
+        return large and some and not self.convicts(least, alpha)
+
+
+def sharpness(logprobs_T: Floats, entropy_T: Floats, cluster_T: Integers, clusters: int) -> Sharpness:
+    """logprobs_T: of the sampled tokens under the distribution, finite; entropy_T: its entropies, nats."""
+    score_T = np.maximum(logprobs_T, SMALLEST_LOGPROB) + entropy_T
+    room_T = np.maximum(-np.expm1(np.minimum(logprobs_T, 0.0)), LEAST_ROOM)
+    stated_T = np.square(score_T) * (1.0 - room_T) / room_T
+    columns = (score_T, np.ones(len(score_T)), np.square(score_T), stated_T)
+    sums_PJ = cluster_sums(columns, cluster_T, clusters)
+    # Tokens of an honest sampler are draws one by one, so their squares are a variance as well as those of prompts.
+    known_P = np.maximum(sums_PJ[:, 2], sums_PJ[:, 3])
+    score = estimate_of(sums_PJ[:, :2], least_variance_P=known_P, resolution=FLOAT32_RESOLUTION)
+    return Sharpness(score, float(_step(sums_PJ.sum(axis=0))), _step(sums_left(sums_PJ)))
+
+
+def _step(sums: Floats) -> Floats:
+    """Mean score over the variance of log pi, which is the Fisher information of 1/T."""
+    variance = np.maximum(np.maximum(sums[..., 2], sums[..., 3]), sums[..., 1] * FLOAT32_RESOLUTION**2)
+    step: Floats = sums[..., 0] / np.maximum(variance, 1e-300)
+    return step

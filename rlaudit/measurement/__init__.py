@@ -1,0 +1,1 @@
+"""How a metric is measured: summed over a stream, with its interval, and contrasted between two arms."""

@@ -1,0 +1,256 @@
+"""The difference of one metric between two arms over the same prompts, and what may be concluded from it.
+
+Covered: paired intervals: a replicate draws the same prompts in both arms, so what prompts contribute to
+both cancels. Only the prompts present in both are used, and the result says how many. `side_by_side` puts
+arms over different prompts together as well, for whoever may not ask for the same ones (`non_inferiority.py`).
+
+An effect is convicted by size and not only by an interval that excludes 0: verdicts are taken against an
+equivalence margin, and the effect of a factor is stated as a share of the excess it had to explain.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.layers import Verdict
+from rlaudit.measurement.measure import Tally, tally
+from rlaudit.measurement.metric import Metric, ObjectiveSettings
+from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_weights, interval
+from rlaudit.tokens.pairs import LogprobPairs
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """metric(a) - metric(b), paired by prompt.
+
+    first, second: the metric of a and of b over the shared prompts. share, share_low, share_high: the
+    difference in units of the excess that was given, None where none was given or it is not above 0. None
+    values have a `reason`.
+    """
+
+    metric: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    share: float | None
+    share_low: float | None
+    share_high: float | None
+    clusters: int
+    sequences: int
+    interval: str
+    level: float
+    reliable: bool
+    reason: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able, without NaN or infinities."""
+        return asdict(self)
+
+
+def contrast(
+    pairs_a: LogprobPairs,
+    pairs_b: LogprobPairs,
+    metric: Metric,
+    settings: ObjectiveSettings | None = None,
+    *,
+    excess: float | None = None,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Contrast:
+    """Paired difference of `metric` between two arms whose prompts are numbered alike.
+
+    excess: what there was to explain, usually metric(candidate) - metric(reference); gives the share.
+    Raises ValueError when one of the arms is not comparable (see `integrity_faults`).
+    """
+    tally_a, tally_b = tally(pairs_a, [metric], settings), tally(pairs_b, [metric], settings)
+    return contrast_tallies(tally_a, tally_b, metric, excess=excess, replicates=replicates, seed=seed, level=level)
+
+
+def contrast_tallies(
+    tally_a: Tally,
+    tally_b: Tally,
+    metric: Metric,
+    *,
+    excess: float | None = None,
+    replicates: int = REPLICATES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Contrast:
+    """`contrast` from the tallies of both arms."""
+    both = side_by_side(tally_a, tally_b, metric)
+    if both.missing is not None:
+        return _undefined(metric, both.clusters, both.sequences, level, both.missing)
+
+    def difference_of(sums: Floats) -> Floats:
+        return both.first_of(sums) - both.second_of(sums)
+
+    first, second = both.first, both.second
+    found = interval(
+        both.sums_PJ,
+        cluster_weights(len(both.sums_PJ), replicates, seed),
+        difference_of,
+        metric.interval,
+        sequences=both.sequences,
+        level=level,
+    )
+    return Contrast(
+        metric=metric.name,
+        first=first,
+        second=second,
+        difference=first - second,
+        low=found.low,
+        high=found.high,
+        share=share(first - second, excess),
+        share_low=share(found.low, excess),
+        share_high=share(found.high, excess),
+        clusters=both.clusters,
+        sequences=both.sequences,
+        interval=found.method,
+        level=level,
+        reliable=found.reliable,
+        reason=found.reason,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """The sums of one metric in two arms, ready to be resampled together.
+
+    sums_PJ: a row for each prompt, the first arm's columns and then the second's. paired: rows hold both arms of a
+    prompt; otherwise a row holds one arm's and zeros, so that resampling rows resamples each arm by itself. clusters,
+    sequences: of the smaller arm. missing: why there is nothing to compare; None where there is.
+    """
+
+    metric: Metric
+    sums_PJ: Floats
+    paired: bool
+    clusters: int
+    sequences: int
+    missing: str | None
+
+    def first_of(self, sums: Floats) -> Floats:
+        """The metric of the first arm, (..., J) -> (...)."""
+        return self.metric.combine(sums[..., : self.sums_PJ.shape[1] // 2])
+
+    def second_of(self, sums: Floats) -> Floats:
+        """The metric of the second arm, (..., J) -> (...)."""
+        return self.metric.combine(sums[..., self.sums_PJ.shape[1] // 2 :])
+
+    @property
+    def first(self) -> float:
+        """The metric of the first arm over the rows."""
+        return float(self.first_of(self.sums_PJ.sum(axis=0)))
+
+    @property
+    def second(self) -> float:
+        """The metric of the second arm over the rows."""
+        return float(self.second_of(self.sums_PJ.sum(axis=0)))
+
+
+def side_by_side(first: Tally, second: Tally, metric: Metric, fewest_shared: int | None = None) -> SideBySide:
+    """Both arms over the prompts they share; or, where those are below `fewest_shared`, each over its own.
+
+    Prompts are numbered alike. Without `fewest_shared` the arms are paired however few prompts they share.
+    """
+    tokens_a, tokens_b = _padded(first.tokens_P, second.tokens_P)
+    sequences_a, sequences_b = _padded(first.sequences_P, second.sequences_P)
+    in_a, in_b = tokens_a > 0, tokens_b > 0
+    paired = fewest_shared is None or int((in_a & in_b).sum()) >= fewest_shared
+    if paired:
+        in_a = in_b = in_a & in_b
+    clusters = min(int(in_a.sum()), int(in_b.sum()))
+    sequences = int(min(sequences_a[in_a].sum(), sequences_b[in_b].sum()))
+    missing = first.unavailable.get(metric.name) or second.unavailable.get(metric.name)
+    if missing is None and not clusters:
+        missing = "the arms share no prompt" if paired else "one of the arms has no token"
+    if missing is not None:
+        return SideBySide(metric, np.zeros((0, 0)), paired, clusters, sequences, missing)
+    sums_a = first.sums[metric.columns][np.flatnonzero(in_a)]
+    sums_b = second.sums[metric.columns][np.flatnonzero(in_b)]
+    sums_PJ = np.concatenate([sums_a, sums_b], axis=1) if paired else _apart(sums_a, sums_b)
+    both = SideBySide(metric, sums_PJ, paired, clusters, sequences, None)
+    if not (math.isfinite(both.first) and math.isfinite(both.second)):
+        return replace(both, missing="undefined for these tokens")
+    return both
+
+
+def _apart(sums_a: Floats, sums_b: Floats) -> Floats:
+    """Rows of the first arm, then rows of the second, each with zeros for the other."""
+    return np.concatenate(
+        [
+            np.concatenate([sums_a, np.zeros_like(sums_a)], axis=1),
+            np.concatenate([np.zeros_like(sums_b), sums_b], axis=1),
+        ]
+    )
+
+
+def share(difference: float | None, excess: float | None) -> float | None:
+    """The difference in units of the excess to explain; None unless both are known and the excess above 0."""
+    if difference is None or excess is None or not excess > 0:
+        return None
+    return difference / excess
+
+
+def judge(low: float | None, high: float | None, margin: float, *, reliable: bool = True) -> Verdict:
+    """Match, mismatch or inconclusive, by an interval against the equivalence margin `margin` > 0.
+
+    Within [-margin, margin]: match. Beyond it: mismatch. Otherwise, or without an interval: inconclusive.
+    An unreliable interval never acquits, and convicts only when it would do so at twice its width.
+    """
+    if not margin > 0:
+        raise ValueError(f"an equivalence margin must be above 0: found {margin}")
+    if low is None or high is None:
+        return Verdict.INCONCLUSIVE
+    if not reliable:
+        stretch = (high - low) / 2.0
+        beyond = low - stretch > margin or high + stretch < -margin
+        return Verdict.MISMATCH if beyond else Verdict.INCONCLUSIVE
+    if -margin <= low and high <= margin:
+        return Verdict.MATCH
+    return Verdict.MISMATCH if low > margin or high < -margin else Verdict.INCONCLUSIVE
+
+
+def tokens_needed(kl: float, difference: float, level: float = LEVEL, power: float = 0.8) -> int:
+    """Tokens that show a `difference` of the mean ratio at a mismatch of `kl` nats with probability `power`.
+
+    The variance of the ratio is about 2 KL per token, so N = (z_level + z_power)² 2 KL / difference²: 15.7
+    KL / difference² by default. Tokens count as independent, which under honesty they are for this one
+    statistic; multiply for others. Raises ValueError unless kl >= 0 and difference > 0.
+    """
+    if kl < 0 or not difference > 0:
+        raise ValueError(f"expected kl >= 0 and difference > 0: found {kl} and {difference}")
+    normal = NormalDist()
+    reach = normal.inv_cdf(0.5 + level / 2.0) + normal.inv_cdf(power)
+    return math.ceil(reach * reach * 2.0 * kl / (difference * difference))
+
+
+def _padded(first_P: Integers, second_P: Integers) -> tuple[Integers, Integers]:
+    prompts = max(first_P.size, second_P.size)
+    return np.pad(first_P, (0, prompts - first_P.size)), np.pad(second_P, (0, prompts - second_P.size))
+
+
+def _undefined(metric: Metric, clusters: int, sequences: int, level: float, reason: str) -> Contrast:
+    return Contrast(
+        metric=metric.name,
+        first=None,
+        second=None,
+        difference=None,
+        low=None,
+        high=None,
+        share=None,
+        share_low=None,
+        share_high=None,
+        clusters=clusters,
+        sequences=sequences,
+        interval="none",
+        level=level,
+        reliable=False,
+        reason=reason,
+    )

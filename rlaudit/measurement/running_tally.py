@@ -1,0 +1,75 @@
+"""Sums per prompt over a file of any size: chunks go in one after the other, memory stays that of one chunk.
+
+A chunk holds few of the file's prompts, so it is summed over its own prompts only and then added where they belong;
+summing every chunk over all prompts would cost more than its tokens do.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.measurement.measure import Tally, all_metrics, tally
+from rlaudit.measurement.metric import Columns, Metric, ObjectiveSettings
+from rlaudit.tokens.pairs import LogprobPairs
+
+
+@dataclass(frozen=True, eq=False)
+class PartTally:
+    """The tally of one chunk over its own prompts. prompts: their numbers in the file."""
+
+    prompts: Integers
+    tally: Tally
+
+
+class RunningTally:
+    """The tally of all chunks added so far. Prompts are numbered 0..prompts-1 over all of them."""
+
+    def __init__(
+        self, prompts: int, metrics: Iterable[Metric] | None = None, settings: ObjectiveSettings | None = None
+    ) -> None:
+        self._metrics = tuple(all_metrics().values() if metrics is None else metrics)
+        self._settings = settings or ObjectiveSettings()
+        self._sums: dict[Columns, Floats] = {}
+        self._unavailable: dict[str, str] = {}
+        self._tokens_P = np.zeros(prompts, dtype=np.int64)
+        self._sequences_P = np.zeros(prompts, dtype=np.int64)
+        self._capped = [0, 0]
+
+    def part(self, pairs: LogprobPairs) -> "PartTally":
+        """What a chunk that ends at the end of a sequence adds; changes nothing. Raises ValueError as `tally` does."""
+        present, prompt_S = np.unique(pairs.prompt_S, return_inverse=True)
+        own = replace(pairs, prompt_S=prompt_S, prompts=len(present))
+        return PartTally(present, tally(own, self._metrics, self._settings))
+
+    def add(self, part: "PartTally") -> None:
+        """Add what `part` made of a chunk."""
+        for columns, sums_PJ in part.tally.sums.items():
+            if columns not in self._sums:
+                self._sums[columns] = np.zeros((len(self._tokens_P), sums_PJ.shape[1]))
+            self._sums[columns][part.prompts] += sums_PJ
+        self._unavailable.update(part.tally.unavailable)
+        self._tokens_P[part.prompts] += part.tally.tokens_P
+        self._sequences_P[part.prompts] += part.tally.sequences_P
+        self._capped[0] += part.tally.capped_tokens
+        self._capped[1] += part.tally.capped_sequences
+
+    @property
+    def tokens(self) -> int:
+        """Tokens added so far."""
+        return int(self._tokens_P.sum())
+
+    def tally(self) -> Tally:
+        """What was summed so far. Metrics that a chunk had no data for are unavailable as a whole."""
+        missing = {metric.columns for metric in self._metrics if metric.name in self._unavailable}
+        return Tally(
+            settings=self._settings,
+            metrics=self._metrics,
+            sums={columns: sums_PJ for columns, sums_PJ in self._sums.items() if columns not in missing},
+            unavailable=dict(self._unavailable),
+            tokens_P=self._tokens_P,
+            sequences_P=self._sequences_P,
+            capped_tokens=self._capped[0],
+            capped_sequences=self._capped[1],
+        )

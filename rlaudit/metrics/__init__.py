@@ -1,0 +1,1 @@
+"""How far apart rollout and trainer logprobs are: one metric a file."""

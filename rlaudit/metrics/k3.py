@@ -1,0 +1,66 @@
+"""k3: the low-variance, non-negative estimator of KL(rollout || trainer).
+
+Covered: full-support, honest logprobs. Not covered: truncated rollouts (top-p, top-k), where the estimate
+is biased by the kept mass; `rlaudit/meaning` says when that is the case. The right tail explodes on large
+positive log ratios.
+Why this as the headline and not k1: where differences are small its spread per token is about KL, that of
+k1 about √(2 KL).
+Source: Schulman, "Approximating KL Divergence" (2020). PipelineRL averages sequence means of the current
+policy, so its curve includes staleness; ms-swift clamps at 10; slime has it as mismatch_k3_kl, and its
+mismatch_kl is k1; NeMo-RL's gen_kl_error follows its reference_policy_kl_type.
+"""
+
+from types import MappingProxyType
+
+from rlaudit.arrays import Floats
+from rlaudit.measurement.metric import (
+    NON_NEGATIVE,
+    Column,
+    Metric,
+    ObjectiveSettings,
+    counted,
+    importance_ratio_minus_one,
+    mean,
+)
+from rlaudit.tokens.pairs import LogprobPairs
+
+
+def k3(log_ratio_T: Floats) -> Floats:
+    """Per-token k3 in nats, from log_ratio = trainer - rollout."""
+    return importance_ratio_minus_one(log_ratio_T) - log_ratio_T
+
+
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: k3, one."""
+    return counted(pairs.ratio_minus_one_T - pairs.log_ratio_T)
+
+
+METRIC = Metric(
+    name="k3",
+    title="KL(rollout || trainer), k3",
+    formula="mean(exp(d) - 1 - d)",
+    unit="nats",
+    reads="How far apart the two distributions are, when the logprobs are honest.",
+    columns=columns,
+    combine=mean,
+    bounds=NON_NEGATIVE,
+    exponentiates=True,
+    aliases=MappingProxyType(
+        {
+            "ms-swift": "rollout_correction/k3_kl",
+            "NeMo-RL": "train/gen_kl_error",
+            "PipelineRL": "rl/kl_new_old",
+            "prime-rl": "mismatch_kl/all/mean",
+            "slime": "mismatch_k3_kl",
+            "verl": "rollout_corr/k3_kl",
+        }
+    ),
+    alias_notes=MappingProxyType(
+        {
+            "ms-swift": "clamped at 10",
+            "NeMo-RL": "k3 unless reference_policy_kl_type says otherwise",
+            "PipelineRL": "mean of sequence means; current policy, so it includes staleness",
+            "prime-rl": "current policy, so it includes staleness",
+        }
+    ),
+)

@@ -1,0 +1,62 @@
+"""Mean importance ratio minus one: a test of honesty, not of closeness.
+
+Covered: if the rollout logprobs are those the tokens were really drawn with, and the trainer gives no mass
+to what they exclude, the mean of trainer/rollout is 1 exactly, however far apart the two are. A mean that
+is not 1 convicts the
+logprobs: of another temperature, or of a renormalised top-p/top-k (then the mean is the kept mass, below 1).
+Not covered: how large a mismatch is. A mean of 1 acquits nothing: raw logprobs with a hidden top-p give it
+as well.
+Void on teacher-forced tokens, and on ratios that were clipped.
+Why not the mean log ratio: that is 0 only for equal distributions, so it mixes honest distance with
+dishonesty.
+Source: change of measure. Theirs are the mean itself, 1 higher; PipelineRL averages sequence means, and
+clamps first when policy_loss is reinforce; TRL and verl log it after truncation, which voids the test.
+"""
+
+from types import MappingProxyType
+
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION, Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.tokens.pairs import LogprobPairs
+
+# The unit in which PipelineRL's migration report plots it.
+PER_TEN_THOUSAND = 1e4
+
+
+def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
+    """Per token: ratio - 1, one."""
+    return counted(pairs.ratio_minus_one_T)
+
+
+METRIC = Metric(
+    name="mean_ratio_minus_one",
+    title="importance ratio mean - 1",
+    formula="mean exp(d) - 1",
+    unit="ratio",
+    reads="Not 0: the rollout logprobs are not those of the sampler. 0: nothing is acquitted.",
+    columns=columns,
+    combine=mean,
+    resolution=FLOAT32_RESOLUTION,
+    # A sum of martingale differences under honesty: symmetric enough that skewness corrections only add
+    # noise.
+    interval=IntervalMethod.PERCENTILE,
+    exponentiates=True,
+    aliases=MappingProxyType(
+        {
+            "NeMo-RL": "train/sampling_importance_ratio",
+            "PipelineRL": "rl/ratio_new_old",
+            "ROLL": "actor/train_infer_ratio_token_mean@sum",
+            "TRL": "sampling/importance_sampling_ratio/mean",
+            "verl": "rollout_corr/rollout_is_mean",
+        }
+    ),
+    alias_notes=MappingProxyType(
+        {
+            "NeMo-RL": "1 higher",
+            "PipelineRL": "1 higher; mean of sequence means; clamped under reinforce; includes staleness",
+            "ROLL": "1 higher; mean of sequence means",
+            "TRL": "1 higher; after truncation or masking",
+            "verl": "1 higher; after truncation",
+        }
+    ),
+)

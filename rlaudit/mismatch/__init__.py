@@ -1,1 +1,0 @@
-"""How far apart rollout and trainer logprobs are, and in which way."""

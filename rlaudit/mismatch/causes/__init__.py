@@ -1,1 +1,0 @@
-"""Known causes of mismatch, one file each: its signature and what would refute it."""

@@ -1,0 +1,1 @@
+"""What may be concluded from clusters of tokens: resampling, intervals, scores, and their guards."""

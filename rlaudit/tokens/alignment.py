@@ -1,0 +1,286 @@
+"""Do both sides speak of the same tokens, all the way to the end of every sequence?
+
+Covered, per sequence: an offset (labels sliced [1:] on one side and [:-1] on the other), a token lost on the way (from
+a resume on everything is one further: vLLM 42043), another tokenisation (differing ids, or agreement that is lost and
+no shift restores), a last token that one side scored and the other did not.
+Not covered: prompts that differ while the completions agree; that fades with position and is a cause (`causes/bos.py`).
+
+Shifted data look like a huge mismatch of the engines and would explain everything else, so they are looked for before
+anything is measured, and nothing is measured on them. What is refused is named sequence by sequence: leaving them out
+without a word would hide the ones a broken engine hits hardest.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+
+from rlaudit.arrays import Integers
+from rlaudit.tokens.integrity import LAGS as _POOLED_LAGS
+from rlaudit.tokens.integrity import Alignment, lag_of_best_alignment
+from rlaudit.tokens.lag_path import CAP_NATS, Stretch, lag_paths, unrelated_cost
+from rlaudit.tokens.lost_agreement import BY_CHANCE, COST_LEFT, FEWEST_LOST, lost_agreement
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
+
+LAGS = (-3, *_POOLED_LAGS, 3)
+# A difference below this is a mismatch of engines; sequences whose tokens exceed it by less than WORTH_A_LOOK nats in
+# all cannot pay for a change of lag.
+ORDINARY_NATS = 0.3
+WORTH_A_LOOK = 3.0
+SAVED_NATS = 4.0
+WHOLE = 0.9
+NEAR_A_RESUME = 2
+LAST_TOKEN_NATS = 1.0
+SHOWN = 5
+
+
+class Misalignment(StrEnum):
+    """How the two sides of a sequence fail to meet. The first three are names of causes as well."""
+
+    OFF_BY_ONE = "off-by-one"
+    TOKEN_DROPPED = "token-dropped-after-resume"
+    RETOKENISED = "retokenised"
+    LAST_TOKEN = "last token"
+
+
+_LIKE_EACH_OTHER = (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
+# Of the sequences that lose agreement on the way: so many have to lose it at a resume.
+MOST = 0.7
+
+
+@dataclass(frozen=True)
+class MisalignedSequence:
+    """One sequence: `first` is the first completion token that does not meet its counterpart, `lag` its shift."""
+
+    sequence: int
+    name: str
+    kind: Misalignment
+    first: int
+    tokens: int
+    lag: int | None
+    at_a_resume: bool | None
+
+
+@dataclass(frozen=True)
+class AlignmentReport:
+    """What was looked at, and every sequence that is not aligned. `pooled` is the lag search over all of them."""
+
+    sequences: int
+    tokens: int
+    misaligned: tuple[MisalignedSequence, ...] = ()
+    pooled: Alignment | None = None
+    not_tested: tuple[str, ...] = ()
+    misaligned_tokens: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "misaligned_tokens", sum(one.tokens for one in self.misaligned))
+
+    @property
+    def refused(self) -> bool:
+        """Whether figures of these data would be figures of a shift."""
+        return bool(self.misaligned)
+
+    def of_kind(self, kind: Misalignment) -> tuple[MisalignedSequence, ...]:
+        """The sequences that fail in one way.
+
+        Text that differs just where a resume was, or from the first token on, looks like another failure in that one
+        sequence; what most of them show decides for all.
+        """
+        settled = {Misalignment.LAST_TOKEN: Misalignment.LAST_TOKEN, Misalignment.OFF_BY_ONE: Misalignment.OFF_BY_ONE}
+        whole, lost, other = (self._count(one) for one in _LIKE_EACH_OTHER)
+        within = Misalignment.TOKEN_DROPPED if lost >= MOST * (lost + other) else Misalignment.RETOKENISED
+        settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), within)
+        if whole < BY_CHANCE * (lost + other):
+            settled[Misalignment.OFF_BY_ONE] = within
+        elif lost + other < BY_CHANCE * whole:
+            settled |= dict.fromkeys((Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED), Misalignment.OFF_BY_ONE)
+        return tuple(found for found in self.misaligned if settled[found.kind] is kind)
+
+    def _count(self, kind: Misalignment) -> int:
+        return sum(found.kind is kind for found in self.misaligned)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """One sentence for each kind of failure, with the first sequences by name."""
+        return tuple(message for kind in Misalignment if (message := self.message_of(kind)))
+
+    def message_of(self, kind: Misalignment) -> str:
+        """What is said of one kind, "" where no sequence fails in this way."""
+        found = self.of_kind(kind)
+        return _message(kind, found, self.sequences) if found else ""
+
+    def __add__(self, other: "AlignmentReport") -> "AlignmentReport":
+        """The report of two parts of one stream; the pooled search stays that of the first part with a result."""
+        return AlignmentReport(
+            sequences=self.sequences + other.sequences,
+            tokens=self.tokens + other.tokens,
+            misaligned=self.misaligned + other.misaligned,
+            pooled=self.pooled if self.pooled and self.pooled.lag is not None else other.pooled,
+            not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
+        )
+
+
+def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = None) -> AlignmentReport:
+    """Search the sequences of a batch for shifts. Sequences keep the numbers they have in the batch.
+
+    trainer_token_id_T: the ids that the trainer scored, where an export has them beside the rollout's.
+    """
+    by_id = _differing_ids(batch, trainer_token_id_T)
+    counted = _counted(batch)
+    suspects = [s for s in _suspects(counted) if s not in by_id]
+    found = {**by_id, **_shifted(counted, suspects)}
+    found |= _last_tokens(counted, found)
+    not_tested = []
+    if "rollout_version" not in batch.token_columns:
+        not_tested.append("whether a shift begins at a resume: column rollout_version is missing")
+    if trainer_token_id_T is None:
+        not_tested.append("token ids of both sides: column trainer_token_id is missing")
+    return AlignmentReport(
+        sequences=batch.sequences,
+        tokens=batch.tokens,
+        misaligned=tuple(found[s] for s in sorted(found)),
+        pooled=lag_of_best_alignment(batch.pairs(), LAGS) if by_id or suspects else None,
+        not_tested=tuple(not_tested),
+    )
+
+
+def _counted(batch: TokenBatch) -> TokenBatch:
+    """The batch without logprobs where the loss does not count: engines write 0 or anything for a tool's tokens."""
+    if batch.counts_T.all():
+        return batch
+    return replace(
+        batch,
+        rollout_logprobs_T=np.where(batch.counts_T, batch.rollout_logprobs_T, np.nan),
+        trainer_logprobs_T=np.where(batch.counts_T, batch.trainer_logprobs_T, np.nan),
+    )
+
+
+def _suspects(batch: TokenBatch) -> list[int]:
+    apart_T = np.abs(batch.rollout_logprobs_T - batch.trainer_logprobs_T)
+    # Few tokens are: the sums per sequence are of them alone. A token without a score is not beyond anything.
+    beyond = np.flatnonzero(apart_T > ORDINARY_NATS)
+    nats = np.minimum(apart_T[beyond], CAP_NATS) - ORDINARY_NATS
+    beyond_S = np.bincount(batch.sequence_T[beyond], nats, minlength=batch.sequences)
+    return np.flatnonzero(beyond_S > WORTH_A_LOOK).tolist()
+
+
+def _shifted(batch: TokenBatch, suspects: Sequence[int]) -> dict[int, MisalignedSequence]:
+    if not suspects:
+        return {}
+    unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
+    part = batch.take(suspects)
+    paths = lag_paths(part.rollout_logprobs_T, part.trainer_logprobs_T, part.offsets, unrelated)
+    lost = lost_agreement(paths, part, unrelated)
+    found = {}
+    for place, (sequence, path) in enumerate(zip(suspects, paths, strict=True)):
+        real = [stretch for stretch in path if _shifts(stretch) or (place, stretch.first) in lost]
+        if real:
+            found[sequence] = _judge(batch, sequence, path, real)
+    return found
+
+
+def _shifts(stretch: Stretch) -> bool:
+    if stretch.lag in (None, 0):
+        return False
+    return stretch.saved >= SAVED_NATS and stretch.cost <= COST_LEFT * stretch.cost_unshifted
+
+
+def _judge(batch: TokenBatch, sequence: int, path: Sequence[Stretch], real: Sequence[Stretch]) -> MisalignedSequence:
+    first = real[0].first
+    tokens = sum(stretch.tokens for stretch in real)
+    at_a_resume = _at_a_resume(batch, sequence, first)
+    lags = {stretch.lag for stretch in real}
+    if len(lags) == 1 and None not in lags and tokens >= WHOLE * sum(stretch.tokens for stretch in path):
+        kind = Misalignment.OFF_BY_ONE
+    elif lags in ({1}, {-1}) and at_a_resume is not False:
+        kind = Misalignment.TOKEN_DROPPED
+    else:
+        kind = Misalignment.RETOKENISED
+    lag = real[0].lag
+    return MisalignedSequence(sequence, batch.name_of(sequence), kind, first, tokens, lag, at_a_resume)
+
+
+def _at_a_resume(batch: TokenBatch, sequence: int, first: int) -> bool | None:
+    """Whether the weights changed within NEAR_A_RESUME tokens of `first`; None where nobody recorded versions."""
+    version_T = batch.token_columns.get("rollout_version")
+    if version_T is None:
+        return None
+    versions = np.asarray(version_T[batch.offsets[sequence] : batch.offsets[sequence + 1]])
+    changes = np.flatnonzero(np.diff(versions) != 0) + 1
+    return bool(np.any(np.abs(changes - first) <= NEAR_A_RESUME))
+
+
+def _differing_ids(batch: TokenBatch, trainer_token_id_T: Integers | None) -> dict[int, MisalignedSequence]:
+    if trainer_token_id_T is None:
+        return {}
+    known_T = (batch.token_id_T != NO_TOKEN) & (trainer_token_id_T != NO_TOKEN)
+    differ_T = known_T & (batch.token_id_T != trainer_token_id_T)
+    found = {}
+    for sequence in np.unique(batch.sequence_T[differ_T]).tolist():
+        rows = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
+        first = int(np.argmax(differ_T[rows]))
+        lag = _lag_of_ids(batch.token_id_T[rows][first:], trainer_token_id_T[rows], first)
+        at_a_resume = _at_a_resume(batch, sequence, first)
+        kind = Misalignment.RETOKENISED
+        if lag is not None and first == 0:
+            kind = Misalignment.OFF_BY_ONE
+        elif lag is not None and at_a_resume is not False:
+            kind = Misalignment.TOKEN_DROPPED
+        tokens = int(differ_T[rows].sum())
+        name = batch.name_of(sequence)
+        found[sequence] = MisalignedSequence(sequence, name, kind, first, tokens, lag, at_a_resume)
+    return found
+
+
+def _lag_of_ids(rollout_ids: Integers, trainer_ids: Integers, first: int) -> int | None:
+    """The one shift after which all remaining ids agree."""
+    for lag in sorted(LAGS, key=abs):
+        begin = first + lag
+        if lag == 0 or begin < 0:
+            continue
+        both = min(len(rollout_ids), len(trainer_ids) - begin)
+        if both >= 2 and np.array_equal(rollout_ids[:both], trainer_ids[begin : begin + both]):
+            return lag
+    return None
+
+
+def _last_tokens(batch: TokenBatch, misaligned: Collection[int]) -> dict[int, MisalignedSequence]:
+    """Sequences whose last token alone is far off, where that is the rule and not the exception."""
+    last_S = batch.offsets[1:] - 1
+    apart_S = np.abs(batch.rollout_logprobs_T[last_S] - batch.trainer_logprobs_T[last_S])
+    looked_S = (batch.lengths_S > 2) & np.isfinite(apart_S)
+    looked_S[list(misaligned)] = False
+    if looked_S.sum() < FEWEST_LOST:
+        return {}
+    before_S = last_S[looked_S] - 1
+    before_S = np.abs(batch.rollout_logprobs_T[before_S] - batch.trainer_logprobs_T[before_S])
+    known_S = before_S[np.isfinite(before_S)]
+    before = float(np.median(known_S)) if known_S.size else 0.0
+    off_S = looked_S & (apart_S > LAST_TOKEN_NATS)
+    if off_S.sum() < looked_S.sum() / 2 or before > ORDINARY_NATS:
+        return {}
+    return {
+        s: MisalignedSequence(s, batch.name_of(s), Misalignment.LAST_TOKEN, int(batch.lengths_S[s]) - 1, 1, None, None)
+        for s in np.flatnonzero(off_S).tolist()
+    }
+
+
+def _message(kind: Misalignment, found: Sequence[MisalignedSequence], sequences: int) -> str:
+    lags = sorted({one.lag for one in found if one.lag is not None})
+    shift = f"by {' or '.join(f'{lag:+d}' for lag in lags)}" if lags else "by no fixed number of tokens"
+    what = {
+        Misalignment.OFF_BY_ONE: f"the trainer's logprobs are shifted against the rollout's {shift}",
+        Misalignment.TOKEN_DROPPED: f"aligned up to a token, shifted {shift} from there on{_resumes(found)}",
+        Misalignment.RETOKENISED: f"the two sides hold other tokens from some place on (shifted {shift})",
+        Misalignment.LAST_TOKEN: "only the last token is far off: one side scored an end of sequence that the other "
+        "did not sample",
+    }[kind]
+    shown = "; ".join(f"{one.name} from token {one.first}" for one in found[:SHOWN])
+    rest = len(found) - SHOWN
+    return f"{len(found)} of {sequences} sequences: {what} ({shown}{f'; and {rest} more' if rest > 0 else ''})"
+
+
+def _resumes(found: Iterable[MisalignedSequence]) -> str:
+    known = [one.at_a_resume for one in found if one.at_a_resume is not None]
+    return f", at a change of the weights' version in {sum(known)} of {len(known)}" if known else ""

@@ -1,0 +1,65 @@
+"""A format that logged rollouts come in: how to recognise a file of it by its content, and how to read it."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.token_batch import TokenBatch
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison of a file that holds several: its name, and the columns and values that tell its rows."""
+
+    name: str = ""
+    where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+WHOLE = Part()
+
+
+class Read(Protocol):
+    """Reads one file of a format in whole sequences; what cannot be used goes to `faults`."""
+
+    def __call__(
+        self, path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+    ) -> Iterator[TokenBatch]:
+        """The batches; formats that decode every column anyway may give more than `columns`."""
+
+
+class Sample(Protocol):
+    """Reads about `tokens` tokens, spread over one file, with every column."""
+
+    def __call__(self, path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
+        """The batches."""
+
+
+def one_part(path: Path) -> tuple[Part, ...]:
+    """A file that holds one comparison."""
+    return (WHOLE,)
+
+
+@dataclass(frozen=True)
+class Export:
+    """name: as in messages and documents. title: what it is. files: what it looks like on disk.
+
+    of_trainer: whether a file holds what a trainer alone writes, without rollout logprobs.
+    sample: where a part of the file can be read without the rest; otherwise the stream is sampled.
+    trainer: which policy its trainer logprobs are of, "" where the format has none.
+    note: what a reader of figures made from it must know, "" if nothing.
+    """
+
+    name: str
+    title: str
+    files: str
+    recognise: Callable[[Path], bool]
+    read: Read
+    parts: Callable[[Path], tuple[Part, ...]] = one_part
+    sample: Sample | None = None
+    of_trainer: Callable[[Path], bool] | None = None
+    trainer: str = ""
+    note: str = ""

@@ -1,0 +1,102 @@
+"""NeMo-RL's `train_data_step{N}.jsonl`, one line per sample, written by default (not with NeMo-Gym logging).
+
+Lists are padded to the longest sample of the batch; a value that was a list of samples is written as a list of one.
+`idx` is the line's number and no prompt id: sequences with the same prompt tokens count as one prompt.
+Source: NeMo-RL 7ea279a, grpo.py:3630-3652 and utils/logger.py:1071-1095.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rlaudit.tokens.export import Export, Part
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.json_lines import first_record, json_lines
+from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
+from rlaudit.tokens.marked_tokens import marked_sequence
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.record_reader import usable
+from rlaudit.tokens.token_batch import TokenBatch
+
+OWN = {"generation_logprobs", "prev_logprobs"}
+WHAT = "a NeMo-RL train_data record"
+LISTS = {*OWN, "token_ids", "token_loss_mask", "advantages"}
+
+
+def recognise(path: Path) -> bool:
+    """Whether the first record has NeMo-RL's columns."""
+    return set(first_record(path)) >= OWN
+
+
+def read(
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+) -> Iterator[TokenBatch]:
+    """Every column is read."""
+    return batches_of(_sequences(path, faults), prompts)
+
+
+def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+    step = re.search(r"step(\d+)", path.name)
+    for line, record in json_lines(path, faults):
+        if not isinstance(record, dict) or not set(record) >= OWN:
+            faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
+            continue
+        number = int(step[1]) if step else None
+        yield from usable(partial(_of_record, record, path, line, number, faults), WHAT, path, line, faults)
+
+
+def _of_record(
+    record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults
+) -> Iterator[LoggedSequence | None]:
+    plain = {name: _unwrapped(name, value) for name, value in record.items()}
+    if not isinstance(plain.get("token_loss_mask"), list) or not isinstance(plain.get("token_ids"), list):
+        said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
+        faults.add(Fault(path, FaultKind.OTHER_RECORD, f"{said}; the line is left out", line), sequences=1)
+        return
+    yield _sequence(plain, path, line, step, faults)
+
+
+def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults) -> LoggedSequence | None:
+    length = record.get("input_lengths")
+    own = slice(0, length if isinstance(length, int) else None)
+    ids = record["token_ids"][own]
+    mask = record["token_loss_mask"][own]
+    if record.get("sample_loss_mask") in {0}:
+        return None
+    columns = {}
+    if isinstance(record.get("advantages"), list):
+        columns["advantage"] = record["advantages"][own]
+    if step is not None:
+        columns["trainer_version"] = [step] * len(ids)
+    reward = record.get("rewards")
+    return marked_sequence(
+        path=path,
+        line=line,
+        faults=faults,
+        sample=f"{f'step {step} ' if step is not None else ''}line {line}",
+        token_ids=ids,
+        mask=mask,
+        rollout=record["generation_logprobs"][own],
+        trainer=record["prev_logprobs"][own],
+        columns=columns,
+        values={"reward": float(reward)} if isinstance(reward, int | float) else None,
+    )
+
+
+def _unwrapped(name: str, value: Any) -> Any:
+    """What stands in a list of one sample. Lists of tokens are nested twice, everything else once."""
+    if isinstance(value, list) and len(value) == 1 and (name not in LISTS or isinstance(value[0], list)):
+        return value[0]
+    return value
+
+
+EXPORT = Export(
+    name="nemo-rl",
+    title="NeMo-RL training data",
+    files="train_data_stepN.jsonl",
+    recognise=recognise,
+    read=read,
+    trainer="the policy that sampled, recomputed by the trainer (prev_logprobs)",
+)

@@ -1,0 +1,126 @@
+"""JSONL read line by line: what is not JSON is named with its line number, everything else is used."""
+
+import gzip
+import json
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+
+LOOKED_AT = 5
+# A group of 64 completions of 32,768 tokens, with ids and logprobs as PipelineRL writes them, takes 60 MB.
+LONGEST_LINE = 64 << 20
+# Values and lists of one line. Of the shortest ones that JSON can write Python makes up to 120 bytes each.
+MOST_VALUES = 6_000_000
+# What is raised for a file that is damaged, ends too early, or cannot be read.
+BROKEN = (EOFError, OSError, zlib.error)
+
+
+def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
+    """Line number (from 1) and value of every line that is JSON. A line beyond the bounds ends the file."""
+    number = 0
+    try:
+        with opened(path) as file:
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if not line.strip():
+                    continue
+                too_long = _too_long(line)
+                if too_long:
+                    faults.add(Fault(path, FaultKind.UNREAD, f"{too_long}; it is read up to there", number), 1)
+                    return
+                try:
+                    value = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    kind = FaultKind.NOT_JSON if line.endswith(b"\n") else FaultKind.CUT_OFF
+                    faults.add(Fault(path, kind, _said(line, error), number), sequences=1)
+                    continue
+                yield number, value
+    except BROKEN as error:
+        faults.add(Fault(path, FaultKind.UNREAD, f"cannot be read further: {error}", number + 1))
+
+
+def first_values(path: Path) -> tuple[Any, ...]:
+    """The first few lines that are JSON; none where the file does not begin with any."""
+    state = path.stat()
+    return _first_values(path, state.st_size, state.st_mtime_ns)
+
+
+# All formats look at the same file before the next one is opened.
+@lru_cache(maxsize=1)
+def _first_values(path: Path, size: int, changed: int) -> tuple[Any, ...]:
+    found = []
+    for line, value in json_lines(path, Faults()):
+        found.append(value)
+        # The first object or list tells the format.
+        if isinstance(value, dict | list) or line >= LOOKED_AT:
+            break
+    return tuple(found)
+
+
+def forget_first_values() -> None:
+    """Give back the memory of the lines looked at last."""
+    _first_values.cache_clear()
+
+
+def first_record(path: Path) -> dict[str, Any]:
+    """The first line that is a JSON object; {} where the file does not begin with any."""
+    if not is_json_lines(path):
+        return {}
+    return next((value for value in first_values(path) if isinstance(value, dict)), {})
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether the file is text that begins like JSON."""
+    try:
+        return beginning(path).lstrip()[:1] in {b"{", b"["}
+    except BROKEN:
+        return False
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes, unpacked. Raises one of BROKEN."""
+    with opened(path) as file:
+        return file.read(256)
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file's bytes after a byte order mark, unpacked where it is gzip. Raises one of BROKEN."""
+    file = _unpacked(path)
+    try:
+        if file.read(len(BOM_UTF8)) != BOM_UTF8:
+            file.seek(0)
+    except BROKEN:
+        file.close()
+        raise
+    return file
+
+
+def _unpacked(path: Path) -> BinaryIO:
+    file = path.open("rb")
+    if file.read(2) == b"\x1f\x8b":
+        file.close()
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    file.seek(0)
+    return file
+
+
+def _too_long(line: bytes) -> str:
+    if len(line) > LONGEST_LINE:
+        return f"a line of more than {LONGEST_LINE >> 20} MiB, expected one sequence or a group of them"
+    # Only a line of MOST_VALUES bytes can hold as many.
+    if len(line) > MOST_VALUES and sum(map(line.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        return f"a line of more than {MOST_VALUES} values, expected one sequence or a group of them"
+    return ""
+
+
+def _said(line: bytes, error: Exception) -> str:
+    if not line.endswith(b"\n"):
+        return f"the last line is cut off after {len(line)} bytes: was the file still being written?"
+    if line.strip(b"\x00\n") == b"":
+        return "a line of NUL bytes: the file was written while the disk was full or unmounted"
+    return f"not JSON ({error})"

@@ -1,0 +1,133 @@
+"""The lag at which two sides of one sequence agree, token by token: a path through lags that seldom changes.
+
+Covered: a shift of a whole sequence, a shift from some place on, several shifts one after the other, and a place from
+which no shift brings agreement. Not covered: a shift by more than three tokens, which looks like no agreement at all.
+
+The path minimises, over all tokens, the difference of the two logprobs at the lag taken (capped, so that one token
+cannot pay for a shift) plus a price for every change. That is the maximum a posteriori path of a hidden Markov chain
+(Viterbi), and unlike a search for one best lag it says from which token on.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+
+LAGS = (-3, -2, -1, 0, 1, 2, 3)
+LOST = len(LAGS)
+CAP_NATS = 2.0
+# A change has to save this much: e^-5 is about the chance of one in the hundred tokens of a sequence.
+CHANGE_NATS = 5.0
+# Of what unrelated tokens differ by; above it the two sides count as unrelated.
+LOST_SHARE = 0.6
+_MOST_CELLS = 400_000
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Tokens first..end-1 of a sequence that agree at `lag`, or at none (None). Costs are capped nats per token.
+
+    tokens: how many of them have a rollout logprob; the others say nothing.
+    """
+
+    first: int
+    end: int
+    lag: int | None
+    cost: float
+    cost_unshifted: float
+    tokens: int
+
+    @property
+    def saved(self) -> float:
+        """Nats by which this lag is better than none over the stretch."""
+        return self.tokens * (self.cost_unshifted - self.cost)
+
+
+def unrelated_cost(rollout_T: Floats, trainer_T: Floats) -> float:
+    """What the logprobs of unrelated tokens differ by, capped nats per token."""
+    apart_T = _capped(rollout_T, np.roll(trainer_T, 7))
+    known_T = apart_T[~np.isnan(apart_T)]
+    return float(known_T.mean()) if known_T.size else 0.0
+
+
+def lag_paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: float) -> list[list[Stretch]]:
+    """For each sequence its stretches in order. offsets: (S + 1,) into the flat logprobs; NaN where there is none."""
+    lengths_S = np.diff(offsets)
+    found: list[list[Stretch]] = []
+    first = 0
+    while first < len(lengths_S):
+        longest, end = 0, first
+        while end < len(lengths_S):
+            longest = max(longest, int(lengths_S[end]))
+            if end > first and longest * (end + 1 - first) > _MOST_CELLS:
+                break
+            end += 1
+        found += _paths(rollout_T, trainer_T, offsets[first : end + 1], unrelated)
+        first = end
+    return found
+
+
+def _paths(rollout_T: Floats, trainer_T: Floats, offsets: Integers, unrelated: float) -> list[list[Stretch]]:
+    lengths_S = np.diff(offsets)
+    longest = int(lengths_S.max(initial=0))
+    place_SL = np.arange(longest)[None, :]
+    inside_SL = place_SL < lengths_S[:, None]
+    rows_SL = np.where(inside_SL, offsets[:-1, None] + place_SL, 0)
+    costs = np.full((len(lengths_S), longest, LOST + 1), LOST_SHARE * unrelated, dtype=np.float64)
+    for state, lag in enumerate(LAGS):
+        there_SL = inside_SL & (place_SL + lag >= 0) & (place_SL + lag < lengths_S[:, None])
+        partner_SL = np.where(there_SL, rows_SL + lag, 0)
+        apart_SL = _capped(rollout_T[rows_SL], trainer_T[partner_SL])
+        # A token without a counterpart, or without a logprob, says nothing for or against a lag.
+        apart_SL = np.where(np.isnan(apart_SL), LOST_SHARE * unrelated, apart_SL)
+        costs[:, :, state] = np.where(there_SL, apart_SL, LOST_SHARE * unrelated)
+    told_SL = inside_SL & ~np.isnan(rollout_T[rows_SL])
+    costs[~told_SL] = 0.0
+    states_SL = _cheapest(costs)
+    return [
+        _stretches(states_SL[s, :length], costs[s, :length], told_SL[s, :length]) for s, length in enumerate(lengths_S)
+    ]
+
+
+def _cheapest(costs_SLK: Floats) -> Integers:
+    """(S, L) states of the cheapest path."""
+    sequences, longest, states = costs_SLK.shape
+    came_from = np.zeros((sequences, longest, states), dtype=np.int8)
+    total_SK = costs_SLK[:, 0].copy()
+    # Not to be shifted needs no excuse.
+    total_SK[:, [k for k in range(states) if k == LOST or LAGS[k] != 0]] += CHANGE_NATS
+    own = np.arange(states, dtype=np.int8)
+    for place in range(1, longest):
+        best_S = total_SK.argmin(axis=1)
+        switched_S = total_SK[np.arange(sequences), best_S] + CHANGE_NATS
+        stay_SK = total_SK <= switched_S[:, None]
+        came_from[:, place] = np.where(stay_SK, own, best_S[:, None].astype(np.int8))
+        total_SK = np.where(stay_SK, total_SK, switched_S[:, None]) + costs_SLK[:, place]
+    states_SL = np.zeros((sequences, longest), dtype=np.int64)
+    if longest:
+        states_SL[:, -1] = total_SK.argmin(axis=1)
+    for place in range(longest - 1, 0, -1):
+        states_SL[:, place - 1] = came_from[np.arange(sequences), place, states_SL[:, place]]
+    return states_SL
+
+
+def _stretches(states_L: Integers, costs_LK: Floats, told_L: NDArray[np.bool_]) -> list[Stretch]:
+    edges = [0, *(np.flatnonzero(np.diff(states_L)) + 1).tolist(), len(states_L)]
+    return [
+        _stretch(first, end, int(states_L[first]), costs_LK, told_L) for first, end in pairwise(edges) if end > first
+    ]
+
+
+def _stretch(first: int, end: int, state: int, costs_LK: Floats, told_L: NDArray[np.bool_]) -> Stretch:
+    tokens = int(told_L[first:end].sum())
+    cost_K = costs_LK[first:end].sum(axis=0) / max(tokens, 1)
+    lag = None if state == LOST else LAGS[state]
+    return Stretch(first, end, lag, float(cost_K[state]), float(cost_K[LAGS.index(0)]), tokens)
+
+
+def _capped(rollout: Floats, trainer: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.minimum(np.abs(rollout - trainer), CAP_NATS)

@@ -1,0 +1,78 @@
+"""Prompt and completion in one list of tokens, told apart by the loss mask: the common layout of trainer dumps."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlaudit.tokens.column_range import RANGES
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.logged_sequence import NOT_NUMBERS, LoggedSequence, floats, whole_numbers
+from rlaudit.tokens.prompt_name import prompt_name
+from rlaudit.tokens.token_batch import Column
+
+
+def marked_sequence(
+    *,
+    path: Path,
+    line: int | None,
+    faults: Faults,
+    sample: str,
+    token_ids: Sequence[int],
+    mask: Sequence[Any],
+    rollout: Sequence[float | None],
+    trainer: Sequence[float | None] | None = None,
+    columns: Mapping[str, Sequence[float | None]] | None = None,
+    values: Mapping[str, float] | None = None,
+    prompt: Any = None,
+) -> LoggedSequence | None:
+    """The completion: from the first token that the loss counts to the last one; what lies between keeps its place.
+
+    Every list has one entry per token of prompt and completion. None where no token counts; a fault, and None, where
+    lengths differ or something is not a number.
+    """
+    lists: dict[str, Sequence[Any]] = {"mask": mask, "rollout logprobs": rollout, **(columns or {})}
+    if trainer is not None:
+        lists["trainer logprobs"] = trainer
+    said = _unfit(token_ids, lists, mask)
+    if said:
+        faults.add(Fault(path, FaultKind.UNUSABLE, f"{said}; the sequence is left out", line, sample), sequences=1)
+        return None
+    counted_T = np.array(mask) == 1
+    places = np.flatnonzero(counted_T)
+    if not places.size:
+        return None
+    own = slice(int(places[0]), int(places[-1]) + 1)
+    try:
+        ids = whole_numbers(token_ids)
+        token_columns: dict[str, Column] = {name: floats(given[own]) for name, given in (columns or {}).items()}
+        if not counted_T[own].all():
+            token_columns["loss_mask"] = counted_T[own]
+        return LoggedSequence(
+            prompt=prompt_name(ids[: own.start]) if prompt is None else prompt,
+            sample=sample,
+            rollout_logprobs_T=floats(rollout[own]),
+            trainer_logprobs_T=None if trainer is None else floats(trainer[own]),
+            token_id_T=ids[own],
+            token_columns=token_columns,
+            sequence_columns=values or {},
+            prompt_token_ids=ids[: own.start],
+            line=line,
+        )
+    except NOT_NUMBERS as error:
+        said = f"holds what is not a number ({error}); the sequence is left out"
+        faults.add(Fault(path, FaultKind.UNUSABLE, said, line, sample), sequences=1)
+        return None
+
+
+def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]], mask: Sequence[Any]) -> str:
+    for name, given in {"token ids": token_ids, **lists}.items():
+        if not isinstance(given, list):
+            return f"{name}: {type(given).__name__} where a list was expected"
+    length = len(token_ids)
+    unequal = [f"{len(given)} {name}" for name, given in lists.items() if len(given) != length]
+    if unequal:
+        return f"{length} token ids, {', '.join(unequal)}"
+    impossible = next((entry for entry in mask if entry not in (0, 1)), None)
+    return "" if impossible is None else f"the loss mask holds {impossible!r}, expected {RANGES['loss_mask'].expected}"

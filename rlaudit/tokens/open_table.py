@@ -1,0 +1,180 @@
+"""Any path a user may give, as a token table: a file, a run directory, or a directory of a framework's dumps."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlaudit.discover import discover
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.tokens import exports as exports_package
+from rlaudit.tokens.export import WHOLE, Export, Part
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.json_lines import BROKEN, beginning, first_record, forget_first_values, is_json_lines, json_lines
+from rlaudit.tokens.parquet import DAMAGED, IDENTITY, MEASURED, REQUIRED, columns_of
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.readable_path import check_readable, special
+from rlaudit.tokens.token_batch import TokenBatch
+
+ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".ndjson", ".parquet")
+PICKLES = (".pkl", ".pickle", ".pt", ".pth")
+MOST_FILES = 20_000
+TRIED = 4
+SHOWN = 8
+# Both streams of PipelineRL hold the same rollouts; only this one says which prompts belong together.
+PREFERRED = {"pipelinerl-training-data": "pipelinerl-actor"}
+
+
+def all_exports() -> dict[str, Export]:
+    """Every format that a file of `rlaudit/tokens/exports` offers, by name."""
+    return discover(exports_package, "EXPORT", Export)
+
+
+@dataclass(frozen=True)
+class TokenTable:
+    """Files of one format that hold one comparison."""
+
+    path: Path
+    export: Export
+    files: tuple[Path, ...]
+    part: Part = WHOLE
+
+    def batches(
+        self, faults: Faults, prompts: PromptNumbers, columns: Collection[str] = MEASURED
+    ) -> Iterator[TokenBatch]:
+        """The sequences of all files, in order."""
+        for file in self.files:
+            yield from self.export.read(file, faults, prompts, columns, self.part)
+
+    def sample(self, tokens: int, prompts: PromptNumbers) -> Iterator[TokenBatch] | None:
+        """About `tokens` tokens spread over the files, with all columns; None where only the stream has them."""
+        if self.export.sample is None:
+            return None
+        return self._sample(tokens, prompts)
+
+    def _sample(self, tokens: int, prompts: PromptNumbers) -> Iterator[TokenBatch]:
+        assert self.export.sample is not None
+        step = max(1, len(self.files) // 8)
+        chosen = self.files[::step]
+        for file in chosen:
+            yield from self.export.sample(file, max(1, tokens // len(chosen)), prompts, self.part)
+
+
+def open_tables(path: Path, of_trainer: bool = False) -> tuple[TokenTable, ...]:
+    """The comparisons that a path holds: one, or one per arm of a run.
+
+    of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
+    Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, or a directory of
+    several formats; NotFinished for a file that is damaged where it begins or cannot be read.
+    """
+    check_readable(path)
+    try:
+        return _opened(path, of_trainer)
+    except (*BROKEN, *DAMAGED) as error:
+        raise NotFinished(f"{path} cannot be read: {error}", "is it whole, and may you read it?") from error
+    finally:
+        forget_first_values()
+
+
+def _opened(path: Path, of_trainer: bool) -> tuple[TokenTable, ...]:
+    if path.is_file():
+        export = _export_of(path, of_trainer)
+        if export is None:
+            _check_beginning(path)
+            raise _unknown(path, of_trainer)
+        return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))
+    own = path / "tokens.parquet"
+    if own.is_file():
+        return tuple(TokenTable(path, table.export, table.files, table.part) for table in _opened(own, of_trainer))
+    return (_directory(path, of_trainer),)
+
+
+def _directory(path: Path, of_trainer: bool) -> TokenTable:
+    by_export: dict[str, list[Path]] = {}
+    known = all_exports()
+    for alike in _alike(path):
+        tried = (_export_of(file, of_trainer) for file in alike[:TRIED])
+        export = next((found for found in tried if found is not None), None)
+        if export is not None:
+            by_export.setdefault(export.name, []).extend(alike)
+    for other, better in PREFERRED.items():
+        if better in by_export:
+            by_export.pop(other, None)
+    if not by_export:
+        raise _unknown(path, of_trainer)
+    if len(by_export) > 1:
+        found = ", ".join(f"{known[name].title} ({len(held)} files)" for name, held in by_export.items())
+        raise UsageError(f"{path} holds several formats: {found}", "give the file or folder of one of them")
+    ((name, held),) = by_export.items()
+    return TokenTable(path, known[name], tuple(sorted(held, key=_natural)))
+
+
+def _alike(path: Path) -> list[list[Path]]:
+    """Files whose names differ in numbers only, together: the first that can be recognised speaks for all of them."""
+    groups: dict[str, list[Path]] = {}
+    for file in sorted(_files(path), key=_natural):
+        if file.name.endswith(ENDINGS):
+            groups.setdefault(re.sub(r"\d+", "N", str(file.relative_to(path))), []).append(file)
+    return list(groups.values())
+
+
+def _files(path: Path) -> list[Path]:
+    found = []
+    for file in path.rglob("*"):
+        if file.is_file() and not special(file, 0):
+            found.append(file)
+        if len(found) > MOST_FILES:
+            raise UsageError(f"{path} holds more than {MOST_FILES} files", "give the folder of the dumps themselves")
+    return found
+
+
+def _export_of(path: Path, of_trainer: bool) -> Export | None:
+    if path.name.endswith(PICKLES):
+        return None
+    known = all_exports().values()
+    whole = next((export for export in known if export.recognise(path)), None)
+    if whole is not None or not of_trainer:
+        return whole
+    return next((export for export in known if export.of_trainer and export.of_trainer(path)), None)
+
+
+def _natural(path: Path) -> list[tuple[bool, int, str]]:
+    """step_2 before step_10."""
+    return [(piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in re.split(r"(\d+)", str(path))]
+
+
+def _check_beginning(path: Path) -> None:
+    """Raises NotFinished where JSON lines cannot be read up to the first record."""
+    faults = Faults()
+    if is_json_lines(path) and next(json_lines(path, faults), None) is None and faults.unread:
+        raise NotFinished(faults.lines()[-1], "is it whole, and of the format that you take it for?")
+
+
+def _unknown(path: Path, of_trainer: bool) -> UsageError:
+    pickles = [path] if path.is_file() else _files(path)
+    pickled = next((file for file in pickles if file.name.endswith(PICKLES)), None)
+    if pickled is not None:
+        return UsageError(
+            f"{pickled} is a pickle, and loading a pickle runs whatever is in it: rlaudit never does",
+            "convert it where you trust it: examples/exporters/skyrl.py turns SkyRL's dumped_data into JSONL, "
+            "and shows how for any other",
+        )
+    known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
+    return UsageError(f"{path} is no token table that rlaudit knows{_found(path, of_trainer)}", f"there are: {known}")
+
+
+def _found(path: Path, of_trainer: bool) -> str:
+    """What a file is instead, as far as that can be told."""
+    if not path.is_file():
+        return ""
+    if not path.stat().st_size:
+        return ": it is empty"
+    names = columns_of(path) or list(first_record(path))
+    if names:
+        required = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
+        missing = [name for name in required if name not in names]
+        shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
+        return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well"
+    if beginning(path).startswith(b"PAR1"):
+        return ": it is Parquet without its end; was it still being written?"
+    return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""

@@ -1,0 +1,302 @@
+"""Token tables in Parquet, one row per token or one row per sequence with lists, streamed row group by row group.
+
+No sequence is split: the rows after the last sequence end of one part are carried into the next. Only the columns that
+are asked for are decoded.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.tokens.arrow_columns import (
+    codes,
+    floats,
+    is_list,
+    is_list_type,
+    is_number_type,
+    list_lengths,
+    padded_lists,
+    positions,
+    taken,
+    token_column,
+    token_ids,
+)
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.prefetch import prefetched
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
+
+IDENTITY = ("prompt_id", "sample_id")
+REQUIRED = (*IDENTITY, "rollout_logprob")
+LOGPROBS = ("rollout_logprob", "trainer_logprob")
+KNOWN = (*IDENTITY, *LOGPROBS, "position", "step", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
+# What the metrics need; everything else is read for a sample only.
+MEASURED = (*IDENTITY, *LOGPROBS, "position", "step", "loss_mask", "trainer_entropy")
+# A number, or a text that stands for one.
+NAMES = ("batch_id", "step")
+NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name not in NAMES))
+# What a sequence can be told from its neighbour by, besides its position.
+BOUNDS = (*IDENTITY, "step")
+# What pyarrow raises for bytes that are not Parquet, or no longer; names of columns are decoded by Python.
+DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
+ROWS = 1 << 18
+LONGEST_SEQUENCE = 64 * ROWS
+Equal = Mapping[str, Any]
+
+
+def is_token_table(path: Path) -> bool:
+    """Whether a Parquet file has the columns of a token table."""
+    return set(REQUIRED) <= set(columns_of(path) or ())
+
+
+def is_trainer_table(path: Path) -> bool:
+    """Whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
+    return {*IDENTITY, "trainer_logprob"} <= set(columns_of(path) or ())
+
+
+def columns_of(path: Path) -> list[str] | None:
+    """The names of its columns; None where the file is not Parquet."""
+    try:
+        return list(pq.read_schema(path).names)
+    except DAMAGED:
+        return None
+
+
+def parquet_batches(
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str] = KNOWN, where: Equal | None = None
+) -> Iterator[TokenBatch]:
+    """The file's sequences in batches of about a row group.
+
+    where: column -> value; only rows that equal it. Raises NotFinished for a file that ends in the middle, UsageError
+    for types that cannot be logprobs.
+    """
+    known = _known(path)
+    wanted = [name for name in known if name in {*IDENTITY, *LOGPROBS, *columns}]
+    return prefetched(_batches(path, faults, prompts, wanted, where or {}))
+
+
+def _batches(
+    path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], where: Equal
+) -> Iterator[TokenBatch]:
+    carried: pa.Table | None = None
+    for part in _tables(path, names, where):
+        whole = part if carried is None or not carried.num_rows else pa.concat_tables([carried, part]).combine_chunks()
+        if _of_whole_sequences(whole):
+            yield from _of_lists(whole, path, faults, prompts)
+            continue
+        table = _Rows(whole)
+        last = int(table.starts[-1]) if table.starts.size else 0
+        carried = whole.slice(last)
+        if carried.num_rows > LONGEST_SEQUENCE:
+            raise NotFinished(
+                f"{path}: one sequence has more than {LONGEST_SEQUENCE} tokens",
+                "prompt_id, sample_id or position must change where a sequence ends",
+            )
+        yield from table.batches(0, len(table.starts) - 1, path, faults, prompts)
+    if carried is not None and carried.num_rows:
+        rest = _Rows(carried)
+        yield from rest.batches(0, len(rest.starts), path, faults, prompts)
+
+
+def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal | None = None) -> Iterator[TokenBatch]:
+    """Whole sequences with all columns from row groups spread over the file, about `tokens` of them.
+
+    Raises NotFinished where one of them cannot be read.
+    """
+    try:
+        yield from _sample(path, tokens, prompts, where or {})
+    except DAMAGED as error:
+        raise _cut_off(path, error) from error
+
+
+def _sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal) -> Iterator[TokenBatch]:
+    groups = pq.read_metadata(path).num_row_groups
+    chosen = sorted({int(place) for place in np.linspace(0, groups - 1, min(groups, 8))}) if groups else []
+    names = _known(path)
+    for group in chosen:
+        share = tokens // len(chosen)
+        with pq.ParquetFile(path, read_dictionary=_texts(path, names), pre_buffer=False) as file:
+            table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *where]), None)
+        part = None if table is None else _filtered(pa.Table.from_batches([table]), where)
+        if part is None or not part.num_rows:
+            continue
+        silent = Faults()
+        if _of_whole_sequences(part):
+            yield from _of_lists(part.slice(0, 256), path, silent, prompts)
+            continue
+        rows = _Rows(part)
+        # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
+        begun = 0 if rows.begins_whole else 1
+        enough = begun + int(np.searchsorted(rows.starts[begun:], rows.starts[0] + share))
+        complete = len(rows.starts) if group == groups - 1 and part.num_rows < 4 * share else len(rows.starts) - 1
+        yield from rows.batches(begun, min(enough, complete), path, silent, prompts)
+
+
+class _Rows:
+    """A contiguous table of tokens and where its sequences start."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table.combine_chunks()
+        self.position_T = None
+        if "position" in table.column_names:
+            self.position_T = positions(self.table)
+        changed_T = np.zeros(max(0, table.num_rows - 1), dtype=np.bool_)
+        for name in (name for name in BOUNDS if name in table.column_names):
+            codes_T = codes(self.table, name)
+            changed_T |= codes_T[1:] != codes_T[:-1]
+        if self.position_T is not None:
+            changed_T |= self.position_T[1:] <= self.position_T[:-1]
+        first = [0] if table.num_rows else []
+        self.starts = np.concatenate([first, np.flatnonzero(changed_T) + 1]).astype(np.int64)
+
+    @property
+    def begins_whole(self) -> bool:
+        """Whether the first row begins a sequence, as far as its position tells."""
+        return self.position_T is None or not self.position_T.size or bool(self.position_T[0] == 0)
+
+    def batches(self, begin: int, end: int, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
+        """Sequences begin..end as one batch, or nothing; those with gaps are left out and named."""
+        if begin >= end:
+            return
+        stop = int(self.starts[end]) if end < len(self.starts) else self.table.num_rows
+        starts = self.starts[begin:end]
+        rows = slice(int(starts[0]), stop)
+        lengths_S = np.diff(starts, append=stop)
+        position_T = np.arange(rows.start, stop) - np.repeat(starts, lengths_S)
+        batch = self._batch(rows, starts, lengths_S, position_T, prompts)
+        if self.position_T is not None:
+            off_T = self.position_T[rows] != position_T
+            if off_T.any():
+                batch = _without_gaps(batch, self.position_T[rows], off_T, path, faults)
+        if batch.sequences:
+            yield batch
+
+    def _batch(
+        self, rows: slice, starts: Column, lengths_S: Any, position_T: Any, prompts: PromptNumbers
+    ) -> TokenBatch:
+        part = self.table.slice(rows.start, rows.stop - rows.start)
+        names = set(part.column_names)
+        prompt_names_S, sample_names_S = (taken(self.table, name, starts) for name in IDENTITY)
+        tokens = part.num_rows
+        return TokenBatch(
+            rollout_logprobs_T=_logprobs(part, "rollout_logprob"),
+            trainer_logprobs_T=_logprobs(part, "trainer_logprob"),
+            token_id_T=token_ids(part) if "token_id" in names else np.broadcast_to(np.int64(NO_TOKEN), tokens),
+            position_T=position_T,
+            sequence_T=np.repeat(np.arange(len(starts)), lengths_S),
+            prompt_S=prompts.of(prompt_names_S.tolist()),
+            prompt_names_S=prompt_names_S,
+            sample_names_S=sample_names_S,
+            token_columns={name: token_column(part, name) for name in TOKEN_COLUMNS if name in names},
+            sequence_columns={
+                name: _numbers(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
+            },
+            **_top_lists(part),
+        )
+
+
+def _of_whole_sequences(table: pa.Table) -> bool:
+    """Whether a row is a sequence, and its columns lists."""
+    return is_list(table, next(name for name in LOGPROBS if name in table.column_names))
+
+
+def _logprobs(part: pa.Table, name: str) -> Column:
+    return floats(part, name) if name in part.column_names else np.full(part.num_rows, np.nan)
+
+
+def _numbers(part: pa.Table, name: str) -> Column:
+    return token_column(part, name) if name in NAMES else floats(part, name)
+
+
+def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, faults: Faults) -> TokenBatch:
+    place = int(np.argmax(off_T))
+    first = int(batch.sequence_T[place])
+    where = (
+        f"begins at position {written_T[place]}"
+        if place == batch.offsets[first]
+        else f"position {written_T[place]} follows position {written_T[place - 1]}"
+    )
+    broken = np.unique(batch.sequence_T[off_T])
+    said = f"{where}: tokens are missing, or the table is not sorted by sequence and position; the sequence is left out"
+    fault = Fault(path, FaultKind.GAP, said, None, batch.name_of(first))
+    faults.add(fault, sequences=broken.size, tokens=int(batch.lengths_S[broken].sum()), count=broken.size)
+    return batch.take(np.setdiff1d(np.arange(batch.sequences), broken))
+
+
+def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
+    """The fields of top lists. NaN where a token has more or fewer logprobs than ids, for `sound.py` to find."""
+    there = [name for name in TOPS if name in rows.column_names]
+    tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in there}
+    for side in ("rollout", "trainer"):
+        ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
+        if {ids, logprobs} <= tops.keys():
+            tops[logprobs][list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))] = np.nan
+    return {own: tops.get(name) for name, own in TOPS.items()}
+
+
+def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
+    from rlaudit.tokens.logged_sequence import batches_of, sequence_of_record
+
+    records = ((row, record) for batch in table.to_batches(1024) for row, record in enumerate(batch.to_pylist()))
+    logged = (sequence_of_record(record, path, None, faults) for _, record in records)
+    yield from batches_of((one for one in logged if one is not None), prompts)
+
+
+def _tables(path: Path, names: list[str], where: Equal) -> Iterator[pa.Table]:
+    try:
+        # Buffering ahead keeps every column chunk that was read until the file is closed.
+        with pq.ParquetFile(path, read_dictionary=_texts(path, [*names, *where]), pre_buffer=False) as file:
+            for batch in file.iter_batches(ROWS, columns=[*names, *where], use_threads=True):
+                table = _filtered(pa.Table.from_batches([batch]), where)
+                if table.num_rows:
+                    yield table
+    except DAMAGED as error:
+        raise _cut_off(path, error) from error
+
+
+def _cut_off(path: Path, error: Exception) -> NotFinished:
+    return NotFinished(f"{path} cannot be read to its end: {error}", "was it still being written?")
+
+
+def _filtered(table: pa.Table, where: Equal) -> pa.Table:
+    for name, value in where.items():
+        table = table.filter(pc.equal(pc.cast(table.column(name), pa.string()), value))
+    return table.drop_columns(list(where)) if where else table
+
+
+def _texts(path: Path, names: list[str]) -> list[str]:
+    schema = pq.read_schema(path)
+    texts = (pa.types.is_string, pa.types.is_large_string)
+    return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
+
+
+def _known(path: Path) -> list[str]:
+    """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
+    schema = pq.read_schema(path)
+    # A column without any value has no type, and says no more than none.
+    empty = {one.name for one in schema if pa.types.is_null(one.type)} - {*IDENTITY, *LOGPROBS}
+    names = [name for name in schema.names if name in KNOWN and name not in empty]
+    twice = [name for name in names if schema.names.count(name) > 1]
+    if twice:
+        raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")
+    whole = next(is_list_type(schema.field(name).type) for name in LOGPROBS if name in names)
+    for name in names:
+        kind = schema.field(name).type
+        inner = kind.value_type if is_list_type(kind) else kind
+        if name in LOGPROBS and not (is_number_type(inner) and is_list_type(kind) is whole):
+            expected = "lists of logprobs" if whole else "logprobs"
+            raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
+        # Of one row per sequence every value is looked at.
+        if pa.types.is_nested(inner if whole and name in NAMES else kind) and name in {*IDENTITY, *NAMES}:
+            raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
+        if not whole and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
+            raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")
+        if not whole and name in NUMBERS and not is_number_type(kind):
+            raise UsageError(f"{path}: column {name} holds {kind}, expected numbers")
+    return names

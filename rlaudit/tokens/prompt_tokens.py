@@ -1,0 +1,78 @@
+"""What prompts were made of, from beside a table of one row per token, where it would be repeated for every token.
+
+`prompts.jsonl`: one line per prompt with `prompt_id` and `prompt_token_ids`, or `prompt` (a text) or `messages` (chat).
+A run of `rlaudit ablate` keeps the ids of its prompts with its cells. Only scoring needs any of it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.json_lines import json_lines
+from rlaudit.tokens.logged_sequence import prompt_text
+from rlaudit.tokens.token_batch import Column, TokenBatch
+
+NAME = "prompts.jsonl"
+
+
+def with_prompt_tokens(batch: TokenBatch, table: Path, faults: Faults) -> TokenBatch:
+    """The batch with the ids or texts of its prompts; as it is where they are there already or any of them is not."""
+    if batch.prompt_token_ids_S is not None:
+        return batch
+    folder = table if table.is_dir() else table.parent
+    names = [str(name) for name in batch.prompt_names_S]
+    written = _beside(folder / NAME, set(names), faults)
+    ids = {
+        name: np.array(record["prompt_token_ids"], dtype=np.int64)
+        for name, record in written.items()
+        if isinstance(record.get("prompt_token_ids"), list)
+    }
+    texts = {name: prompt_text(record) for name, record in written.items() if prompt_text(record) is not None}
+    own_ids = _for_each(names, ids or _of_run(folder))
+    own_texts = _for_each(names, texts)
+    return replace(
+        batch,
+        prompt_token_ids_S=own_ids,
+        prompt_texts_S=batch.prompt_texts_S if own_texts is None else own_texts,
+    )
+
+
+def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[str, Any]]:
+    """The records of prompts.jsonl by the prompt's name; {} where there is no such file."""
+    if not path.is_file():
+        return {}
+    return {
+        str(record["prompt_id"]): record
+        for _, record in json_lines(path, faults)
+        if isinstance(record, dict) and str(record.get("prompt_id")) in wanted
+    }
+
+
+def _of_run(folder: Path) -> dict[str, Column]:
+    """The ids of a run's prompts, which are numbered; {} outside a run, or where its cells do not agree."""
+    told = []
+    for path in sorted(folder.glob("cells/*/result.json")):
+        try:
+            result = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        ids = result.get("prompt_token_ids") if isinstance(result, dict) else None
+        if isinstance(ids, list) and ids not in told:
+            told.append(ids)
+    if len(told) != 1:
+        return {}
+    return {str(number): np.array(ids, dtype=np.int64) for number, ids in enumerate(told[0])}
+
+
+def _for_each(names: list[str], known: Mapping[str, Any]) -> Column | None:
+    """What is known of every sequence's prompt; None where one is missing."""
+    if not set(names) <= known.keys():
+        return None
+    own = np.empty(len(names), dtype=object)
+    own[:] = [known[name] for name in names]
+    return own

@@ -1,0 +1,55 @@
+"""Dumps with one JSON record per line, told by the keys that only their framework writes."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rlaudit.tokens.export import Part, Read
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.json_lines import first_record, json_lines
+from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
+from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.token_batch import TokenBatch
+
+# What one record holds; None where it holds something that cannot be used, which is then among the faults.
+Sequences = Callable[[dict[str, Any], Path, int, Faults], Iterable[LoggedSequence | None]]
+
+
+# What a record raises whose fields are not what its framework writes.
+UNFIT = (TypeError, ValueError, OverflowError, KeyError, IndexError, AttributeError)
+
+
+def recogniser(own: Collection[str]) -> Callable[[Path], bool]:
+    """Whether the first record of a file has all of these keys."""
+    return lambda path: set(first_record(path)) >= set(own)
+
+
+def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
+    """Reads every column of a file. what: a record, as a fault calls it: "a PipelineRL batch"."""
+
+    def read(
+        path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+    ) -> Iterator[TokenBatch]:
+        return batches_of(found(path, faults), prompts)
+
+    def found(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+        for line, record in json_lines(path, faults):
+            if not isinstance(record, dict) or not set(record) >= set(own):
+                faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {what}; the line is left out", line), sequences=1)
+                continue
+            yield from usable(partial(sequences, record, path, line, faults), what, path, line, faults)
+
+    return read
+
+
+def usable(
+    sequences: Callable[[], Iterable[LoggedSequence | None]], what: str, path: Path, line: int, faults: Faults
+) -> list[LoggedSequence]:
+    """The sequences of one record; none, and a fault, where a field is not what it should be."""
+    try:
+        return [one for one in sequences() if one is not None]
+    except UNFIT as error:
+        said = f"not as {what} is written ({type(error).__name__}: {error}); the line is left out"
+        faults.add(Fault(path, FaultKind.UNUSABLE, said, line), sequences=1)
+        return []

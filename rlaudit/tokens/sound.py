@@ -1,0 +1,149 @@
+"""Sequences with values that cannot be, named and left out: those outside `column_range.py`, and missing logprobs.
+
+A logprob that is missing and one that is NaN cannot be told apart in every format (pandas writes NaN as missing), so a
+sequence that the trainer did not score at all is kept without a score, and one that it scored in part is broken. Other
+columns may have gaps; `complete.py` judges those where the columns are used.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.tokens.best_first import best_first, rising
+from rlaudit.tokens.column_range import EXCLUDED, RANGES
+from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.token_batch import MOST_LISTED, NO_TOKEN, TOPS, Column, TokenBatch
+
+LEFT_OUT = "; the sequence is left out"
+
+
+def sound(batch: TokenBatch, path: Path, faults: Faults, trainer_excludes: bool = False) -> TokenBatch:
+    """The batch without its broken sequences, its top lists in order.
+
+    trainer_excludes: the trainer replays the sampler's filters, so that a trainer logprob of -inf (a token outside
+    them) is an answer and not a fault.
+    """
+    batch = best_first(batch)
+    broken_S = np.zeros(batch.sequences, dtype=np.bool_)
+    for found in _broken(batch, trainer_excludes):
+        own = np.unique(batch.sequence_T[found.broken_T])
+        new = own[~broken_S[own]]
+        if not new.size:
+            continue
+        broken_S[new] = True
+        sequence = int(new[0])
+        begin, end = batch.offsets[sequence], batch.offsets[sequence + 1]
+        place = int(begin) + int(np.argmax(found.broken_T[begin:end]))
+        faults.add(
+            Fault(
+                path,
+                found.kind,
+                f"{found.column} {found.said(batch, place)} at position {batch.position_T[place]}{LEFT_OUT}",
+                batch.line_of(sequence),
+                batch.name_of(sequence),
+                found.column,
+            ),
+            sequences=new.size,
+            tokens=int(batch.lengths_S[new].sum()),
+            count=new.size,
+        )
+    return batch.take(np.flatnonzero(~broken_S)) if broken_S.any() else batch
+
+
+@dataclass(frozen=True, eq=False)
+class _Broken:
+    """Tokens whose value in one column cannot be. what: said instead of the value, where that tells more."""
+
+    kind: FaultKind
+    column: str
+    broken_T: NDArray[np.bool_]
+    values: Column
+    expected: str
+    what: str = ""
+
+    def said(self, batch: TokenBatch, place: int) -> str:
+        """What is wrong at one token."""
+        if self.what:
+            return f"{self.what}, expected {self.expected}"
+        value = self.values[place]
+        if np.ndim(value):
+            value = next(one for one in value.tolist() if RANGES[self.column].broken(np.array([one])) is not None)
+        return f"is {value:.9g}, expected {self.expected}"
+
+
+def _broken(batch: TokenBatch, excludes: bool) -> Iterator[_Broken]:
+    # A mask that is none says nothing of which tokens may hold anything.
+    if "loss_mask" in batch.token_columns:
+        yield from _outside("loss_mask", batch.token_columns["loss_mask"], batch, counted=False)
+    yield from _missing("rollout_logprob", np.isnan(batch.rollout_logprobs_T), batch)
+    yield from _outside("rollout_logprob", batch.rollout_logprobs_T, batch)
+    yield from _partly_scored(batch)
+    yield from _outside("trainer_logprob", batch.trainer_logprobs_T, batch, excludes=excludes)
+    yield from _outside("token_id", batch.token_id_T, batch, counted=False)
+    for name, values_T in batch.token_columns.items():
+        if name in RANGES and name != "loss_mask":
+            yield from _outside(name, values_T, batch)
+    for name, values_S in batch.sequence_columns.items():
+        if name in RANGES and RANGES[name].broken(values_S) is not None:
+            yield from _outside(name, np.repeat(values_S, batch.lengths_S), batch, counted=False)
+    for side in ("rollout", "trainer"):
+        yield from _top_lists(side, batch)
+
+
+def _outside(
+    name: str, values: Column, batch: TokenBatch, *, counted: bool = True, excludes: bool = False
+) -> Iterator[_Broken]:
+    """Values outside their column's range. counted: only of tokens that the loss counts; others may hold anything."""
+    allowed = EXCLUDED if excludes else RANGES[name]
+    broken = allowed.broken(values)
+    if broken is None:
+        return
+    broken_T = np.any(broken.reshape(len(broken), -1), axis=1)
+    if counted:
+        broken_T &= batch.counts_T
+    if broken_T.any():
+        yield _Broken(FaultKind.IMPOSSIBLE, name, broken_T, values, allowed.expected)
+
+
+def _missing(name: str, missing_T: NDArray[np.bool_], batch: TokenBatch) -> Iterator[_Broken]:
+    broken_T = missing_T & batch.counts_T
+    if broken_T.any():
+        yield _Broken(FaultKind.MISSING, name, broken_T, missing_T, "a logprob of every token", "is NaN or missing")
+
+
+def _partly_scored(batch: TokenBatch) -> Iterator[_Broken]:
+    missing_T = np.isnan(batch.trainer_logprobs_T)
+    if not missing_T.any() or missing_T.all():
+        return
+    missing_T &= batch.counts_T
+    lacking_S = np.add.reduceat(missing_T, batch.offsets[:-1], dtype=np.int64)
+    counted_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64)
+    partly_S = (lacking_S > 0) & (lacking_S < counted_S)
+    yield from _missing("trainer_logprob", missing_T & np.repeat(partly_S, batch.lengths_S), batch)
+
+
+def _top_lists(side: str, batch: TokenBatch) -> Iterator[_Broken]:
+    ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
+    ids_TK, logprobs_TK = (getattr(batch, TOPS[name]) for name in (ids, logprobs))
+    if ids_TK is not None:
+        yield from _outside(ids, ids_TK, batch)
+    if logprobs_TK is None or not logprobs_TK.shape[1]:
+        return
+    counted_T = batch.counts_T
+    missing_T = np.isnan(logprobs_TK).any(axis=1) & counted_T
+    if missing_T.any():
+        expected = f"a logprob for each of {ids}"
+        yield _Broken(FaultKind.MISSING, logprobs, missing_T, logprobs_TK, expected, "has a NaN or another length")
+    yield from _outside(logprobs, logprobs_TK, batch)
+    rising_T = rising(logprobs_TK) & counted_T
+    if rising_T.any():
+        what = f"rises within its first {MOST_LISTED} entries, which are all that is read"
+        yield _Broken(FaultKind.IMPOSSIBLE, logprobs, rising_T, logprobs_TK, "the best token first", what)
+    if ids_TK is not None and ids_TK.shape == logprobs_TK.shape:
+        lone_T = ((ids_TK == NO_TOKEN) & np.isfinite(logprobs_TK)).any(axis=1) & counted_T
+        if lone_T.any():
+            expected = f"as many as in {ids}"
+            yield _Broken(FaultKind.IMPOSSIBLE, logprobs, lone_T, logprobs_TK, expected, "has a logprob of no token")

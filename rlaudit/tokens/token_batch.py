@@ -1,0 +1,208 @@
+"""Whole sequences of a token table: the unit in which logged rollouts are read, checked, measured and scored.
+
+A file is a stream of batches, and no sequence is split between two of them. Prompts are numbered once for the whole
+file, so that sums of batches add up by prompt.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.tokens.pairs import LogprobPairs
+
+Column = NDArray[Any]
+NO_TOKEN = -1
+# What a table may hold besides the tokens and their logprobs. A value per sequence is repeated over its tokens.
+TOKEN_COLUMNS = (
+    "loss_mask",
+    "rollout_version",
+    "trainer_version",
+    "old_logprob",
+    "base_logprob",
+    "advantage",
+    "trainer_entropy",
+    "cached_tokens",
+    "batch_id",
+)
+SEQUENCE_COLUMNS = ("reward", "step", "batch_id", "cached_tokens")
+# The line of a text file on which a sequence begins; for messages.
+LINE = "line"
+# Top lists, best first: the column of a table, and the field of a batch.
+TOPS: Mapping[str, str] = {
+    name: f"{name}_TK"
+    for name in ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
+}
+# What is tested on top lists lies in their first entries; a list may hold a whole vocabulary.
+MOST_LISTED = 64
+# What stands where a list has no entry.
+MISSING_TOP: Mapping[str, float] = {name: NO_TOKEN if name.endswith("ids") else -np.inf for name in TOPS}
+_TOPS = tuple(TOPS.values())
+_PROMPTS = ("prompt_token_ids_S", "prompt_texts_S")
+_PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSING_TOP.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class TokenBatch:
+    """T sampled tokens in S sequences; logprobs in nats.
+
+    rollout_logprobs_T: as the engine reported them. trainer_logprobs_T: NaN where the trainer said nothing.
+    token_id_T: -1 where the export has none. position_T: 0 is the first completion token.
+    sequence_T: 0..S-1, non-decreasing, every sequence has a token.
+    prompt_S: number of the prompt, or of its group where a file has more prompts than numbers; the same for the
+    whole file. prompt_names_S, sample_names_S: as in the file, for messages.
+    token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
+    sequence_columns: those of SEQUENCE_COLUMNS that it has once per sequence, each (S,).
+    *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None where the file has none.
+    prompt_token_ids_S: the prompt's token ids, an array each; None where the file has none. Only scoring needs them.
+    prompt_texts_S: the prompt as a text, or as a list of chat messages, where the file has that.
+    Raises ValueError, naming the field, when sizes do not fit.
+    """
+
+    rollout_logprobs_T: Floats
+    trainer_logprobs_T: Floats
+    token_id_T: Integers
+    position_T: Integers
+    sequence_T: Integers
+    prompt_S: Integers
+    prompt_names_S: Column
+    sample_names_S: Column
+    token_columns: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
+    sequence_columns: Mapping[str, Column] = field(default_factory=lambda: MappingProxyType({}))
+    rollout_top_ids_TK: Column | None = None
+    rollout_top_logprobs_TK: Column | None = None
+    trainer_top_ids_TK: Column | None = None
+    trainer_top_logprobs_TK: Column | None = None
+    prompt_token_ids_S: Column | None = None
+    prompt_texts_S: Column | None = None
+
+    def __post_init__(self) -> None:
+        by_token = {
+            name: getattr(self, name) for name in ("trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")
+        }
+        by_token |= {name: getattr(self, name) for name in _TOPS if getattr(self, name) is not None}
+        for name, values in {**by_token, **self.token_columns}.items():
+            if len(values) != self.tokens:
+                raise ValueError(f"{name} has {len(values)} entries, rollout_logprobs_T has {self.tokens}")
+        by_sequence = {"prompt_names_S": self.prompt_names_S, "sample_names_S": self.sample_names_S}
+        for name, values in {**by_sequence, **self.sequence_columns}.items():
+            if len(values) != self.sequences:
+                raise ValueError(f"{name} has {len(values)} entries, prompt_S has {self.sequences}")
+
+    @property
+    def tokens(self) -> int:
+        """T."""
+        return len(self.rollout_logprobs_T)
+
+    @property
+    def sequences(self) -> int:
+        """S."""
+        return len(self.prompt_S)
+
+    @cached_property
+    def offsets(self) -> Integers:
+        """(S + 1,) where each sequence begins, and T."""
+        return np.searchsorted(self.sequence_T, np.arange(self.sequences + 1)).astype(np.int64)
+
+    @cached_property
+    def lengths_S(self) -> Integers:
+        """Tokens per sequence."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def counts_T(self) -> NDArray[np.bool_]:
+        """Tokens that the loss counts (all, where there is no loss mask)."""
+        mask_T = self.token_columns.get("loss_mask")
+        return np.ones(self.tokens, dtype=np.bool_) if mask_T is None else np.asarray(mask_T) != 0
+
+    @cached_property
+    def comparable_T(self) -> NDArray[np.bool_]:
+        """Tokens that the loss counts and the trainer scored."""
+        return self.counts_T & ~np.isnan(self.trainer_logprobs_T)
+
+    def pairs(self, prompts: int | None = None) -> LogprobPairs:
+        """The comparable tokens as logprob pairs; `prompts` is how many prompts the whole file numbers.
+
+        Entropies are left out where one is missing: a mean over some tokens would pass for one over all.
+        """
+        entropy_T = self.token_columns.get("trainer_entropy")
+        if entropy_T is not None and (np.isnan(entropy_T) & self.comparable_T).any():
+            entropy_T = None
+        whole = LogprobPairs(
+            rollout_logprobs_T=self.rollout_logprobs_T,
+            trainer_logprobs_T=self.trainer_logprobs_T,
+            sequence_T=self.sequence_T,
+            prompt_S=self.prompt_S,
+            entropy_T=entropy_T,
+            prompts=prompts,
+        )
+        return whole if self.comparable_T.all() else whole.keep(self.comparable_T)
+
+    def name_of(self, sequence: int) -> str:
+        """How a sequence is called in a message."""
+        return f"prompt {self.prompt_names_S[sequence]}, sample {self.sample_names_S[sequence]}"
+
+    def line_of(self, sequence: int) -> int | None:
+        """The line on which a sequence begins; None where its file has no lines."""
+        line_S = self.sequence_columns.get(LINE)
+        return None if line_S is None else int(line_S[sequence])
+
+    def take(self, sequences: Sequence[int] | Integers) -> "TokenBatch":
+        """Only these sequences, in this order, numbered anew; prompts keep their numbers."""
+        chosen = np.asarray(sequences, dtype=np.int64)
+        lengths = self.lengths_S[chosen]
+        ends = np.cumsum(lengths)
+        rows_T = np.arange(ends[-1] if ends.size else 0) + np.repeat(self.offsets[chosen] - (ends - lengths), lengths)
+        by_token = {name: getattr(self, name) for name in _TOPS}
+        by_prompt = {name: getattr(self, name) for name in _PROMPTS}
+        return TokenBatch(
+            rollout_logprobs_T=self.rollout_logprobs_T[rows_T],
+            trainer_logprobs_T=self.trainer_logprobs_T[rows_T],
+            token_id_T=self.token_id_T[rows_T],
+            position_T=self.position_T[rows_T],
+            sequence_T=np.repeat(np.arange(len(chosen)), lengths),
+            prompt_S=self.prompt_S[chosen],
+            prompt_names_S=self.prompt_names_S[chosen],
+            sample_names_S=self.sample_names_S[chosen],
+            **{name: None if values is None else values[chosen] for name, values in by_prompt.items()},
+            token_columns={name: values[rows_T] for name, values in self.token_columns.items()},
+            sequence_columns={name: values[chosen] for name, values in self.sequence_columns.items()},
+            **{name: None if values is None else values[rows_T] for name, values in by_token.items()},
+        )
+
+
+def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:
+    """One batch of all; only columns that every part has stay. Raises ValueError for none."""
+    parts = list(batches)
+    if not parts:
+        raise ValueError("there is no batch to concatenate")
+    firsts = np.cumsum([0, *(part.sequences for part in parts)])
+    flat: dict[str, Any] = {}
+    for one in fields(TokenBatch):
+        values = [getattr(part, one.name) for part in parts]
+        if one.name in _TOPS:
+            flat[one.name] = _stacked(one.name, values)
+        elif one.name in _PROMPTS:
+            flat[one.name] = None if any(value is None for value in values) else np.concatenate(values)
+        elif one.name in {"token_columns", "sequence_columns"}:
+            shared = [name for name in values[0] if all(name in columns for columns in values)]
+            flat[one.name] = {name: np.concatenate([columns[name] for columns in values]) for name in shared}
+        elif one.name == "sequence_T":
+            flat[one.name] = np.concatenate([part + first for part, first in zip(values, firsts[:-1], strict=True)])
+        else:
+            flat[one.name] = np.concatenate(values)
+    return TokenBatch(**flat)
+
+
+def _stacked(name: str, values: Sequence[Column | None]) -> Column | None:
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
+        return None
+    width = max(value.shape[1] for value in present)
+    padded = [np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=_PADDING[name]) for value in present]
+    return np.concatenate(padded)

@@ -1,0 +1,63 @@
+"""What the published builds of a vLLM release hold: compiled modules, the torch they pin, the CUDA of that torch.
+
+data/builds.json, made by `python -m rlaudit.vllm.extract --builds` from the x86-64 Linux wheels on PyPI.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from packaging.version import Version
+
+from rlaudit.vllm.catalogue import DATA
+
+FILE = "builds.json"
+
+
+@dataclass(frozen=True)
+class PublishedBuild:
+    """One build of one release.
+
+    wheel: the file's name. modules: the compiled files directly under `vllm/`. imports: those of them whose operators
+    the release's own platform code imports, as `vllm._C`. torch: the version it pins. cuda: the CUDA of that torch as
+    PyPI has it (`12.8`); empty for a CPU build.
+    """
+
+    wheel: str
+    modules: tuple[str, ...]
+    imports: tuple[str, ...]
+    torch: str
+    cuda: str
+
+
+def published_build(version: str, build: Literal["cuda", "cpu"]) -> PublishedBuild | None:
+    """A release's build; None where the release has none, or is not recorded."""
+    found = _data()["vllm"].get(str(Version(version)), {}).get(build)
+    if found is None:
+        return None
+    cuda = cuda_of_torch(found["torch"]) or "" if build == "cuda" else ""
+    return PublishedBuild(found["wheel"], tuple(found["modules"]), tuple(found["imports"]), found["torch"], cuda)
+
+
+def cuda_of_torch(version: str) -> str | None:
+    """The CUDA that a torch release on PyPI was built for, as `12.8`; None for a release that is not recorded."""
+    cuda: str | None = _data()["torch"].get(str(Version(Version(version).public)))
+    return cuda
+
+
+def recorded_versions() -> tuple[Version, ...]:
+    """Every release whose builds are recorded, oldest first."""
+    return tuple(Version(version) for version in _data()["vllm"])
+
+
+def recorded_torch() -> Mapping[Version, str]:
+    """Every torch release that is recorded, oldest first, with its CUDA."""
+    return {Version(version): cuda for version, cuda in _data()["torch"].items()}
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((DATA / FILE).read_text(encoding="utf-8"))
+    return data

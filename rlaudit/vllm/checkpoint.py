@@ -1,0 +1,37 @@
+"""What a checkpoint says of itself, where the config names a folder that is there."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rlaudit.configs.rollout_config import RolloutConfig
+
+LARGEST_BYTES = 1_000_000
+
+
+def checkpoint_file(config: RolloutConfig, name: str = "config.json") -> Mapping[str, Any] | None:
+    """A JSON file of a local model folder; None for a hub name, a folder that is not here, or no such file."""
+    said = config.model
+    if said is None or not said.known or not isinstance(said.value, str) or not said.value:
+        return None
+    return read_json_object(Path(said.value) / name)
+
+
+def read_json_object(path: Path) -> Mapping[str, Any] | None:
+    """The JSON object in a regular file of a sensible size; None for anything else, however hostile."""
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
+            return None
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def is_folder(path: str) -> bool:
+    """Whether a folder is there; a name that no file system takes is none."""
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):
+        return False

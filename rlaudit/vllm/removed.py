@@ -1,0 +1,151 @@
+"""What vLLM took away: when, what happens to a config that still says it, and what to say instead.
+
+First and last releases come from the catalogue; the advice is written by hand.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.vllm.lifetimes import first_without, lifetime, names
+
+Translate = Callable[[Any], Any]
+KINDS = ("engine", "flag", "sampling", "variable", "nested", "method")
+
+
+@dataclass(frozen=True)
+class Removed:
+    """One name that is gone.
+
+    kind: engine (argument and its flag), flag (of the server), sampling, variable, nested or method. last: the last
+    release with it; gone: the first without. effect: what a config that says it meets. instead: advice, may be empty.
+    replacement: the engine argument that says exactly the same, and how to translate the value; None where there is
+    none.
+    """
+
+    kind: str
+    name: str
+    last: Version
+    gone: Version
+    effect: str
+    instead: str = ""
+    replacement: tuple[str, Translate] | None = None
+
+
+def removed(kind: str, name: str, version: Version) -> Removed | None:
+    """What became of a name in a release; None where the release has it, and where no older one had it."""
+    span, gone = lifetime(kind, name), first_without(kind, name)
+    if span is None or gone is None or version < gone:
+        return None
+    text, replacement = ADVICE.get((kind, name), ("", None))
+    if replacement is not None:
+        home = lifetime("engine", replacement[0])
+        replacement = replacement if home is not None and home[0] <= version <= home[1] else None
+    return Removed(kind, name, span[1], gone, effect(kind, name, version), text, replacement)
+
+
+def all_removed(version: Version) -> tuple[Removed, ...]:
+    """Everything that is gone in a release."""
+    found = (removed(kind, name, version) for kind in KINDS for name in names(kind))
+    return tuple(gone for gone in found if gone is not None)
+
+
+def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision
+    """What happens to a config that still says a name."""
+    if kind == "engine" and name == "swap_space":
+        return "the command line rejects the flag; LLM(...) warns and drops it"
+    flag = lifetime("flag", name.replace("_", "-"))
+    if kind == "engine" and flag is not None and flag[1] >= version:
+        return "EngineArgs(...) raises TypeError; the command line still takes the flag, and warns"
+    if kind in ("engine", "flag"):
+        return "the engine does not start: the command line rejects the flag, and EngineArgs(...) the argument"
+    if kind == "sampling":
+        return "SamplingParams(...) raises TypeError; the server ignores the field of a request"
+    if kind == "nested" and version < Version("0.13.0"):
+        return "it is ignored in silence: unknown keys of a config object are refused from 0.13.0 on"
+    if kind == "nested":
+        return "the engine does not start: unknown keys of a config object are refused"
+    if kind == "method":
+        return "AttributeError when it is called"
+    if version >= Version("0.17.0"):
+        return 'nothing reads it; the log says "Unknown vLLM environment variable"'
+    return "nothing reads it, without a word"
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _inside(key: str) -> Translate:
+    return lambda value: {key: value}
+
+
+_GONE_WITH_V0 = "It belonged to the V0 engine; there is nothing to put in its place."
+_STRUCTURED = "structured_outputs_config"
+_EPLB = "eplb_config"
+ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
+    ("engine", "num_scheduler_steps"): ("Multi-step scheduling is gone; async_scheduling hides the same time.", None),
+    ("engine", "multi_step_stream_outputs"): (_GONE_WITH_V0, None),
+    ("engine", "use_v2_block_manager"): ("It has been the only block manager since 0.7.", None),
+    ("engine", "device"): ("The platform is detected.", None),
+    ("engine", "enable_reasoning"): ("reasoning_parser alone switches it on.", None),
+    ("engine", "disable_async_output_proc"): (_GONE_WITH_V0, None),
+    ("engine", "preemption_mode"): ("V1 always recomputes preempted requests.", None),
+    ("engine", "scheduler_delay_factor"): (_GONE_WITH_V0, None),
+    ("engine", "num_lookahead_slots"): ("Speculative decoding sets it by itself.", None),
+    ("engine", "max_seq_len_to_capture"): (
+        "V1 captures by batch size, not by length: max_cudagraph_capture_size, or compilation_config.", None,
+    ),
+    ("engine", "swap_space"): ("V1 never swapped: preempted requests are recomputed.", None),
+    ("engine", "rope_scaling"): ("hf_overrides takes it (rope_parameters with transformers 5).", None),
+    ("engine", "rope_theta"): ("hf_overrides takes it.", None),
+    ("engine", "task"): ("runner and convert say it; nothing is needed for a model that generates.", None),
+    ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _same)),
+    ("engine", "disable_mm_preprocessor_cache"): ("mm_processor_cache_gb=0 says it.", None),
+    ("engine", "enable_multimodal_encoder_data_parallel"): ("mm_encoder_tp_mode=data says it.", None),
+    ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _same)),
+    ("engine", "disable_log_requests"): (
+        "Requests are not logged by default any more; enable_log_requests turns it on.",
+        ("enable_log_requests", lambda value: not value),
+    ),
+    ("engine", "guided_decoding_backend"): (
+        f"{_STRUCTURED} holds it as backend.", (_STRUCTURED, _inside("backend")),
+    ),
+    ("engine", "guided_decoding_disable_fallback"): (
+        f"{_STRUCTURED} holds it.", (_STRUCTURED, _inside("disable_fallback")),
+    ),
+    ("engine", "guided_decoding_disable_any_whitespace"): (
+        f"{_STRUCTURED} holds it.", (_STRUCTURED, _inside("disable_any_whitespace")),
+    ),
+    ("engine", "guided_decoding_disable_additional_properties"): (
+        f"{_STRUCTURED} holds it.", (_STRUCTURED, _inside("disable_additional_properties")),
+    ),
+    ("engine", "num_redundant_experts"): (f"{_EPLB} holds it.", (_EPLB, _inside("num_redundant_experts"))),
+    ("engine", "eplb_window_size"): (f"{_EPLB} holds it.", (_EPLB, _inside("window_size"))),
+    ("engine", "eplb_step_interval"): (f"{_EPLB} holds it.", (_EPLB, _inside("step_interval"))),
+    ("engine", "eplb_log_balancedness"): (f"{_EPLB} holds it.", (_EPLB, _inside("log_balancedness"))),
+    ("engine", "logits_processor_pattern"): ("Processors are loaded with the engine: logits_processors.", None),
+    ("engine", "override_attention_dtype"): ("There is nothing to put in its place.", None),
+    ("engine", "calculate_kv_scales"): ("Scales come from the checkpoint, or are 1.", None),
+    ("engine", "max_num_partial_prefills"): ("long_prefill_token_threshold limits long prompts.", None),
+    ("engine", "max_long_partial_prefills"): ("long_prefill_token_threshold limits long prompts.", None),
+    ("engine", "enable_lora_bias"): ("LoRA biases are not supported any more.", None),
+    ("engine", "lora_extra_vocab_size"): ("LoRA cannot add words any more.", None),
+    ("flag", "disable-frontend-multiprocessing"): ("The server always runs its engine in a process of its own.", None),
+    ("flag", "disable-log-requests"): ("Requests are not logged by default any more.", None),
+    ("sampling", "best_of"): ("Ask for n, and rank the results yourself.", None),
+    ("sampling", "guided_decoding"): ("structured_outputs takes the same.", None),
+    ("sampling", "logits_processors"): ("Processors are loaded with the engine: logits_processors.", None),
+    ("sampling", "truncate_prompt_tokens"): ("Truncate before you send, or use the tokenizer's arguments.", None),
+    ("variable", "VLLM_USE_V1"): ("V0 is gone: there is no way back but an older release.", None),
+    ("variable", "VLLM_ATTENTION_BACKEND"): ("attention_backend says it (flag --attention-backend).", None),
+    ("variable", "VLLM_FLASH_ATTN_VERSION"): ("attention_config.flash_attn_version says it.", None),
+    ("variable", "VLLM_USE_TRTLLM_ATTENTION"): ("attention_config.use_trtllm_attention says it.", None),
+    ("variable", "VLLM_USE_RAY_V2_EXECUTOR_BACKEND"): ("The new Ray executor is the only one.", None),
+    ("nested", "compilation_config.level"): ("compilation_config.mode is its new name.", None),
+    ("nested", "compilation_config.use_cudagraph"): ("compilation_config.cudagraph_mode says it.", None),
+    ("nested", "compilation_config.full_cuda_graph"): ("compilation_config.cudagraph_mode=FULL says it.", None),
+    ("nested", "compilation_config.use_inductor"): ("compilation_config.backend=eager turns Inductor off.", None),
+}  # fmt: skip

@@ -1,0 +1,34 @@
+"""The block size of the key-value cache: what the prefix cache shares, and what an attention kernel reads at once."""
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+
+_CPU = "vllm/platforms/cpu.py"
+_CUDA = "vllm/platforms/cuda.py"
+_SIXTEEN = ("FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION")
+_WORD = ("block_size", "user_specified_block_size")
+
+
+def apply(view: View) -> Resolved | None:
+    """16 on a GPU; 128 on a CPU from 0.11.1."""
+    if view.given("block_size") is not None:
+        return None
+    if view.machine.platform == "cpu":
+        if view.since("0.11.1"):
+            return Resolved(128, "default on a CPU")
+        return Resolved(Unknown("128 with Intel's extension for PyTorch, else 16"), "default on a CPU")
+    if view.since("0.18.0") and view.value("attention_backend") not in _SIXTEEN:
+        return Resolved(Unknown("the attention backend prefers a size of its own"), "by attention backend")
+    return Resolved(16, "default on a GPU; models with latent attention (MLA) take 64 or 128")
+
+
+RESOLUTION = ResolutionRule(
+    "block_size",
+    (
+        Function(_CPU, "CpuPlatform.check_and_update_config", _WORD),
+        Function(_CUDA, "CudaPlatformBase.check_and_update_config", _WORD),
+        Function("vllm/platforms/interface.py", "Platform.update_block_size_for_backend"),
+        Function("vllm/config/cache.py", "CacheConfig._apply_block_size_default"),
+    ),
+    apply,
+)

@@ -1,0 +1,37 @@
+"""The executor: one process for one rank, several processes for more, Ray where it is asked for."""
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.resolution.max_num_seqs import world_size
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number
+
+
+def apply(view: View) -> Resolved | None:
+    """uni or mp where nothing is written."""
+    if view.given("distributed_executor_backend") is not None:
+        return None
+    ranks = world_size(view)
+    replicas = view.given("data_parallel_size") if view.since("0.17.0") else 1
+    if isinstance(replicas, Unknown):
+        ranks = replicas
+    elif not isinstance(ranks, Unknown):
+        ranks *= number(replicas) or 1
+    if isinstance(ranks, Unknown):
+        return Resolved(Unknown(f"one process or several: {ranks.reason}"), "by the number of ranks")
+    if view.machine.platform == "cpu" and (view.since("0.20.0") or not view.since("0.9.1")):
+        return Resolved("mp", "a CPU runs its workers in processes of their own")
+    if ranks == 1:
+        return Resolved("uni", "one rank")
+    return Resolved("mp", f"{ranks} ranks on one node; inside a Ray placement group vLLM takes ray instead")
+
+
+RESOLUTION = ResolutionRule(
+    "distributed_executor_backend",
+    (
+        *(
+            Function(path, "ParallelConfig.__post_init__", ("distributed_executor_backend", "backend"))
+            for path in ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/parallel.py")
+        ),
+        Function("vllm/platforms/cpu.py", "CpuPlatform.check_and_update_config", ("distributed_executor_backend",)),
+    ),
+    apply,
+)

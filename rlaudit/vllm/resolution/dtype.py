@@ -1,0 +1,53 @@
+"""dtype=auto: what the weights are cast to. A float32 checkpoint runs as float16 until 0.9.0, as bfloat16 later."""
+
+from typing import Any
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+
+_FILES = ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/model.py")
+
+
+def apply(view: View) -> Resolved | None:
+    """The checkpoint's dtype, where it is here to be read."""
+    if view.given("dtype") not in (None, "auto"):
+        return None
+    found = view.checkpoint
+    if found is None:
+        missing = Unknown("dtype=auto is the checkpoint's dtype, and the checkpoint is not here")
+        return Resolved(missing, "taken from the checkpoint", overrules=True)
+    dtype, why = _of_checkpoint(view, found)
+    return Resolved(dtype, why, overrules=True)
+
+
+def _of_checkpoint(view: View, found: Any) -> tuple[Any, str]:
+    inner = found.get("text_config") if isinstance(found.get("text_config"), dict) else {}
+    written = found.get("torch_dtype") or inner.get("torch_dtype")
+    newer = found.get("dtype") or inner.get("dtype")
+    if written is None and newer is not None and not view.since("0.11.1"):
+        # transformers reads the newer key from 4.56 on, which these releases were published before.
+        return Unknown("config.json has `dtype` but no `torch_dtype`: which of them counts depends on transformers"), ""
+    dtype = written or newer
+    if dtype is None and view.since("0.9.1"):
+        return Unknown("config.json names no dtype: vLLM reads it from the safetensors files"), ""
+    if dtype is None or dtype == "float32":
+        preferred = _preferred(view)
+        return preferred, f"a float32 checkpoint is cast to {preferred}"
+    return str(dtype).removeprefix("torch."), "the checkpoint's own dtype"
+
+
+def _preferred(view: View) -> str:
+    if not view.since("0.9.1"):
+        return "float16"
+    return "float16" if view.machine.platform == "cuda" and view.machine.capability < 80 else "bfloat16"
+
+
+RESOLUTION = ResolutionRule(
+    "dtype",
+    tuple(
+        Function(path, name)
+        for path in _FILES
+        for name in ("_find_dtype", "_resolve_auto_dtype", "_get_and_verify_dtype")
+    ),
+    apply,
+)

@@ -1,0 +1,23 @@
+"""Eager mode: off, except on a CPU until 0.9.1, where nothing else ran."""
+
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
+
+_WORD = ("enforce_eager",)
+
+
+def apply(view: View) -> Resolved | None:
+    """Forced on an old CPU release, else off where it is declared as None."""
+    if view.machine.platform == "cpu" and not view.since("0.9.2"):
+        return Resolved(True, "forced on a CPU until 0.9.1", overrules=True)
+    return Resolved(False, "off where nothing is written") if not view.since("0.9.0") else None
+
+
+RESOLUTION = ResolutionRule(
+    "enforce_eager",
+    (
+        Function("vllm/platforms/cpu.py", "CpuPlatform.check_and_update_config", _WORD),
+        Function("vllm/config.py", "ModelConfig.__init__", _WORD),
+        Function("vllm/config.py", "ModelConfig.__post_init__", _WORD),
+    ),
+    apply,
+)

@@ -1,0 +1,160 @@
+"""V0 or V1: which engine a release starts, without saying so.
+
+From 0.8.5 to 0.10.2 V1 is the default and V0 the silent fallback for whatever V1 did not support yet; a release that
+was told VLLM_USE_V1=1 refuses to start instead. V0 is gone in 0.11.0.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from packaging.version import Version
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
+
+EngineKind = Literal["V0", "V1"]
+VARIABLE = "VLLM_USE_V1"
+FIRST_WITHOUT_V0 = Version("0.11.0")
+_ARGUMENTS = "vllm/engine/arg_utils.py"
+_V1_ATTENTION = {
+    "FLASH_ATTN", "FLASH_ATTN_VLLM_V1", "FLASHINFER", "FLASHINFER_VLLM_V1", "FLASHMLA", "FLASHMLA_VLLM_V1",
+    "FLASH_ATTN_MLA", "FLASHINFER_MLA", "CUTLASS_MLA", "CUTLASS_MLA_VLLM_V1", "TRITON_MLA", "TRITON_MLA_VLLM_V1",
+    "TRITON_ATTN_VLLM_V1", "TREE_ATTN", "XFORMERS_VLLM_V1", "FLEX_ATTENTION", "TORCH_SDPA_VLLM_V1", "PALLAS",
+    "PALLAS_VLLM_V1", "ROCM_AITER_MLA", "ROCM_AITER_MLA_VLLM_V1", "ROCM_AITER_FA",
+}  # fmt: skip
+# An argument, the values V1 takes, and the first release in which V1 takes all of them.
+_ONLY: tuple[tuple[str, tuple[Any, ...], str], ...] = (
+    ("logits_processor_pattern", (None,), "0.11.0"),
+    ("preemption_mode", (None,), "0.11.0"),
+    ("disable_async_output_proc", (None, False), "0.11.0"),
+    ("scheduling_policy", (None, "fcfs"), "0.9.2"),
+    ("num_scheduler_steps", (None, 1), "0.10.1"),
+    ("scheduler_delay_factor", (None, 0, 0.0), "0.11.0"),
+    ("guided_decoding_backend", (None, "auto", "xgrammar", "guidance"), "0.10.1"),
+    ("enable_prompt_adapter", (None, False), "0.10.0"),
+    ("enable_prompt_embeds", (None, False), "0.11.0"),
+    ("dtype", (None, "auto", "half", "float16", "bfloat16"), "0.9.2"),
+    ("task", (None, "auto", "generate"), "0.9.2"),
+    ("max_num_partial_prefills", (None, 1), "0.11.0"),
+    ("max_long_partial_prefills", (None, 1), "0.11.0"),
+    ("otlp_traces_endpoint", (None,), "0.10.2"),
+    ("collect_detailed_traces", (None,), "0.10.2"),
+)
+
+
+def has_v0(version: Version) -> bool:
+    """Whether a release has the engine V0 beside V1, and so reads VLLM_USE_V1."""
+    return version < FIRST_WITHOUT_V0
+
+
+def variables_for(kind: EngineKind | None, version: Version) -> dict[str, str]:
+    """The environment variables that make a release start the engine V0 or V1; none where nobody asks for one, or where
+    there is no choice."""
+    return {VARIABLE: kind.removeprefix("V")} if kind is not None and has_v0(version) else {}
+
+
+def why_v1_refuses(view: View) -> str | None:
+    """Why a release that is told VLLM_USE_V1=1 refuses to start, in one clause; None where nothing says so."""
+    if not has_v0(view.version):
+        return None
+    return next((why for why in _fallbacks(view, told=True) if isinstance(why, str)), None)
+
+
+def apply(view: View) -> Resolved:
+    """V0 or V1, and the first reason for V0."""
+    if not has_v0(view.version):
+        return Resolved("V1", f"V0 was removed in {FIRST_WITHOUT_V0}")
+    asked = view.variable(VARIABLE)
+    if isinstance(asked, Unknown):
+        return Resolved(asked, f"{VARIABLE} decides")
+    if asked is not None:
+        on = asked.strip() not in ("0", "")
+        refused = why_v1_refuses(view) if on else None
+        doubt = f", and V1 of {view.version} refuses to start: {refused}" if refused else ""
+        return Resolved("V1" if on else "V0", f"{VARIABLE}={asked} is set{doubt}", at=_ARGUMENTS)
+    reasons = list(_fallbacks(view))
+    certain = [why for why in reasons if isinstance(why, str)]
+    if certain:
+        return Resolved("V0", f"V1 of {view.version} falls back without an error: {certain[0]}")
+    unknown = [why for why in reasons if isinstance(why, Unknown)]
+    if unknown:
+        return Resolved(unknown[0], "V1 falls back to V0 without an error")
+    return Resolved("V1", f"default of {view.version} and nothing in the config makes it fall back")
+
+
+def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
+    """Why V0 runs, most certain first; Unknown for a condition that the config does not tell.
+
+    told: VLLM_USE_V1=1 is set, which also takes what V1 calls experimental.
+    """
+    machine = view.machine
+    if machine.platform == "cpu" and not view.since("0.9.1"):
+        yield "the platform is a CPU"
+    if machine.platform == "cuda" and machine.capability < 80 and not view.since("0.10.2"):
+        yield f"{machine.name} is older than Ampere"
+    for name, taken, until in _ONLY:
+        value = view.given(name)
+        if view.since(until) or (value in taken and not isinstance(value, Unknown)):
+            continue
+        yield value if isinstance(value, Unknown) else f"{name}={value}"
+    yield from _formats(view)
+    yield from _parallel_and_speculative(view, told)
+    backend = view.variable("VLLM_ATTENTION_BACKEND")
+    if isinstance(backend, Unknown):
+        yield backend
+    elif backend and backend not in _V1_ATTENTION:
+        yield f"VLLM_ATTENTION_BACKEND={backend}"
+
+
+def _formats(view: View) -> Iterator[str | Unknown]:
+    load_format = view.given("load_format")
+    if load_format == "sharded_state" or (load_format == "tensorizer" and not view.since("0.9.0")):
+        yield f"load_format={load_format}"
+    if view.given("quantization") == "gguf" and not view.since("0.9.0"):
+        yield "quantization=gguf"
+    kv_cache = view.given("kv_cache_dtype")
+    if isinstance(kv_cache, Unknown):
+        yield kv_cache
+    elif kv_cache not in (None, "auto"):
+        hopper = view.machine.capability == 90 and str(kv_cache).startswith("fp8")
+        if not view.since("0.10.0") and not hopper:
+            yield f"kv_cache_dtype={kv_cache}"
+        elif not hopper:
+            yield Unknown(f"whether V1 takes kv_cache_dtype={kv_cache} depends on the attention backend")
+
+
+def _parallel_and_speculative(view: View, told: bool) -> Iterator[str | Unknown]:
+    stages = view.given("pipeline_parallel_size")
+    executor = view.given("distributed_executor_backend")
+    taken = {"ray"}
+    if view.since("0.9.0"):
+        taken |= {"mp", "external_launcher"}
+    unset_is_taken = view.since("0.9.1")
+    if isinstance(stages, Unknown):
+        yield stages
+    elif isinstance(executor, Unknown) and (number(stages) or 1) > 1:
+        yield executor
+    elif (number(stages) or 1) > 1 and executor not in taken and not (executor is None and unset_is_taken):
+        yield f"pipeline_parallel_size={stages} without Ray"
+    speculative = view.given("speculative_config")
+    if isinstance(speculative, Unknown):
+        yield speculative
+    elif speculative is not None and not view.since("0.10.0"):
+        method = part(view, "speculative_config", "method")
+        known: tuple[str, ...] = ("ngram", "[ngram]", "eagle", "eagle3") if told or view.since("0.9.0") else ()
+        known += ("medusa", "deepseek_mtp") if view.since("0.9.0") else ()
+        if isinstance(method, Unknown):
+            yield method
+        elif method not in known:
+            yield "speculative decoding"
+
+
+RESOLUTION = ResolutionRule(
+    "engine",
+    (
+        Function(_ARGUMENTS, "EngineArgs._is_v1_supported_oracle"),
+        Function(_ARGUMENTS, "EngineArgs.create_engine_config", ("use_v1", "try_v1", "VLLM_USE_V1")),
+        Function("vllm/platforms/cpu.py", "CpuPlatform.default_v1"),
+    ),
+    apply,
+)

@@ -1,0 +1,62 @@
+"""Whether the sum over tensor parallel ranks is fused with the normalisation after it, which changes its rounding.
+
+On by default from 0.17.0 on Hopper and Blackwell.
+"""
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
+
+_HOPPER, _BLACKWELL = 90, 100
+
+
+def apply(view: View) -> Resolved:
+    """On with tensor parallelism where FlashInfer has the kernel."""
+    written = part(view, "compilation_config", "pass_config", "fuse_allreduce_rms")
+    if written is not None:
+        return Resolved(written, "compilation_config.pass_config.fuse_allreduce_rms")
+    if not view.since("0.17.0"):
+        return Resolved(False, "off by default until 0.16")
+    ranks = view.given("tensor_parallel_size")
+    if isinstance(ranks, Unknown):
+        return Resolved(Unknown(f"it depends on tensor_parallel_size: {ranks.reason}"), "by tensor parallelism")
+    if (number(ranks) or 1) <= 1:
+        return Resolved(False, "one tensor parallel rank has nothing to sum")
+    capability = view.machine.capability
+    family = capability // 10 == _BLACKWELL // 10 if view.since("0.19.0") else capability == _BLACKWELL
+    if capability != _HOPPER and not family:
+        return Resolved(False, f"{view.machine.name} has no such kernel")
+    return _settings(view) or Resolved(True, f"on by default from 0.17.0 for {ranks} ranks on {view.machine.name}")
+
+
+def _settings(view: View) -> Resolved | None:
+    if view.value("enforce_eager") is True or number(view.value("optimization_level")) in (0, 1):
+        return Resolved(False, "not compiled at this optimization level")
+    if view.machine.flashinfer is False:
+        return Resolved(False, "FlashInfer is not installed")
+    if view.since("0.29.0") and view.variable("VLLM_BATCH_INVARIANT") == "1":
+        return Resolved(False, "VLLM_BATCH_INVARIANT turns it off")
+    excluded = []
+    if not view.since("0.21.0"):
+        excluded = ["data_parallel_size", "pipeline_parallel_size"]
+    elif view.since("0.23.0") and not view.since("0.24.0"):
+        excluded = ["pipeline_parallel_size"]
+    for name in excluded:
+        value = view.given(name)
+        if isinstance(value, Unknown):
+            return Resolved(value, f"off with {name} above 1")
+        if (number(value) or 1) > 1:
+            return Resolved(False, f"off with {name} above 1")
+    return None
+
+
+RESOLUTION = ResolutionRule(
+    "fuse_allreduce_rms",
+    (
+        Function("vllm/config/vllm.py", "enable_allreduce_rms_fusion"),
+        *(
+            Function("vllm/config/vllm.py", f"OPTIMIZATION_LEVEL_0{level}", ("fuse_allreduce_rms",))
+            for level in range(4)
+        ),
+    ),
+    apply,
+)

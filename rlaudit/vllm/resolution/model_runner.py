@@ -1,0 +1,91 @@
+"""Which model runner of the V1 engine: the second one takes over, model by model, from 0.22.0 on.
+
+It samples with other kernels (Gumbel-max instead of an exponential race) in another order of logits processors.
+"""
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, part, task_of
+
+_CONFIG = "vllm/config/vllm.py"
+_FIRST = {"Qwen3ForCausalLM"}
+_SECOND = {*_FIRST, "LlamaForCausalLM", "MistralForCausalLM"}
+_THIRD = {*_SECOND, "DeepseekV2ForCausalLM", "Qwen2MoeForCausalLM", "GraniteMoeForCausalLM"}
+_MIXTURES = {
+    "DeepseekV2ForCausalLM", "GraniteMoeForCausalLM", "InklingForCausalLM", "InklingForConditionalGeneration",
+    "KimiK3ForConditionalGeneration", "LongcatFlashNgramForCausalLM", "Qwen2MoeForCausalLM",
+}  # fmt: skip
+
+
+def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
+    """`V1`, `V2`, or `V0` for the old engine's own."""
+    if view.is_v1 is None:
+        return engine_unknown(view, "the model runner")
+    if not view.is_v1:
+        return Resolved("V0", "the V0 engine has a runner of its own")
+    if not view.since("0.12.0"):
+        return Resolved("V1", "the second model runner came with 0.12.0")
+    asked = view.variable("VLLM_USE_V2_MODEL_RUNNER")
+    if isinstance(asked, Unknown):
+        return Resolved(asked, "VLLM_USE_V2_MODEL_RUNNER decides")
+    if asked is not None:
+        return Resolved("V2" if asked == "1" else "V1", f"VLLM_USE_V2_MODEL_RUNNER={asked} is set")
+    if not view.since("0.22.0"):
+        return Resolved("V1", "the second model runner is only taken when asked for, until 0.21")
+    if view.machine.platform == "cpu":
+        return Resolved("V1", "the second model runner needs Triton, which CPU builds do not have")
+    return _unsupported(view) or _by_model(view)
+
+
+def _unsupported(view: View) -> Resolved | None:
+    """Features that keep the first runner; the list shrinks with every release."""
+    for name, until in (("logits_processors", "0.31.0"), ("enable_prompt_embeds", "0.29.0"),
+                        ("enable_return_routed_experts", "0.28.0"), ("enable_elastic_ep", "0.32.0"),
+                        ("enable_dbo", "0.30.0"), ("kv_sharing_fast_prefill", "0.30.0")):  # fmt: skip
+        value = view.given(name)
+        if isinstance(value, Unknown) and not view.since(until):
+            return Resolved(value, f"{name} keeps the first model runner until {until}")
+        if value not in (None, False, [], "") and not view.since(until):
+            return Resolved("V1", f"{name} keeps the first model runner until {until}")
+    if view.value("logprobs_mode") in ("raw_logits", "processed_logits") and not view.since("0.26.0"):
+        return Resolved("V1", "a logits mode keeps the first model runner until 0.26.0")
+    speculative = view.given("speculative_config")
+    if speculative is not None and part(view, "speculative_config", "method") not in ("eagle", "eagle3", "mtp"):
+        return Resolved(Unknown("it depends on the method of speculative decoding"), "speculative decoding")
+    if task_of(view) not in (None, "auto", "generate") and not view.since("0.29.0"):
+        return Resolved("V1", "only models that generate take the second model runner before 0.29.0")
+    return None
+
+
+def _by_model(view: View) -> Resolved:
+    if view.since("0.29.0"):
+        return Resolved("V2", "every model takes the second model runner from 0.29.0 on")
+    found = view.checkpoint
+    architectures = set(found.get("architectures") or ()) if found is not None else None
+    if not architectures:
+        reason = "it depends on the model's architecture between 0.22.0 and 0.28, and the checkpoint is not here"
+        return Resolved(Unknown(reason), "by architecture")
+    assert found is not None
+    name = ", ".join(sorted(architectures))
+    mixture = any(found.get(key) for key in ("num_experts", "num_local_experts", "n_routed_experts"))
+    if view.since("0.25.0"):
+        taken = bool(architectures & _MIXTURES) or not mixture
+    elif view.since("0.24.0"):
+        taken = bool(architectures & _THIRD)
+    else:
+        listed = _SECOND if view.since("0.23.0") else _FIRST
+        taken = bool(architectures & listed) and not mixture and not found.get("quantization_config")
+    return Resolved(
+        "V2" if taken else "V1", f"{name} is {'' if taken else 'not '}among the models that take it by default"
+    )
+
+
+RESOLUTION = ResolutionRule(
+    "model_runner",
+    (
+        Function(_CONFIG, "VllmConfig.use_v2_model_runner"),
+        Function(_CONFIG, "VllmConfig._is_default_v2_model_runner_model"),
+        Function(_CONFIG, "DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES"),
+        Function(_CONFIG, "VllmConfig._get_v2_model_runner_unsupported_features"),
+    ),
+    apply,
+)

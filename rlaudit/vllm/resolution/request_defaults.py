@@ -1,0 +1,54 @@
+"""Sampling parameters that the model's generation_config.json fills in where a request leaves them open.
+
+generation_config=auto is the default of every release: a request that names no top_p gets the model's 0.8, not 1.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.checkpoint import is_folder, read_json_object
+from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, part
+
+_HONOURED = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "max_new_tokens")
+_LATER = ("presence_penalty", "frequency_penalty")
+
+
+def apply(view: View) -> Resolved:
+    """The parameters as a mapping, empty where vLLM's own neutral values hold."""
+    source = view.value("generation_config")
+    overridden = part(view, "override_generation_config")
+    overridden = {} if overridden is None else overridden
+    if isinstance(source, Unknown) or not isinstance(overridden, dict):
+        return Resolved(Unknown("generation_config cannot be told"), "generation_config decides")
+    honoured = _HONOURED + (_LATER if view.since("0.31.0") else ())
+    extra = _named({key: value for key, value in overridden.items() if key in honoured})
+    if source == "vllm":
+        return Resolved(extra, "generation_config=vllm leaves the model's file out")
+    model = view.config.model
+    folder = model.value if source == "auto" and model is not None and model.known else source
+    if not isinstance(folder, str) or not is_folder(folder):
+        return Resolved(Unknown("the model's generation_config.json is not here"), "generation_config=auto reads it")
+    path = Path(folder) / "generation_config.json"
+    if not path.is_file():
+        return Resolved(extra, "the model has no generation_config.json")
+    found = read_json_object(path)
+    if found is None:
+        return Resolved(Unknown("generation_config.json cannot be read"), "generation_config=auto reads it")
+    values = _named({key: found[key] for key in honoured if found.get(key) is not None})
+    return Resolved({**values, **extra}, "from the model's generation_config.json")
+
+
+def _named(values: dict[str, Any]) -> dict[str, Any]:
+    """With vLLM's name for the length."""
+    return {"max_tokens" if key == "max_new_tokens" else key: value for key, value in values.items()}
+
+
+RESOLUTION = ResolutionRule(
+    "request_defaults",
+    tuple(
+        Function(path, "ModelConfig.get_diff_sampling_param")
+        for path in ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/model.py")
+    ),
+    apply,
+)

@@ -1,0 +1,136 @@
+"""What one resolution rule is: how a release decides a value that the config leaves open."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from packaging.version import Version
+
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.catalogue import Catalogue, Machine
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A decision of vLLM.
+
+    value: may be Unknown. because: one clause for a reader. overrules: vLLM takes this value whatever the config says.
+    at: the file that decides, where it is not the rule's first one.
+    """
+
+    value: Any
+    because: str
+    overrules: bool = False
+    at: str = ""
+
+
+class View(Protocol):
+    """What a rule may look at. Values that were left open come back resolved, by the other rules."""
+
+    @property
+    def config(self) -> RolloutConfig:
+        """The config as this release gets it."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What the release declares."""
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the engine runs on."""
+
+    @property
+    def version(self) -> Version:
+        """The catalogued release."""
+
+    @property
+    def is_v1(self) -> bool | None:
+        """Whether the V1 engine runs; None where it cannot be told."""
+
+    @property
+    def offline(self) -> bool:
+        """Whether an in-process `LLM` runs the engine and not a server."""
+
+    @property
+    def checkpoint(self) -> Mapping[str, Any] | None:
+        """The checkpoint's config.json, where it is a folder on this machine."""
+
+    def since(self, version: str) -> bool:
+        """Whether this release is `version` or later."""
+
+    def value(self, name: str) -> Any:
+        """An engine argument or derived value as the engine will run it."""
+
+    def given(self, name: str) -> Any:
+        """What config or framework say; None where they leave it to vLLM."""
+
+    def variable(self, name: str) -> Any:
+        """An environment variable as text or Unknown, None where the config does not set it."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, class or name of vLLM that decides, and the words by which its statements about the value are found.
+
+    Without words all of it counts. A release that has no such function is no error: functions move.
+    """
+
+    path: str
+    name: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResolutionRule:
+    """How one value is decided.
+
+    name: the engine argument, or a name of its own for what no argument carries (`engine`, `model_runner`). functions:
+    where vLLM decides it, over all releases; their fingerprints tell when a new release must be read again. apply:
+    None where the value stays as written or declared.
+    """
+
+    name: str
+    functions: tuple[Function, ...]
+    apply: Callable[[View], Resolved | None]
+
+
+def engine_unknown(view: View, what: str) -> Resolved:
+    """The decision where V0 and V1 differ and it cannot be told which of them runs."""
+    engine = view.value("engine")
+    reason = engine.reason if isinstance(engine, Unknown) else "V0 or V1 cannot be told"
+    return Resolved(Unknown(f"{what} depends on the engine: {reason}"), "V0 and V1 decide differently")
+
+
+def task_of(view: View) -> Any:
+    """What the engine is for, where the config says so: `generate`, `pooling`, `embed`...; None otherwise."""
+    runner = view.given("runner")
+    return runner if runner is not None else view.given("task")
+
+
+def part(view: View, name: str, *path: str) -> Any:
+    """A value inside a config object that is given as a mapping or as JSON text; None where it is not given."""
+    value = view.given(name)
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return Unknown(f"{name} is not JSON")
+    for key in path:
+        if isinstance(value, Unknown):
+            return value
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def number(value: Any) -> int | None:
+    """A value as a whole number; None where it is none, or unknown."""
+    if isinstance(value, bool | Unknown):
+        return None
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None

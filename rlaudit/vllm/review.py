@@ -1,0 +1,40 @@
+"""Which resolution rules were read against which code of vLLM, and which must be read again."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+
+from packaging.version import Version
+
+from rlaudit.vllm.catalogue import DATA, Catalogue
+
+REVIEWED = DATA / "reviewed.json"
+
+
+@lru_cache(maxsize=1)
+def reviewed() -> dict[str, dict[str, str]]:
+    """For each rule, the fingerprints that somebody read -> the first release that has them."""
+    found: dict[str, dict[str, str]] = json.loads(REVIEWED.read_text(encoding="utf-8")) if REVIEWED.exists() else {}
+    return found
+
+
+def unreviewed(release: Version | str | Mapping[str, str]) -> tuple[str, ...]:
+    """Names of the rules whose deciding code in this release nobody has read yet.
+
+    release: a version, or the fingerprints of one that is just being catalogued.
+    """
+    if isinstance(release, Mapping):
+        fingerprints = dict(release)
+    else:
+        fingerprints = {name: found.fingerprint for name, found in Catalogue.at(release).resolvers.items()}
+    return tuple(name for name, short in sorted(fingerprints.items()) if short not in reviewed().get(name, {}))
+
+
+def record(version: Version | str, names: tuple[str, ...]) -> None:
+    """Note that somebody has read the deciding code of these rules in a catalogued release."""
+    known = {name: dict(found) for name, found in reviewed().items()}
+    for name in names:
+        known.setdefault(name, {}).setdefault(Catalogue.at(version).resolvers[name].fingerprint, str(version))
+    rows = [f"{json.dumps(name)}:{json.dumps(found)}" for name, found in sorted(known.items())]
+    REVIEWED.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
+    reviewed.cache_clear()

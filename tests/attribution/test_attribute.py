@@ -1,0 +1,290 @@
+"""The decision procedure: order, gates, corrections, what stays unexplained and what could not be tested."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from token_tables import table, with_columns, with_trainer
+
+from rlaudit.attribution.attribute import all_causes, attribute, holm_adjusted
+from rlaudit.attribution.token_evidence import token_evidence
+from rlaudit.layers import Layer, Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.tokens.alignment import alignment_report
+
+FLOOR = 0.01
+
+
+def floor_of(batch):
+    return 0.5 * float(np.square(batch.trainer_logprobs_T - batch.rollout_logprobs_T).mean())
+
+
+def noisier(batch, scale_T, seed=9):
+    """More noise on the trainer's logprobs, in proportion to 1 - p."""
+    error_T = scale_T * -np.expm1(batch.rollout_logprobs_T)
+    noise_T = np.random.default_rng(seed).standard_normal(batch.tokens)
+    return with_trainer(batch, np.minimum(batch.trainer_logprobs_T + error_T * noise_T, 0.0))
+
+
+def judged(batch, **arguments):
+    arguments = {"floor_k2": floor_of(table(prompts=40)), "alignment": alignment_report(batch)} | arguments
+    return attribute(token_evidence(batch, **arguments))
+
+
+def lags(batch, seed=3):
+    lag_S = np.random.default_rng(seed).integers(0, 4, batch.sequences)
+    return {"rollout_version": 9 - lag_S[batch.sequence_T], "trainer_version": np.full(batch.tokens, 9)}
+
+
+def test_every_cause_of_the_contract_has_a_file_of_its_own():
+    assert set(all_causes()) == {
+        "raw-logprobs", "trainer-temperature", "filters-not-replayed", "hidden-truncation", "penalty", "off-by-one",
+        "token-dropped-after-resume", "retokenised", "bos", "stale-weights", "wrong-weights", "stale-prefix-kv",
+        "body-precision", "head-precision", "batch-dependence", "chunk-boundary", "quantised-kv", "moe-routing",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(all_causes()))
+def test_every_cause_says_what_would_refute_it_and_what_to_try_next(name):
+    cause = all_causes()[name]
+    assert len(cause.falsifier) > 20
+    assert len(cause.next) > 20
+
+
+def test_a_comparison_at_the_floor_is_a_match_and_names_nothing():
+    found = judged(table(prompts=40))
+    assert (found.verdict, found.names) == (Verdict.MATCH, frozenset())
+    assert found.unexplained is None
+
+
+def test_excess_that_grows_with_the_lag_is_stale_weights():
+    batch = table(prompts=40)
+    batch = with_columns(batch, **lags(batch))
+    lag_T = batch.token_columns["trainer_version"] - batch.token_columns["rollout_version"]
+    found = judged(noisier(batch, 0.05 * lag_T))
+    assert found.names == {"stale-weights"}
+    assert found.named[0].layer is Layer.INFERENCE_PATH
+    assert found.named[0].signature.share == pytest.approx(1.0, abs=0.15)
+    assert found.unexplained < 0.15
+
+
+def test_the_same_excess_without_versions_is_unexplained_and_the_missing_column_is_named():
+    batch = table(prompts=40)
+    lag_S = np.random.default_rng(3).integers(0, 4, batch.sequences)
+    found = judged(noisier(batch, 0.05 * lag_S[batch.sequence_T]))
+    assert "stale-weights" not in found.names
+    assert {one.name: one.reason for one in found.not_tested}["stale-weights"] == "column version_lag is missing"
+
+
+def test_a_lag_that_never_varies_cannot_be_blamed():
+    batch = table(prompts=40)
+    batch = with_columns(batch, rollout_version=np.full(batch.tokens, 3), trainer_version=np.full(batch.tokens, 5))
+    found = judged(noisier(batch, 0.1))
+    assert "nothing to compare" in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+
+
+def test_two_causes_are_both_named():
+    batch = table(prompts=60)
+    batch = with_columns(batch, **lags(batch))
+    batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
+    lag_T = batch.token_columns["trainer_version"] - batch.token_columns["rollout_version"]
+    cached_T = batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0
+    found = judged(noisier(batch, np.hypot(0.04 * lag_T, 0.15 * cached_T * np.exp(-batch.position_T / 16))))
+    assert found.names == {"stale-weights", "stale-prefix-kv"}
+
+
+def test_dense_noise_without_a_floor_is_never_called_precision():
+    found = judged(noisier(table(prompts=40), 0.2), floor_k2=None)
+    assert found.names == frozenset()
+    assert found.unexplained == 1.0
+    assert "floor" in {one.name: one.reason for one in found.not_tested}["body-precision"]
+
+
+def test_dense_noise_above_a_floor_is_precision_only_where_ids_show_no_memory():
+    batch = noisier(table(prompts=40), 0.05)
+    assert judged(batch).names == {"body-precision"}
+    no_ids = replace(batch, token_id_T=np.full(batch.tokens, -1))
+    assert judged(no_ids).names == frozenset()
+
+
+def test_errors_that_repeat_for_a_token_id_are_not_called_precision():
+    batch = table(prompts=40)
+    of_id = np.random.default_rng(1).standard_normal(500)
+    error_T = 0.05 * of_id[batch.token_id_T] * -np.expm1(batch.rollout_logprobs_T)
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + error_T, 0.0)))
+    assert found.names == frozenset()
+    assert "weights" in {one.name: one.reason for one in found.not_tested}["body-precision"]
+
+
+def test_shifted_sequences_stop_the_procedure():
+    batch = table(prompts=40)
+    found = judged(with_trainer(batch, np.roll(batch.trainer_logprobs_T, 1)))
+    assert found.names == {"off-by-one"}
+    assert "shifted" in {one.name: one.reason for one in found.not_tested}["stale-weights"]
+
+
+def test_a_missing_mask_is_told_from_logs_alone_by_its_sign():
+    batch = table(prompts=40)
+    kept = np.random.default_rng(2).uniform(0.7, 1.0, batch.tokens)
+    batch = with_trainer(batch, batch.trainer_logprobs_T + np.where(batch.rollout_logprobs_T < -0.1, np.log(kept), 0))
+    found = judged(batch, sampling=Semantics(top_p=0.9))
+    assert found.names == {"filters-not-replayed"}
+    assert found.named[0].layer is Layer.SEMANTIC
+
+
+def top_logprobs(batch, temperature, seed=4):
+    """Five best of normal logits at a temperature, both sides with the same ids."""
+    logits_TK = -np.sort(-3.0 * np.random.default_rng(seed).standard_normal((batch.tokens, 40)), axis=1)
+    scaled = logits_TK / temperature
+    return (scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True)))[:, :5]
+
+
+@pytest.mark.parametrize(
+    ("reported", "trained", "name"), [(1.0, 0.7, "raw-logprobs"), (0.7, 1.0, "trainer-temperature"), (0.7, 0.7, None)]
+)
+def test_temperatures_are_told_from_the_top_logprobs_of_both_sides(reported, trained, name):
+    batch = table(prompts=40)
+    ids_TK = np.tile(np.arange(5), (batch.tokens, 1))
+    batch = replace(
+        batch,
+        rollout_top_ids_TK=ids_TK,
+        trainer_top_ids_TK=ids_TK,
+        rollout_top_logprobs_TK=top_logprobs(batch, reported),
+        trainer_top_logprobs_TK=top_logprobs(batch, trained),
+    )
+    found = judged(batch, sampling=Semantics(0.7), trainer=Semantics(trained))
+    assert found.names == ({name} if name else frozenset())
+
+
+def test_a_document_of_an_attribution_is_json():
+    batch = table(prompts=40)
+    document = judged(noisier(with_columns(batch, **lags(batch)), 0.1)).as_dict()
+    assert json.loads(json.dumps(document))["verdict"] == "mismatch"
+
+
+def test_holm_never_adjusts_below_the_smallest_and_keeps_the_order():
+    adjusted = holm_adjusted({"a": 0.01, "b": 0.02, "c": 0.9})
+    assert adjusted == pytest.approx({"a": 0.03, "b": 0.04, "c": 0.9})
+
+
+def test_evidence_of_many_tokens_is_a_sample_of_whole_sequences():
+    evidence = token_evidence(table(prompts=40), most_tokens=1000)
+    assert evidence.tokens <= 1000
+    assert set(np.bincount(evidence.sequence_T)) == {40}
+
+
+def test_a_cache_cannot_be_stale_where_the_weights_never_changed():
+    batch = table(prompts=40)
+    batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
+    noisy = noisier(batch, np.where(batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0, 0.2, 0.0))
+    assert judged(noisy).names == {"stale-prefix-kv"}
+    constant = {"rollout_version": np.zeros(batch.tokens), "trainer_version": np.zeros(batch.tokens)}
+    found = judged(with_columns(noisy, **constant))
+    assert "stale-prefix-kv" not in found.names
+    assert "never changed" in {one.name: one.reason for one in found.not_tested}["stale-prefix-kv"]
+
+
+def fading(batch, size=1.0):
+    return size * np.exp(-batch.position_T / 6.0)
+
+
+def test_excess_that_fades_is_a_wrong_prompt_only_where_no_stale_prefix_can_be_it():
+    calm = table(prompts=60)
+    versions = np.where(calm.sequence_T % 2, 3, 0)
+    logged = noisier(calm, 0.2 * fading(calm))
+    assert "bos" in judged(logged).names
+    updated = judged(with_columns(logged, rollout_version=versions))
+    assert "bos" not in updated.names
+    assert any(one.name == "bos" and "cached_tokens" in one.reason for one in updated.not_tested)
+    cached = np.where(calm.sequence_T % 3, 16, 0)
+    assert "bos" in judged(with_columns(logged, rollout_version=versions, cached_tokens=cached)).names
+
+
+def test_outliers_where_another_cause_is_at_work_are_no_routing_flips():
+    calm = table(prompts=60)
+    cached = np.where(calm.sequence_T % 2, 16, 0)
+    stale = noisier(calm, 0.4 * (cached > 0) * fading(calm))
+    far = np.flatnonzero((cached > 0) & (calm.position_T < 4) & (calm.rollout_logprobs_T < -0.7))[::12]
+    trainer = stale.trainer_logprobs_T.copy()
+    trainer[far] -= 1.2
+    columns = {"cached_tokens": cached, "rollout_version": calm.sequence_T % 3}
+    beside = judged(with_columns(with_trainer(stale, trainer), **columns))
+    assert "stale-prefix-kv" in beside.names
+    assert "moe-routing" not in beside.names
+    trainer = stale.trainer_logprobs_T.copy()
+    trainer[np.flatnonzero((cached == 0) & (calm.rollout_logprobs_T < -0.7))[::20]] -= 0.5
+    assert "moe-routing" in judged(with_columns(with_trainer(stale, trainer), **columns)).names
+
+
+def test_the_length_of_a_prompt_is_known_from_its_token_ids():
+    batch = table(prompts=4)
+    ids_S = np.empty(batch.sequences, dtype=object)
+    ids_S[:] = [np.arange(10 + s) for s in range(batch.sequences)]
+    evidence = token_evidence(replace(batch, prompt_token_ids_S=ids_S))
+    np.testing.assert_array_equal(evidence.columns["absolute_position"], batch.position_T + 10 + batch.sequence_T)
+
+
+def with_tops(batch, rollout_TK, trainer_TK):
+    ids_TK = np.tile(np.arange(5), (batch.tokens, 1))
+    return replace(
+        batch,
+        rollout_top_ids_TK=ids_TK,
+        trainer_top_ids_TK=ids_TK,
+        rollout_top_logprobs_TK=rollout_TK,
+        trainer_top_logprobs_TK=trainer_TK,
+    )
+
+
+@pytest.mark.parametrize(("noise", "temperature", "names"), [(0.8, 1.0, set()), (0.35, 1.3, {"trainer-temperature"})])
+def test_noise_between_two_models_is_no_temperature_and_hides_none(noise, temperature, names):
+    batch = table(prompts=40)
+    common_TK, rng = top_logprobs(batch, 1.0), np.random.default_rng(6)
+    rollout_TK, trainer_TK = (common_TK + noise * rng.standard_normal(common_TK.shape) for _ in range(2))
+    found = judged(with_tops(batch, rollout_TK, trainer_TK / temperature), trainer=Semantics(temperature))
+    assert found.names == names
+
+
+def repeating(batch, share=0.5, seed=5):
+    """The same tokens with ids that a sequence holds already at `share` of its places."""
+    rng = np.random.default_rng(seed)
+    again_T = (rng.random(batch.tokens) < share) & (batch.position_T > 0)
+    fresh_T = 1000 + np.arange(batch.tokens)
+    first_T = fresh_T[batch.offsets[batch.sequence_T]]
+    return replace(batch, token_id_T=np.where(again_T, first_T, fresh_T)), again_T
+
+
+def test_a_penalty_lifts_seen_tokens_and_lowers_the_others():
+    batch, again_T = repeating(table(prompts=40, peaked=0.0))
+    room_T = -np.expm1(batch.rollout_logprobs_T)
+    # What seen tokens lose the others gain: the mean ratio stays 1.
+    shift_T = np.where(again_T, 0.15, -0.175) * room_T
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + shift_T, 0.0)), floor_k2=None)
+    assert found.names == {"penalty"}
+
+
+def test_seen_tokens_that_stay_where_they_are_while_others_move_are_no_penalty():
+    batch, again_T = repeating(table(prompts=40, peaked=0.0))
+    room_T = -np.expm1(batch.rollout_logprobs_T)
+    noise_T = np.random.default_rng(2).standard_normal(batch.tokens)
+    other_T = np.where(again_T, 0.0, -0.1 + 0.3 * noise_T) * room_T
+    found = judged(with_trainer(batch, np.minimum(batch.trainer_logprobs_T + other_T, 0.0)), floor_k2=None)
+    assert "penalty" not in found.names
+
+
+def test_outliers_of_a_cause_that_was_found_do_not_make_a_second_one_of_a_few_others():
+    batch = table(prompts=60)
+    batch = with_columns(batch, **lags(batch))
+    rng = np.random.default_rng(1)
+    lagging_T = batch.token_columns["rollout_version"] < 9
+    heavy_T = 0.05 * lagging_T * np.abs(rng.standard_t(2, batch.tokens))
+    heavy_T[rng.choice(np.flatnonzero(~lagging_T), 25, replace=False)] = 0.15
+    found = judged(noisier(batch, heavy_T))
+    assert found.names == {"stale-weights"}
+
+
+def test_a_cache_may_hold_what_an_update_before_the_log_left_stale():
+    batch = table(prompts=40)
+    batch = replace(batch, sequence_columns={"cached_tokens": np.tile([0, 32], batch.sequences // 2)})
+    noisy = noisier(batch, np.where(batch.sequence_columns["cached_tokens"][batch.sequence_T] > 0, 0.2, 0.0))
+    assert judged(with_columns(noisy, rollout_version=np.full(batch.tokens, 7))).names == {"stale-prefix-kv"}

@@ -1,0 +1,40 @@
+"""What the tests of the readers share: a file in, its rollout configs out, and edits carried out on its text."""
+
+from pathlib import Path
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.writer import apply
+
+
+def source_of(text: str, path: str = "run.yaml") -> Source:
+    return Source(path, text)
+
+
+def read_all(framework: Framework, text: str, vllm: str, path: str = "run.yaml") -> tuple[RolloutConfig, ...]:
+    source = source_of(text, path)
+    assert framework.recognise(source)
+    return framework.read(source, Version(vllm))
+
+
+def read_one(framework: Framework, text: str, vllm: str, path: str = "run.yaml") -> RolloutConfig:
+    (config,) = read_all(framework, text, vllm, path)
+    return config
+
+
+def read_file(framework: Framework, path: Path, vllm: str) -> RolloutConfig:
+    (config,) = read_all(framework, path.read_text(), vllm, str(path))
+    return config
+
+
+def rewritten(config: RolloutConfig, text: str, name: str, value: object) -> str:
+    edits = config.write(name, value)
+    assert edits is not None
+    return apply(text, edits)
+
+
+def lost_names(config: RolloutConfig) -> set[str]:
+    return {lost.name for lost in config.lost}

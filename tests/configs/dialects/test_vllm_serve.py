@@ -1,0 +1,250 @@
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+from reading import lost_names, read_all, read_one, rewritten, source_of
+
+from rlaudit.configs.dialects.vllm.serve import FRAMEWORK
+from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+
+SCRIPT = """\
+#!/bin/bash
+export VLLM_USE_V1=0
+TP=${TP:-8}
+ARGS=(
+  --enable-prefix-caching   # shared prompts
+  --max-model-len 8k
+)
+CUDA_VISIBLE_DEVICES=0 vllm serve "org/model" \\
+  -tp $TP "${ARGS[@]}" --port 8000 --api-key secret \\
+  --hf-overrides '{"head_dtype": "float32"}' 2>&1 | tee log.txt
+"""
+
+
+def values(config: RolloutConfig) -> dict[str, object]:
+    return {name: setting.value for name, setting in config.engine.items()}
+
+
+def shell(text: str, vllm: str = "0.18.1") -> RolloutConfig:
+    return read_one(FRAMEWORK, text, vllm, "run.sh")
+
+
+def test_a_script_gives_values_as_typed_with_their_places() -> None:
+    config = shell(SCRIPT)
+    assert values(config) == {
+        "tensor_parallel_size": 8, "enable_prefix_caching": True, "max_model_len": 8000,
+        "hf_overrides": {"head_dtype": "float32"},
+    }  # fmt: skip
+    assert config.model is not None and config.model.value == "org/model" and not config.offline
+    setting = config.engine["max_model_len"]
+    assert setting.place is not None and setting.written == "8k" and setting.origin is Origin.FILE
+    assert (setting.place.line, SCRIPT[setting.place.start : setting.place.end]) == (6, "8k")
+    assert config.environment["VLLM_USE_V1"].value == "0"
+    assert any("TP is taken at its default 8" in one for one in config.not_seen)
+    assert not config.lost
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vllm serve m --seed 1",
+        "python -m vllm.entrypoints.openai.api_server --model m --seed 1",
+        "python3 /opt/vllm/entrypoints/openai/api_server.py --model=m --seed=1",
+        "srun --gpus 8 /venv/bin/vllm serve m --seed 1",
+        "nohup env A=1 vllm serve m --seed 1 &",
+        "docker run --gpus all -v a:/b --name vllm -p 1:1 vllm/vllm-openai:v0.8.5 --model m --seed 1",
+        "singularity exec --nv image.sif bash -c 'vllm serve m --seed 1'",
+        "tmux send-keys -t 0 'vllm serve m --seed 1' C-m",
+        "vllm serve --seed 1 m",
+        "cd x && vllm serve m --seed 1",
+        "until curl x; do vllm serve m --seed 1; done",
+    ],
+)
+def test_every_way_to_start_a_server_is_found(line: str) -> None:
+    config = shell(f"#!/bin/sh\n{line}\n")
+    assert values(config) == {"seed": 1}
+    assert config.model is not None and config.model.value == "m"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("compose.yaml", "services:\n  s:\n    image: vllm/vllm-openai:v0.18.1\n    command: >\n      --model m\n"
+         "      --seed 1\n    environment:\n      VLLM_X: 1\n"),
+        ("compose.yaml", "services:\n  s:\n    image: vllm/vllm-openai\n    command: [--model, m, --seed, '1']\n"
+         "    environment: [VLLM_X=1]\n"),
+        ("compose.yaml", "services:\n  s:\n    entrypoint: [vllm, serve]\n    command: [m, --seed, 1]\n"
+         "    environment: [VLLM_X=1]\n"),
+        ("pod.yaml", "containers:\n- image: x\n  command: [python3, -m, vllm.entrypoints.openai.api_server]\n"
+         "  args: [--model, m, --seed, '1']\n  env:\n  - {name: VLLM_X, value: '1'}\n"),
+        ("pod.yaml", "a: 1\n---\ncontainers:\n- command: [/bin/sh, -c]\n  args:\n  - |\n    set -e\n"
+         "    exec vllm serve m \\\n      --seed 1\n  env:\n  - name: VLLM_X\n    value: '1'\n"),
+        ("job.yaml", "envs:\n  VLLM_X: 1\nrun: |\n  conda activate x\n  vllm serve m --seed 1\n"),
+        ("job.yaml", 'arguments: ["pip install vllm && VLLM_X=1 vllm serve m --seed 1"]\n'),
+        ("values.yaml", 'image:\n  command: ["vllm", "serve", "m", "--seed", "1"]\n  env: {VLLM_X: 1}\n'),
+        ("pod.json", '{"spec": {"containers": [{"image": "vllm/vllm-openai:x", "args": ["--model=m", "--seed=1"],\n'
+         ' "env": [{"name": "VLLM_X", "value": "1"}]}]}}'),
+        ("Dockerfile", 'FROM vllm/vllm-openai:x\nENV VLLM_X=1 A=b\nCMD ["--model", "m", \\\n  "--seed", "1"]\n'),
+        ("Dockerfile", "FROM x\nENV VLLM_X 1\nENTRYPOINT [\"vllm\", \"serve\"]\nCMD [\"m\", \"--seed\", \"1\"]\n"),
+        ("a.Dockerfile", "FROM x\nENV VLLM_X=1\nCMD vllm serve m \\\n  # note\n  --seed 1\n"),
+    ],
+)  # fmt: skip
+def test_containers_and_jobs_are_read_with_their_environment(path: str, text: str) -> None:
+    config = read_one(FRAMEWORK, text, "0.18.1", path)
+    assert values(config) == {"seed": 1}
+    assert config.model is not None and config.model.value == "m"
+    assert config.environment["VLLM_X"].value == "1"
+    place = config.engine["seed"].place
+    assert place is not None and "1" in text[place.start : place.end]
+    edited = rewritten(config, text, "seed", 2)
+    assert values(read_one(FRAMEWORK, edited, "0.18.1", path)) == {"seed": 2}
+    more = rewritten(config, text, "enable_prefix_caching", False)
+    again = read_one(FRAMEWORK, more, "0.18.1", path)
+    assert values(again) == {"seed": 1, "enable_prefix_caching": False}
+    assert again.write("enable_prefix_caching", False) == ()
+
+
+def test_a_guide_about_commands_and_other_programs_are_not_servers() -> None:
+    assert not FRAMEWORK.recognise(source_of("guide: |\n  vllm serve m --seed 1\nx: 1\n"))
+    assert not FRAMEWORK.recognise(source_of("description: run `vllm serve m`\n"))
+    assert not FRAMEWORK.recognise(source_of("#!/bin/sh\npip install vllm\necho 'vllm serve m'\n", "run.sh"))
+    assert not FRAMEWORK.recognise(source_of("#!/bin/sh\nvllm bench serve --model m\n", "run.sh"))
+
+
+def test_a_switch_takes_no_value_and_a_number_must_be_one() -> None:
+    config = shell("vllm serve m --enable-prefix-caching true --seed x --enforce-eager=false\n")
+    assert config.engine["enable_prefix_caching"].value is True
+    assert lost_names(config) == {"enable_prefix_caching", "enforce_eager"}
+    for name in ("seed", "enforce_eager"):
+        assert isinstance(config.engine[name].value, Unknown)
+
+
+def test_of_a_repeated_flag_the_last_wins_and_the_first_is_said() -> None:
+    config = shell("vllm serve m --enable-prefix-caching --seed 1 --no-enable-prefix-caching\n")
+    assert config.engine["enable_prefix_caching"].value is False
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("enable_prefix_caching", Loss.OVERRULED)]
+
+
+def test_abbreviations_underscores_and_dotted_flags_mean_what_argparse_makes_of_them() -> None:
+    config = shell("vllm serve m --gpu-memory-util .8 --max_num_seqs 4 --compilation-config.mode 3\n")
+    assert values(config) == {"gpu_memory_utilization": 0.8, "max_num_seqs": 4, "compilation_config": {"mode": 3}}
+
+
+def test_dotted_flags_replace_json_wherever_it_stands() -> None:
+    config = shell("vllm serve m --hf-overrides.a.b 1 --hf-overrides.c x --hf-overrides '{\"d\": 2}'\n")
+    assert values(config) == {"hf_overrides": {"a": {"b": 1}, "c": "x"}}
+    assert [lost.loss for lost in config.lost] == [Loss.OVERRULED]
+    assert lost_names(shell("vllm serve m --hf-overrides.a 1\n", "0.8.5")) == {"hf_overrides"}
+
+
+@pytest.mark.parametrize(
+    ("vllm", "name", "value"),
+    [
+        ("0.8.5", "compilation_config", {"level": 3}), ("0.11.2", "compilation_config", {"mode": 3}),
+        ("0.12.0", "optimization_level", 3),
+    ],
+)  # fmt: skip
+def test_what_dash_o_means_depends_on_the_release(vllm: str, name: str, value: object) -> None:
+    assert shell("vllm serve m -O3\n", vllm).engine[name].value == value
+
+
+def test_a_flag_of_another_release_stays_and_one_of_none_is_lost() -> None:
+    config = shell("vllm serve m --swap-space 4 --disable-log-requests --nonsense 1\n", "0.32.0")
+    assert values(config) == {"swap_space": 4.0, "disable_log_requests": True}
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.UNKNOWN_KEY)]
+
+
+def test_words_that_only_a_run_tells_are_said() -> None:
+    config = shell('vllm serve "$1" --seed $SEED "$@"\n')
+    assert config.model is not None and isinstance(config.model.value, Unknown)
+    assert isinstance(config.engine["seed"].value, Unknown)
+    assert any("the arguments that the script" in one for one in config.not_seen)
+
+
+def test_the_config_file_beside_a_script_is_read_and_the_command_line_wins(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("seed: 1\nenable-prefix-caching: false\nmax-num-seqs: 4\nmodel: other\n")
+    text = "vllm serve m --config c.yaml --seed 2\n"
+    source = Source(str(tmp_path / "run.sh"), text)
+    (config,) = FRAMEWORK.read(source, Version("0.18.1"))
+    assert values(config) == {"seed": 2, "max_num_seqs": 4}
+    assert {lost.name: lost.loss for lost in config.lost} == {
+        "enable_prefix_caching": Loss.FALSE_DROPPED, "seed": Loss.OVERRULED,
+    }  # fmt: skip
+    assert config.parts == (str(tmp_path / "c.yaml"),)
+    assert config.model is not None and config.model.value == "m"
+    assert FRAMEWORK.read(source, Version("0.28.0"))[0].engine["enable_prefix_caching"].value is False
+
+
+def test_a_config_file_written_by_the_script_itself_is_read_at_its_place() -> None:
+    text = "S=7\ncat > c.yaml <<EOF\nseed: $S\nmax-num-seqs: $N\nEOF\nvllm serve m --config c.yaml\n"
+    config = shell(text)
+    assert config.engine["seed"].value == 7 and isinstance(config.engine["max_num_seqs"].value, Unknown)
+    place = config.engine["max_num_seqs"].place
+    assert place is not None and (place.line, text[place.start : place.end]) == (4, "$N")
+
+
+def test_a_config_file_that_is_not_there_or_not_opened_is_said() -> None:
+    assert any("not beside" in one for one in shell("vllm serve m --config /nowhere/c.yaml\n").not_seen)
+    assert [lost.loss for lost in shell("vllm serve m --config=c.yaml\n").lost] == [Loss.NOT_PASSED]
+
+
+CHART = """\
+servingEngineSpec:
+  modelSpec:
+  - name: a
+    modelURL: org/model
+    vllmConfig:
+      enableChunkedPrefill: false
+      maxModelLen: 4096
+      gpuMemoryUtilization: "0.8"
+      extraArgs: ["--seed", "1"]
+    env: [{name: VLLM_X, value: "1"}]
+  - name: b
+    modelURL: org/other
+    vllmConfig:
+      enablePrefixCaching: true
+      v0: 1
+"""
+
+
+def test_a_helm_chart_passes_no_prefix_caching_where_the_key_is_missing() -> None:
+    first, second = read_all(FRAMEWORK, CHART, "0.18.1", "values.yaml")
+    assert values(first) == {
+        "enable_prefix_caching": False, "enable_chunked_prefill": False, "max_model_len": 4096,
+        "gpu_memory_utilization": 0.8, "seed": 1,
+    }  # fmt: skip
+    assert first.engine["enable_prefix_caching"].origin is Origin.FRAMEWORK
+    assert first.environment["VLLM_X"].value == "1" and second.environment["VLLM_USE_V1"].value == "0"
+    assert second.engine["enable_prefix_caching"].origin is Origin.FILE
+    assert "enable_chunked_prefill" not in second.engine
+    edited = rewritten(first, CHART, "enable_prefix_caching", True)
+    assert edited == CHART.replace('"1"]\n', '"1"]\n      enablePrefixCaching: true\n')
+    assert '["--seed", "1", "--logprobs-mode", "x"]' in rewritten(first, CHART, "logprobs_mode", "x")
+    assert 'extraArgs: ["--seed", "1"]' in rewritten(second, CHART, "seed", 1)
+
+
+def test_the_operators_resource_sets_v0_where_v1_is_missing() -> None:
+    text = "kind: VLLMRuntime\nspec:\n  model: {modelURL: m, maxModelLen: 8}\n  vllmConfig:\n    port: 8000\n"
+    config = read_one(FRAMEWORK, text, "0.8.5")
+    assert values(config) == {"enable_prefix_caching": False, "enable_chunked_prefill": False, "max_model_len": 8}
+    assert config.environment["VLLM_USE_V1"].value == "0"
+
+
+def test_a_recipe_gives_one_config_for_every_variant() -> None:
+    text = (
+        "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\n  base_env: {VLLM_X: '1'}\n"
+        "features:\n  tools: {args: [--seed, '1']}\n  spec: {args: [--seed, '2']}\nopt_in_features: [spec]\n"
+        "variants:\n  default: {extra_args: [-tp, '8']}\n  small: {model_id: org/s}\ncompatible_strategies: []\n"
+    )
+    first, second = read_all(FRAMEWORK, text, "0.18.1")
+    assert values(first) == {"trust_remote_code": True, "tensor_parallel_size": 8, "seed": 1}
+    assert values(second) == {"trust_remote_code": True, "seed": 1}
+    assert second.model is not None and second.model.value == "org/s" and first.environment["VLLM_X"].value == "1"
+    assert "base_args: [--trust-remote-code" not in rewritten(first, text, "trust_remote_code", False)
+
+
+def test_a_subcommand_that_stands_in_an_array_is_found_and_a_printed_one_is_not() -> None:
+    text = 'A=(\n  serve org/model\n  --seed 3\n)\necho vllm "${A[@]}"\nvllm "${A[@]}" &\n'
+    assert read_one(FRAMEWORK, text, "0.18.1", "run.sh").engine["seed"].value == 3

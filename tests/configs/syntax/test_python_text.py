@@ -1,0 +1,110 @@
+import pytest
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.python_text import Call, UnreadablePython, calls
+
+
+def one(text: str) -> Call:
+    (call,) = calls(text, "run.py", {"LLM"})
+    return call
+
+
+def argument(text: str, name: str = "x") -> object:
+    node = one(text).arguments[name]
+    return node.plain()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("LLM(x=-1)", -1), ("LLM(x=True)", True), ("LLM(x=None)", None), ("LLM(x='a' 'b')", "ab"),
+        ("LLM(x=torch.bfloat16)", "bfloat16"), ("LLM(x=[1, (2, 3)])", [1, [2, 3]]),
+        ("LLM(x={'a': {'b': 1}})", {"a": {"b": 1}}),
+        ("N = 2\nLLM(x=N * 3 + 1)", 7), ("N: int = 2\ndef f():\n    LLM(x=N)", 2), ("M = 'm'\nLLM(x=f'{M}-1')", "m-1"),
+        ("K = dict(x=1)\nLLM(**K)", 1), ("K = {'y': 1}\nK['x'] = 2\nLLM(**K)", 2), ("LLM(**{'x': 1, **{'y': 2}})", 1),
+        ("LLM(x=dict(a=int('3')))", {"a": 3}), ("if __name__ == '__main__':\n    N = 4\n    LLM(x=N)", 4),
+        ("LLM(x=not True)", False), ("K = dict(x=1)\nK.update(x=2)\nLLM(**K)", 2),
+        ("K = {}\nK.update({'x': 3}, y=1)\nLLM(**K)", 3),
+        ("K = {}\nfor k in ('x', 'y'):\n    pass\nK['x'] = 4\nLLM(**K)", 4),
+    ],
+)  # fmt: skip
+def test_what_the_file_tells_is_known(text: str, value: object) -> None:
+    assert argument(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f(args):\n    LLM(x=args.x)", "args.x is known only when it runs"),
+        ("def f(n):\n    LLM(x=n)", "argument of f()"),
+        ("N = 1\nN = 2\nLLM(x=N)", "more than once"),
+        ("if c:\n    N = 1\nLLM(x=N)", "under a condition"),
+        ("for N in y:\n    LLM(x=N)", "several values in a loop"),
+        ("from a import N\nLLM(x=N)", "imported"),
+        ("LLM(x=N)", "assigned nowhere"),
+        ("LLM(x=os.environ.get('N', 1))", "environment variable N"),
+        ("LLM(x=f(1))", "f(1) is known only when it runs"),
+        ("LLM(x=1 / 0)", "computation fails"),
+        ("N = N2\nN2 = N\nLLM(x=N)", "too deeply"),
+        ("K = {'x': 1}\nif c:\n    K['x'] = 2\nLLM(**K)", 'K["x"] is set under a condition'),
+        ("K = {}\nif c:\n    K.update(x=2)\nLLM(**K)", 'K["x"] is set under a condition'),
+        ("K = {'x': 1}\nK.pop('x', None)\nLLM(**K)", 'K["x"] is changed by .pop()'),
+        ("K = {}\nfor k in ('x', 'y'):\n    K[k] = c[k]\nLLM(**K)", 'K["x"] is set under a condition'),
+        ("K = {'x': 1}\nfor k in c:\n    K[k] = c[k]\nLLM(**K)", "K gets keys that are known only when it runs"),
+    ],
+)  # fmt: skip
+def test_everything_else_is_unknown_with_the_reason(text: str, reason: str) -> None:
+    value = argument(text)
+    assert isinstance(value, Unknown) and reason in value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f(**kw):\n    LLM(x=1, **kw)", "**kw: kw is an argument of f()"),
+        ("K = {'x': 1}\nK.update(y)\nLLM(x=1, **K)", ".update()"),
+        ("LLM(*a, x=1)", "starred"),
+        ("K = {**other(), 'x': 1}\nLLM(**K)", "other()"),
+    ],
+)
+def test_a_call_that_may_get_more_keywords_says_why(text: str, reason: str) -> None:
+    assert reason in one(text).open and one(text).arguments["x"].value == 1
+
+
+def test_a_class_is_followed_through_subclasses_and_ray() -> None:
+    text = "class My(LLM): pass\nMy(a=1)\nray.remote(num_gpus=1)(My).options(n=1).remote(a=2)\nvllm.LLM.remote(a=3)\n"
+    assert [call.arguments["a"].value for call in calls(text, "run.py", {"LLM"})] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_places_count_characters_and_not_bytes(newline: str) -> None:
+    text = newline.join(["s = 'äöü€😀'", "LLM('é', x='ß', y=2)", ""])
+    call = one(text)
+    for name, node in call.arguments.items():
+        assert node.key is not None
+        assert text[node.key.start : node.key.end] == name
+        assert text[node.place.start : node.place.end] == node.text
+    assert text[call.place.start : call.place.end] == "LLM('é', x='ß', y=2)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["LLM(", "LLM(" * 5000, "x=" + "-" * 5000 + "1", "LLM(x=" + "(" * 300 + ")" * 300 + ")", "LLM()\n" * 1000, "a\0b"],
+)
+def test_what_cannot_be_parsed_is_refused_with_a_reason(text: str) -> None:
+    with pytest.raises(UnreadablePython) as refusal:
+        calls(text, "run.py", {"LLM"})
+    assert str(refusal.value)
+
+
+def test_dictionaries_that_double_end_in_unknown() -> None:
+    text = (
+        "a0 = {'x': 1}\n" + "".join(f"a{n} = {{'p': a{n - 1}, 'q': a{n - 1}}}\n" for n in range(1, 40)) + "LLM(x=a39)\n"
+    )
+    assert "nested too deeply" in str(argument(text))
+
+
+def test_a_key_that_may_change_leaves_the_others_known_and_the_call_complete() -> None:
+    call = one("K = dict(x=1, y=2)\nif c:\n    K['y'] = 3\nK.setdefault('z', 4)\nLLM(**K)")
+    assert call.arguments["x"].value == 1 and call.open == ""
+    assert isinstance(call.arguments["y"].value, Unknown) and isinstance(call.arguments["z"].value, Unknown)

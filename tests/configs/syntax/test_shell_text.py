@@ -1,0 +1,197 @@
+import pytest
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.shell_text import Command, UnreadableShell, commands
+
+
+def words(text: str) -> list[object]:
+    return [word.value for word in commands(text, "run.sh")[-1].words]
+
+
+def unknown(text: str) -> str:
+    found = [word.value for word in commands(text, "run.sh")[-1].words if isinstance(word.value, Unknown)]
+    assert found, text
+    return found[0].reason
+
+
+def of(text: str, name: str) -> Command:
+    return next(command for command in commands(text, "run.sh") if command.words[0].value == name)
+
+
+def test_quotes_escapes_continuations_and_comments_are_those_of_a_shell() -> None:
+    text = "serve 'a b' \"c $D\" e\\ f --x='{\"k\": 1}' $'t\\tab' \\\n  g#h # comment\n"
+    assert words("D=d\n" + text) == ["serve", "a b", "c d", "e f", '--x={"k": 1}', "t\tab", "g#h"]
+
+
+def test_every_word_stands_where_its_place_says() -> None:
+    text = "A=1\r\nserve --flag 'two words' \\\r\n  --more=$A\r\n"
+    for word in commands(text, "run.sh")[-1].words:
+        assert text[word.place.start : word.place.end] == word.text
+    last = commands(text, "run.sh")[-1].words[-1]
+    assert (last.place.line, last.place.column, last.value) == (3, 3, "--more=1")
+
+
+@pytest.mark.parametrize(
+    ("script", "last"),
+    [
+        ("A=2\nserve $A", ["2"]),
+        ("A='x y'\nserve $A \"$A\"", ["x", "y", "x y"]),
+        ("A=(a 'b c')\nA+=(d)\nserve \"${A[@]}\" ${A[0]} x${A[1]}", ["a", "b c", "d", "a", "xb", "c"]),
+        ("serve ${TP:-8} ${TP-9} \"${X:-a b}\"", ["8", "9", "a b"]),
+        ("A=\nserve ${A:-8} ${A-9} end", ["8", "end"]),
+        ("A=1\nserve ${A:+--flag} ${B:+--no}", ["--flag"]),
+        ("set -- --x 1\nserve \"$@\" $1", ["--x", "1", "--x"]),
+        ("A=1\nB=${A}2\nserve $B", ["12"]),
+        ("A=$NOWHERE\nA=3\nserve $A", ["3"]),
+        ("A=2\nB=${B:-3}\nserve $((A * (${B} + $A) - 7 / 2)) x$(( A ))", ["7", "x2"]),
+    ],
+)  # fmt: skip
+def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script: str, last: list[str]) -> None:
+    assert words(script) == ["serve", *last]
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("serve $TP", "TP is set nowhere"),
+        ('serve "$@"', "arguments that the script"),
+        ("serve $1", "argument 1"),
+        ("serve $(date)", "output of a command"),
+        ("serve $((N+1))", "arithmetic"),
+        ("serve $((1/0))", "arithmetic"),
+        ("A=1\nif x; then A=2; fi\nserve $A", "under a condition in line 2"),
+        ("A=1\n[ -n x ] && A=2\nserve $A", "under a condition in line 2"),
+        ("A=1\nx || A=2\nserve $A", "under a condition"),
+        ("for A in 1 2; do serve $A; done", "several values"),
+        ("case x in\n a) A=1 ;;\n *) A=2 ;;\nesac\nserve $A", "under a condition"),
+        ("f() { A=1; }\nserve $A", "condition"),
+        ("serve ${A%x}", "not evaluated"),
+        ("read A\nserve $A", "read from input"),
+    ],
+)  # fmt: skip
+def test_what_the_file_does_not_tell_is_unknown_with_the_reason(script: str, reason: str) -> None:
+    assert reason in unknown(script)
+
+
+def test_inside_its_branch_a_variable_is_known_and_a_subshell_leaves_nothing_behind() -> None:
+    text = "if x; then A=1; serve $A; else A=2; other $A; fi\n(B=3; third $B)\nfourth ${B:-none}\n"
+    assert of(text, "serve").words[1].value == "1"
+    assert of(text, "other").words[1].value == "2"
+    assert of(text, "third").words[1].value == "3"
+    assert of(text, "fourth").words[1].value == "none"
+
+
+def test_an_array_that_only_grows_under_a_condition_keeps_what_is_certain() -> None:
+    command = commands('A=(--x 1)\nif c; then A+=(--y); fi\nserve "${A[@]}"\n', "run.sh")[-1]
+    assert [word.value for word in command.words[:3]] == ["serve", "--x", "1"]
+    assert isinstance(command.words[3].value, Unknown)
+
+
+def test_words_of_an_array_and_flags_of_a_string_stand_where_they_are_written() -> None:
+    text = "A=(--x 1)\nB='--y 2'\nserve \"${A[@]}\" $B --z $C\n"
+    places = {str(word.value): word.place.line for word in commands(text, "run.sh")[-1].words}
+    assert (places["--x"], places["1"], places["--y"], places["2"], places["--z"]) == (1, 1, 2, 2, 3)
+
+
+def test_exports_and_prefixes_are_in_force_and_plain_assignments_are_not() -> None:
+    text = "export A=1 B='2 3'\nC=4\nD=5 serve x\nunset A\nserve y\n"
+    first, second = (command for command in commands(text, "run.sh") if command.words[0].value == "serve")
+    assert {name: node.value for name, node in first.variables.items()} == {"A": "1", "B": "2 3", "D": "5"}
+    assert set(second.variables) == {"B"}
+
+
+def test_a_default_that_the_environment_may_change_is_said() -> None:
+    (command,) = commands("TP=${TP:-8}\nserve -tp $TP\n", "run.sh")
+    assert command.assumed == ("TP is taken at its default 8",)
+    (command,) = commands("serve ${1:-x} ${EXTRA:-} $((${N:=2} + 1))\n", "run.sh")
+    assert command.assumed == ("argument 1 is taken at its default x", "EXTRA is taken as empty, its default")
+
+
+def test_the_number_of_an_arithmetic_expansion_rests_on_the_defaults_of_its_variables() -> None:
+    (command,) = commands("A=${A:-1}\nserve $((A + 1))\n", "run.sh")
+    assert command.words[1].value == "2" and command.assumed == ("A is taken at its default 1",)
+
+
+def test_scripts_inside_scripts_are_read_at_their_places() -> None:
+    text = "M=m\nbash -c \"serve $M --x 1\"\nssh host 'serve n'\nsbatch --wrap='serve o'\nbash <<EOF\nserve $M\nEOF\n"
+    found = [command for command in commands(text, "run.sh") if command.words[0].value == "serve"]
+    assert [command.words[1].value for command in found] == ["m", "n", "o", "m"]
+    assert all(command.nested for command in found)
+    flag = found[0].words[2]
+    assert text[flag.place.start : flag.place.end] == "--x"
+
+
+def test_a_here_document_is_text_with_its_target() -> None:
+    text = "A=1\ncat > c.yaml <<EOF\na: $A\nb: $B\nEOF\ncat <<'X' | tee d.yaml\n$A\nX\nend\n"
+    first, _, tee, end = commands(text, "run.sh")
+    assert first.heredoc is not None and first.heredoc.value == "a: 1\nb: $B\n" and first.target == "c.yaml"
+    assert tee.target == "d.yaml" and end.words[0].value == "end"
+
+
+def test_pipes_and_redirections_are_no_words() -> None:
+    text = "nohup serve x --y 1 > log.txt 2>&1 &\nserve z 2> e | tee f\n"
+    found = [[word.value for word in command.words] for command in commands(text, "run.sh")]
+    assert found == [["serve", "x", "--y", "1"], ["serve", "z"], ["tee", "f"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a\nserve 'x", 2), ('serve "x', 1), ("serve $(x", 1), ("A=(1 2", 1), ("a\0b", 1)]
+)
+def test_an_open_quote_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(UnreadableShell) as refusal:
+        commands(text, "run.sh")
+    assert refusal.value.line == line
+
+
+@pytest.mark.parametrize("text", ["serve {}\n", 'serve "{}"\n', "A={}\nserve $A\n"])
+def test_a_word_of_very_many_expansions_is_not_evaluated(text: str) -> None:
+    (command,) = commands("B=b\n" + text.format("$B" * 1001), "run.sh")
+    word = command.words[-1].value
+    assert isinstance(word, Unknown) and "1000 expansions" in word.reason
+    (command,) = commands("B=b\n" + text.format("$B" * 1000), "run.sh")
+    assert command.words[-1].value == "b" * 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A=xx\n" + "A=$A$A\n" * 60 + "serve $A\n",
+        'A=(x)\n' + 'A=("${A[@]}" "${A[@]}")\n' * 60 + 'serve "${A[@]}"\n',
+        "serve " + "${A:-" * 50 + "x" + "}" * 50,
+        "(" * 5000 + "serve",
+        "A='" + "x " * 5000 + "'\n" + "serve $A\n" * 1000,
+        "serve x\n" * 50_000,
+    ],
+)  # fmt: skip
+def test_explosions_end_in_unknown_or_in_a_refusal(text: str) -> None:
+    try:
+        found = commands(text, "run.sh")
+    except UnreadableShell as refusal:
+        assert str(refusal)
+    else:
+        assert sum(len(str(word.value)) for command in found for word in command.words) < 2_000_000
+
+
+def test_an_unknown_word_of_an_array_keeps_its_own_text_and_place() -> None:
+    text = 'A=(\n  --n $N\n  key=$K\n)\nserve "${A[@]}"\n'
+    words_ = commands(text, "run.sh")[-1].words
+    assert [word.text for word in words_] == ["serve", "--n", "$N", "key=$K"]
+    assert [word.place.line for word in words_] == [5, 2, 2, 3]
+
+
+def test_a_command_that_is_printed_or_handed_to_a_program_as_data_is_not_run() -> None:
+    text = 'A=(serve m)\necho "${A[@]}"\nprintf "%q " "${A[@]}"\npython - "${A[@]}" <<E\n1\nE\npython -c 1 "${A[@]}"\n'
+    assert [[word.value for word in command.words] for command in commands(text, "run.sh")] == [
+        ["python", "-"],
+        ["python", "-c", "1"],
+    ]
+
+
+def test_a_script_inside_a_command_sees_exports_and_what_the_command_sets_at_their_places() -> None:
+    text = "# \nexport A=1 F='--x 9' P=0\nP=4 srun --export=ALL,C=3 bash -c 'D=5\nserve $A $C $D $F $P'\n"
+    command = of(text, "serve")
+    assert [word.value for word in command.words] == ["serve", "1", "3", "5", "--x", "9", "4"]
+    places = {name: (node.value, node.place.line, text[node.place.start]) for name, node in command.variables.items()}
+    assert places == {"A": ("1", 2, "1"), "C": ("3", 3, "-"), "F": ("--x 9", 2, "'"), "P": ("4", 3, "4")}
+    flag = command.words[4].place
+    assert text[flag.start : flag.end] == "--x"

@@ -1,0 +1,75 @@
+"""Commands that a Python program writes as lists are read by every dialect that is read from a command line."""
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialects.openrlhf.read import FRAMEWORK as OPENRLHF
+from rlaudit.configs.dialects.verl.read import FRAMEWORK as VERL
+from rlaudit.configs.dialects.vllm.serve import FRAMEWORK as VLLM
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.writer import apply
+
+VERL_RUN = """\
+import os
+os.environ["VLLM_USE_V1"] = "1"
+TP = 4
+def command(heat, more):
+    words = [
+        "python", "-m", "verl.trainer.main_ppo",
+        "actor_rollout_ref.rollout.name=vllm",
+        f"actor_rollout_ref.rollout.tensor_model_parallel_size={TP}",
+        f"actor_rollout_ref.rollout.temperature={heat}",
+    ]
+    words += more
+    return words
+"""
+SERVER = """\
+import subprocess
+EXTRA = ["--seed", "3"]
+subprocess.Popen(["vllm", "serve", MODEL, *EXTRA, "--max-num-seqs", str(8)])
+"""
+
+
+def read(framework: Framework, text: str) -> RolloutConfig:
+    source = Source("run.py", text)
+    assert framework.recognise(source)
+    (config,) = framework.read(source, Version("0.18.1"))
+    return config
+
+
+def test_overrides_in_a_list_keep_their_lines_and_what_a_run_decides_is_unknown() -> None:
+    config = read(VERL, VERL_RUN)
+    size, heat = config.engine["tensor_parallel_size"], config.sampling["temperature"]
+    assert size.value == 4 and size.place is not None and size.place.line == 8
+    assert isinstance(heat.value, Unknown) and "argument of command()" in heat.value.reason
+    assert config.environment["VLLM_USE_V1"].value == "1"
+    assert "what is added to words may hold further overrides" in config.not_seen
+
+
+def test_a_server_started_with_a_starred_list_is_read_and_edited_in_the_list() -> None:
+    config = read(VLLM, SERVER)
+    assert (config.engine["seed"].value, config.engine["max_num_seqs"].value) == (3, 8)
+    edits = config.write("generation_config", "vllm")
+    assert edits is not None
+    assert apply(SERVER, edits) == SERVER.replace("str(8)", 'str(8), "--generation-config", "vllm"')
+
+
+def test_a_tuple_of_options_is_a_command_too() -> None:
+    options = "'--vllm.num_engines', f'{n}', '--rollout.temperature', 1"
+    text = f"run(('python', '-m', 'openrlhf.cli.train_ppo_ray', {options}))\n"
+    config = read(OPENRLHF, text)
+    assert config.sampling["temperature"].value == 1.0 and isinstance(config.trainer["replicas"].value, Unknown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MARKS = ['actor_rollout_ref.rollout.temperature=1', 'actor_rollout_ref.rollout.n=2']\n",
+        "run(['python', '-m', 'verl', 'actor_rollout_ref.rollout.n=1'\n",
+    ],
+)
+def test_a_list_that_starts_nothing_and_a_broken_file_hold_no_command(text: str) -> None:
+    assert not VERL.recognise(Source("run.py", text))

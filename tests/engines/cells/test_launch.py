@@ -1,0 +1,309 @@
+"""One cell in a process of its own: what is told of its end, and what reaches it from outside."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from laboratories import MARK, processes_of
+
+from rlaudit.engines.cells.guardian import TERMINATION_SECONDS
+from rlaudit.engines.cells.launch import Event, Outcome, cell_environment, judge, launch
+
+
+class Cell:
+    """A cell directory with a script."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "cell"
+        self.folder.mkdir()
+
+    def run(self, body: str, timeout_seconds: float = 30.0, **keywords: Any) -> Outcome:
+        """Run a script whose `run(job, channel)` has this body."""
+        script = self.folder / "script.py"
+        lines = "".join(f"    {line}\n" for line in body.splitlines())
+        script.write_text(f"import os, signal, subprocess, sys\n\n\ndef run(job, channel):\n{lines}")
+        (self.folder / "job.json").write_text(json.dumps({"script": str(script)}))
+        command = (*keywords.pop("front", ()), sys.executable)
+        variables = {MARK: str(self.folder), **keywords.pop("variables", {})}
+        return launch(self.folder, command, variables, timeout_seconds, **keywords)
+
+    def log(self) -> str:
+        """What the cell printed."""
+        return (self.folder / "log.txt").read_text()
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Any:
+    one = Cell(tmp_path)
+    yield one
+    assert processes_of(one.folder) == []
+
+
+HANG = "channel.phase('generate')\nwhile True:\n    signal.pause()"
+
+
+def test_what_the_script_returns_is_the_result_and_its_steps_are_told_in_order(cell: Cell) -> None:
+    told: list[Event] = []
+    outcome = cell.run(
+        "channel.phase('load')\nchannel.emit('progress', done=1, total=2)\nreturn {'answer': 42}", on_event=told.append
+    )
+    assert outcome.status == "ok"
+    assert outcome.failure is None
+    assert outcome.result["answer"] == 42
+    assert outcome.usage["exit_code"] == 0
+    assert [event["event"] for event in told] == ["started", "phase", "progress", "finished"]
+    assert told[2]["done"] == 1
+
+
+def test_what_the_cell_prints_goes_to_its_log_only(cell: Cell, capfd: pytest.CaptureFixture[str]) -> None:
+    cell.run("print('noise'); os.system('echo noise of a child'); sys.stderr.write('more'); return {}")
+    assert capfd.readouterr() == ("", "")
+    for words in ("noise\n", "noise of a child", "more"):
+        assert words in cell.log()
+
+
+def test_an_exception_is_a_failure_at_the_phase_it_was_raised_in(cell: Cell) -> None:
+    outcome = cell.run("channel.phase('load')\nraise KeyError('layers.0')")
+    assert outcome.status == "failed"
+    assert outcome.failure is not None
+    assert (outcome.failure.boundary, outcome.failure.message) == ("load", "KeyError: 'layers.0'")
+    assert "Traceback" in outcome.result["error"]["traceback"]
+
+
+def test_sys_exit_of_an_engine_does_not_go_unnoticed(cell: Cell) -> None:
+    outcome = cell.run("channel.phase('load')\nsys.exit('no licence')")
+    assert outcome.failure is not None
+    assert (outcome.failure.boundary, outcome.failure.message) == ("load", "SystemExit: no licence")
+
+
+def test_what_an_engine_cannot_do_is_unsupported_and_not_a_failure(cell: Cell) -> None:
+    outcome = cell.run("channel.phase('load')\nraise channel.Unsupported('no such kernel')")
+    assert outcome.status == "unsupported"
+    assert outcome.failure is not None
+    assert outcome.failure.message == "no such kernel"
+
+
+def test_an_engine_that_refuses_a_factor_in_its_own_words_while_it_starts_is_unsupported(cell: Cell) -> None:
+    refusal = re.compile("batch.?invarian", re.IGNORECASE)
+    refused = "channel.phase('load')\nraise RuntimeError('Batch invariance needs another GPU')"
+    assert cell.run(refused, refusal=refusal).status == "unsupported"
+    assert cell.run(refused).status == "failed"
+    assert cell.run(refused.replace("load", "generate"), refusal=refusal).status == "failed"
+
+
+def test_exhausted_memory_has_a_boundary_of_its_own(cell: Cell) -> None:
+    outcome = cell.run("channel.phase('load')\nraise MemoryError('Cannot allocate memory')")
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "out-of-memory"
+
+
+def test_a_cell_past_its_time_is_ended_with_all_it_started_and_says_in_which_phase(cell: Cell) -> None:
+    outcome = cell.run("subprocess.Popen(['sleep', '60'], start_new_session=True)\n" + HANG, timeout_seconds=1.5)
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "timeout"
+    assert outcome.failure.message == "no result after 2 s, in phase generate"
+    assert outcome.usage["ended_by"] == "lease"
+
+
+def test_a_worker_that_is_killed_says_by_which_signal(cell: Cell) -> None:
+    outcome = cell.run("os.kill(os.getpid(), signal.SIGKILL)")
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "died"
+    assert "ended by SIGKILL" in outcome.failure.message
+    assert "want of memory" in outcome.failure.message
+
+
+def test_a_worker_that_leaves_without_a_result_says_with_which_code(cell: Cell) -> None:
+    outcome = cell.run("print('ValueError: the last words', flush=True)\nos._exit(9)")
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "died"
+    assert outcome.failure.message == (
+        "the worker ended with code 9 and no result; last error: ValueError: the last words"
+    )
+
+
+def test_an_interpreter_that_is_not_there_is_a_cell_that_died(cell: Cell) -> None:
+    (cell.folder / "job.json").write_text("{}")
+    outcome = launch(cell.folder, (str(cell.folder / "no-python"),), {}, 30.0)
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "died"
+
+
+def test_ctrl_c_is_raised_again_when_the_cell_s_processes_are_gone(cell: Cell) -> None:
+    def interrupt(event: Event) -> None:
+        if event["event"] == "phase":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cell.run("subprocess.Popen(['sleep', '60'], start_new_session=True)\n" + HANG, on_event=interrupt)
+    assert processes_of(cell.folder) == []
+
+
+def test_stray_engine_variables_of_the_shell_do_not_reach_a_cell(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    stray = {
+        "VLLM_USE_V1": "0",
+        "PYTHONPATH": "/nowhere",
+        "LD_PRELOAD": "",
+        "CUDA_VISIBLE_DEVICES": "7",
+        "VIRTUAL_ENV": "/v",
+    }
+    for name, value in stray.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HF_TOKEN", "kept")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")
+    monkeypatch.setenv("WANDB_API_KEY", "not an engine's")
+    result = cell.run("return {'seen': dict(os.environ), 'reversed': os.environ['HF_TOKEN'][::-1]}").result
+    seen = result["seen"]
+    assert "WANDB_API_KEY" not in seen
+    assert not stray.keys() & seen.keys()
+    assert (result["reversed"], seen["NCCL_SOCKET_IFNAME"]) == ("tpek", "eth0")
+    # What the engine tells of a secret is written without it.
+    assert seen["HF_TOKEN"] == "***"
+    assert seen["VLLM_NO_USAGE_STATS"] == "1"
+
+
+def test_declared_variables_reach_a_cell_even_where_strays_of_that_name_would_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "0")
+    assert "VLLM_BATCH_INVARIANT" not in cell_environment({})
+    assert cell_environment({"VLLM_BATCH_INVARIANT": "1"})["VLLM_BATCH_INVARIANT"] == "1"
+
+
+def test_programs_of_the_engine_s_own_environment_are_found_first(cell: Cell) -> None:
+    found = cell.run("return {'path': os.environ['PATH']}").result["path"]
+    assert found.split(":")[0] == str(Path(sys.executable).parent)
+
+
+SEEN = "return {'seen': dict(os.environ), 'directory': os.getcwd()}"
+CLEANED = ("env", "-i", "PATH=/usr/bin", f"{MARK}=none")
+
+
+def test_behind_a_command_that_cleans_the_environment_a_cell_has_its_variables_all_the_same(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/a/path/of/this/machine")
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    seen = cell.run(SEEN, front=CLEANED, variables={"VLLM_X": "1", "PYTHONHASHSEED": "7"}).result["seen"]
+    assert (seen["VLLM_X"], seen["PYTHONHASHSEED"], seen["HF_HUB_OFFLINE"]) == ("1", "7", "1")
+    assert seen[MARK] == str(cell.folder)
+    assert seen["PATH"] == f"{Path(sys.executable).parent}:/usr/bin"
+    assert not {"HF_TOKEN", "LD_LIBRARY_PATH"} & seen.keys()
+    assert "secret" not in (cell.folder / "environment.json").read_text()
+
+
+def test_what_is_read_when_python_starts_is_in_force_behind_a_command_too(cell: Cell) -> None:
+    hashed = "return {'hash': hash('a word')}"
+    plain = cell.run(hashed, variables={"PYTHONHASHSEED": "7"}).result["hash"]
+    assert cell.run(hashed, front=CLEANED, variables={"PYTHONHASHSEED": "7"}).result["hash"] == plain
+
+
+def test_what_a_launcher_adds_and_no_recipe_declares_does_not_reach_a_cell(cell: Cell) -> None:
+    added = ("env", "VLLM_USE_V1=1", "PYTHONPATH=/nowhere", "CUDA_VISIBLE_DEVICES=1", "OTHER=kept")
+    seen = cell.run(SEEN, front=added).result["seen"]
+    assert not {"VLLM_USE_V1", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "RLAUDIT_SETTLED"} & seen.keys()
+    assert seen["OTHER"] == "kept"
+
+
+def test_what_a_launcher_sets_is_left_where_the_shell_has_another_value(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert cell.run(SEEN, front=("env", "OMP_NUM_THREADS=1")).result["seen"]["OMP_NUM_THREADS"] == "1"
+    assert cell.run(SEEN, front=CLEANED).result["seen"]["OMP_NUM_THREADS"] == "3"
+
+
+def test_the_gpus_that_were_found_are_those_that_a_cell_is_shown_whatever_a_launcher_says(cell: Cell) -> None:
+    front = ("env", "CUDA_VISIBLE_DEVICES=0")
+    seen = cell.run(SEEN, front=front, variables={"CUDA_VISIBLE_DEVICES": "3"}).result["seen"]
+    assert seen["CUDA_VISIBLE_DEVICES"] == "3"
+
+
+def test_what_stands_in_front_does_not_get_the_engine_s_variables(cell: Cell, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    front = ("bash", "-c", f'echo "${{VLLM_X-unset}}" > {told}; exec "$@"', "--")
+    assert cell.run(SEEN, front=front, variables={"VLLM_X": "1"}).result["seen"]["VLLM_X"] == "1"
+    assert told.read_text() == "unset\n"
+
+
+def test_a_variable_that_is_set_otherwise_at_every_start_fails_the_cell_and_is_named(
+    cell: Cell, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "venv", symlinks=True, with_pip=False)
+    packages = next((tmp_path / "venv" / "lib").glob("python3*")) / "site-packages"
+    (packages / "insists.pth").write_text("import os; os.environ['VLLM_USE_V1'] = '1'\n")
+    (cell.folder / "job.json").write_text("{}")
+    outcome = launch(cell.folder, (str(tmp_path / "venv" / "bin" / "python"),), {}, 30.0)
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "launch"
+    assert "set otherwise each time this interpreter starts: VLLM_USE_V1" in outcome.failure.message
+
+
+def test_a_relative_path_means_in_a_container_what_it_means_here(cell: Cell) -> None:
+    seen = cell.run(SEEN, front=("env", "--chdir=/"))
+    assert seen.result["directory"] == os.getcwd()  # noqa: PTH109
+
+
+def test_the_first_process_of_a_container_ends_at_sigterm_with_all_that_is_in_it(cell: Cell) -> None:
+    namespace = ("unshare", "--map-root-user", "--pid", "--fork")
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a namespace of processes")
+    body = "subprocess.Popen(['sleep', '600'], start_new_session=True)\n" + HANG
+
+    def interrupt(event: Event) -> None:
+        if event["event"] == "phase":
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        cell.run(body, front=namespace, on_event=interrupt)
+    # Had it to be killed, the guardian's patience would have passed first.
+    assert time.monotonic() - began < TERMINATION_SECONDS
+    assert processes_of(cell.folder) == []
+
+
+def test_a_cell_that_is_the_first_process_of_a_container_ends_with_its_own_result(cell: Cell) -> None:
+    namespace = ("unshare", "--map-root-user", "--pid", "--fork")
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a namespace of processes")
+    outcome = cell.run("return {'pid': os.getpid()}", front=namespace)
+    assert (outcome.status, outcome.usage["exit_code"]) == ("ok", 0)
+    assert outcome.result["pid"] > 1
+
+
+def test_an_engine_does_not_find_our_files_by_accident(cell: Cell) -> None:
+    outcome = cell.run("import importlib.util\nreturn {'found': importlib.util.find_spec('guardian') is not None}")
+    assert outcome.result["found"] is False
+
+
+def test_a_file_written_through_the_channel_is_whole_or_not_there(cell: Cell) -> None:
+    outcome = cell.run(
+        "def rows():\n    yield {'row': 1}\n    raise ValueError('half way')\n"
+        "channel.write_lines('samples.jsonl', rows())"
+    )
+    assert outcome.status == "failed"
+    assert not (cell.folder / "samples.jsonl").exists()
+
+
+def test_a_cell_without_a_result_did_not_finish_whatever_else_it_left(tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text("{}\n")
+    outcome = judge(tmp_path, phase="generate")
+    assert outcome.status == "failed"
+    assert outcome.failure is not None
+    assert outcome.failure.boundary == "died"
+
+
+def test_a_message_of_many_lines_becomes_one(cell: Cell) -> None:
+    outcome = cell.run("channel.phase('load')\nraise ValueError('one\\n  two\\n' + 'x' * 2000)")
+    assert outcome.failure is not None
+    assert "\n" not in outcome.failure.message
+    assert outcome.failure.message.startswith("ValueError: one two")
+    assert len(outcome.failure.message) <= 600

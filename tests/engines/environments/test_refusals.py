@@ -1,0 +1,194 @@
+"""What a driver cannot run is refused before anything is downloaded, by name and with the ways out."""
+
+import platform
+import re
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+from typer.testing import CliRunner
+
+from rlaudit.cli.app import run
+from rlaudit.cli.engines import app
+from rlaudit.engines.environments import build as building
+from rlaudit.engines.environments.driver_table import driver_table
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.pip_configuration import PackageSources
+from rlaudit.engines.environments.refusals import Needs, needs_of_lock, newest_release, refusals, refuse
+from rlaudit.engines.environments.resolve import Plan, Resolution
+from rlaudit.engines.hardware.accelerator import Accelerator, Device
+from rlaudit.errors import NotFinished
+from rlaudit.vllm.builds import recorded_versions
+
+# The drivers of NVIDIA's production and long-term branches, with the CUDA they offer.
+DRIVERS = {
+    "525.147.05": "12.0",
+    "535.183.01": "12.2",
+    "550.54.15": "12.4",
+    "570.86.15": "12.8",
+    "580.65.06": "13.0",
+}
+LAST_FOR_CUDA_12 = Version("0.19.1")
+
+
+@pytest.fixture(autouse=True)
+def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlaudit.engines.environments.refusals.read_package_sources", PackageSources)
+
+
+def machine(driver: str = "", cuda: str = "") -> Accelerator:
+    gpu = Device(0, "GPU-1", "NVIDIA H100 80GB HBM3", 81_559, "sm90")
+    return Accelerator("cuda", gpu.name, (gpu,), driver, 16, 100_000, driver_cuda=cuda)
+
+
+def engine(version: str) -> EnvironmentSpec:
+    return EnvironmentSpec("vllm", version, "cuda")
+
+
+@pytest.mark.parametrize(("driver", "cuda"), DRIVERS.items())
+@pytest.mark.parametrize("version", recorded_versions(), ids=str)
+def test_each_release_is_built_or_refused_by_the_cuda_of_its_torch(version: Version, driver: str, cuda: str) -> None:
+    refused = refusals([engine(str(version))], machine(driver, cuda))
+    assert bool(refused) is (version > LAST_FOR_CUDA_12 and driver < "580")
+
+
+def test_a_refusal_names_what_is_needed_what_is_there_and_every_way_out() -> None:
+    with pytest.raises(NotFinished) as raised:
+        refuse([engine("0.18.1"), engine("0.26.0")], machine("550.54.15", "12.4"))
+    assert raised.value.message == (
+        "vllm-0.26.0-cuda cannot run here: its torch 2.11.0 is built for CUDA 13.0, which needs NVIDIA driver "
+        "580.65.06 or newer, and this machine's, 550.54.15, offers CUDA 12.4"
+    )
+    hint = raised.value.hint or ""
+    ways = ("driver 580.65.06 or newer", "vLLM 0.19.1, the newest", "cuda-compat", "--python 0.26.0=COMMAND", "+cu129")
+    assert all(way in hint for way in ways)
+
+
+def test_all_environments_of_a_plan_are_named_at_once() -> None:
+    with pytest.raises(NotFinished) as raised:
+        refuse([engine("0.26.0"), engine("0.33.0")], machine("550.54.15", "12.4"))
+    assert re.findall(r"vllm-[\d.]+-cuda", raised.value.message) == ["vllm-0.26.0-cuda", "vllm-0.33.0-cuda"]
+
+
+@pytest.mark.parametrize(("local", "refused"), [("+cu129", False), ("+cu131", True), ("", True), ("+rocm721", True)])
+def test_a_release_that_a_named_index_has_for_an_older_cuda_is_not_refused(
+    local: str, refused: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "vllm").mkdir()
+    name = f"vllm-0.26.0{local}-cp38-abi3-manylinux_2_28_{platform.machine()}.whl"
+    (tmp_path / "vllm/index.html").write_text(f'<a href="{name}">x</a>')
+    named = PackageSources(index=f"file://{tmp_path}")
+    monkeypatch.setattr("rlaudit.engines.environments.refusals.read_package_sources", lambda: named)
+    assert bool(refusals([engine("0.26.0")], machine("550.54.15", "12.4"))) is refused
+    assert refusals([engine("0.25.0")], machine("550.54.15", "12.4"))
+
+
+def test_a_driver_too_old_for_any_release_is_offered_none() -> None:
+    (one,) = refusals([engine("0.8.5")], machine("470.82.01", "11.4"))
+    assert newest_release("11.4") is None
+    assert "newest release" not in one.hint
+
+
+def test_a_release_that_pypi_has_for_cuda_12_is_not_looked_for_elsewhere() -> None:
+    (one,) = refusals([engine("0.19.1")], machine("470.82.01", "11.4"))
+    assert "wheels.vllm.ai" not in one.hint
+
+
+@pytest.mark.parametrize(
+    ("spec", "accelerator"),
+    [
+        (engine("0.33.0"), machine()),
+        (EnvironmentSpec("vllm", "0.33.0", "cuda", ("/opt/vllm/bin/python",)), machine("525.147.05", "12.0")),
+        (EnvironmentSpec("vllm", "0.32.0", "cpu"), machine("525.147.05", "12.0")),
+        (engine("99.0"), machine("525.147.05", "12.0")),
+    ],
+    ids=["no driver known", "given interpreter", "CPU build", "release that is not recorded"],
+)
+def test_what_cannot_be_told_beforehand_is_not_refused(spec: EnvironmentSpec, accelerator: Accelerator) -> None:
+    assert refusals([spec], accelerator) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "cuda"),
+    [("nvidia-cuda-runtime-cu12==12.8.90", "12.8"), ("nvidia-cuda-runtime==13.0.96 ; sys_platform == 'linux'", "13.0")],
+)
+def test_the_cuda_of_resolved_packages_is_that_of_their_runtime_library(line: str, cuda: str) -> None:
+    assert needs_of_lock(("torch==2.11.0", "numpy @ file:///wheels/numpy.whl", line)) == Needs("2.11.0", cuda)
+    assert needs_of_lock(("torch==2.11.0+cu129", line)) == Needs("2.11.0+cu129", cuda)
+    assert needs_of_lock(("torch==2.11.0+cpu", line)) is None
+    assert needs_of_lock(("torch==2.11.0",)) is None
+
+
+def test_what_was_resolved_is_held_against_the_driver_before_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolution = Resolution(("torch==9.9.9", "nvidia-cuda-runtime==13.2.1"), Plan())
+    monkeypatch.setattr(building, "offered_cuda", lambda: "12.8")
+    with pytest.raises(NotFinished, match=r"vllm-99\.0-cuda cannot run here: its torch 9\.9\.9 is .* CUDA 13\.2"):
+        building._check_torch(engine("99.0"), resolution)
+    monkeypatch.setattr(building, "offered_cuda", lambda: "")
+    building._check_torch(engine("99.0"), resolution)
+
+
+def test_a_build_for_cuda_that_would_get_a_cpu_torch_ends_before_it_is_installed() -> None:
+    lock = ("torch==2.13.0+cpu", "nvidia-cuda-runtime==13.4.1")
+    with pytest.raises(NotFinished, match=r"vllm-0\.32\.0-cuda would get a torch without CUDA"):
+        building._check_torch(engine("0.32.0"), Resolution(lock, Plan()))
+    building._check_torch(EnvironmentSpec("vllm", "0.32.0", "cpu"), Resolution(("torch==2.13.0+cpu",), Plan()))
+
+
+def test_engines_build_refuses_before_the_first_environment_is_touched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda: machine("570.86.15", "12.8"))
+    result = CliRunner().invoke(app, ["build", "--cuda", "0.18.1", "0.32.0"])
+    assert isinstance(result.exception, NotFinished)
+    assert "vllm-0.32.0-cuda" in result.exception.message
+    assert "vllm-0.18.1-cuda" not in result.exception.message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_table_says_what_is_done_with_every_release_on_this_machine() -> None:
+    old, new, none = (driver_table(machine(*one)) for one in [("550.54.15", "12.4"), ("580.65.06", "13.0"), ("", "")])
+    assert old[0].split()[-4:] == ["driver", "550.54.15,", "CUDA", "12.4"]
+    assert len(old) == len(recorded_versions()) + 2
+    done = {line.split()[1]: line.split()[-1] for line in old[1:-1]}
+    assert [done["0.8.5"], done["0.19.1"], done["0.20.0"], done["0.33.0"]] == ["built", "built", "refused", "refused"]
+    assert all(line.endswith("built") for line in new[1:])
+    assert all(line.endswith("to run elsewhere") for line in none[1:])
+
+
+def test_the_table_is_printed_by_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda: machine("535.183.01", "12.2"))
+    printed = CliRunner().invoke(app, ["list", "--drivers"]).stdout.splitlines()
+    assert printed == driver_table(machine("535.183.01", "12.2"))
+
+
+def test_the_trainer_takes_a_torch_that_the_driver_runs_and_is_refused_where_there_is_none() -> None:
+    for driver, cuda in [("525.147.05", "12.0"), ("570.86.15", "12.8"), ("580.65.06", "13.0"), ("", "")]:
+        assert refusals([trainer_spec("cuda", cuda)], machine(driver, cuda)) == ()
+    (one,) = refusals([trainer_spec("cuda", "11.4")], machine("470.82.01", "11.4"))
+    assert "driver 525.60.13 or newer" in one.message
+    assert "--trainer-python" in one.hint
+
+
+@pytest.mark.parametrize("recipe", ["v0-to-v1", "v1-to-latest", "weight-update"])
+def test_a_dry_run_prints_what_will_be_refused(
+    recipe: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda *_, **__: machine("550.54.15", "12.4"))
+    assert run(["ablate", recipe, "--model", str(tmp_path), "--dry-run"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("refused: ")]
+    assert not any("trainer-" in line for line in lines)
+    assert any("vllm-0.32.0-cuda" in line for line in lines) is (recipe != "v0-to-v1")
+
+
+def test_a_run_is_refused_whole_before_its_first_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda *_, **__: machine("550.54.15", "12.4"))
+    folder = tmp_path / "run"
+    assert run(["ablate", "v1-to-latest", "--model", str(tmp_path), "--run-dir", str(folder)]) == NotFinished.exit_code
+    assert "vllm-0.32.0-cuda cannot run here" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,206 @@
+import ctypes
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pynvml
+import pytest
+from fake_nvml import A100, H100, T400, FakeGpu, FakeNvml
+
+from rlaudit.engines.hardware.accelerator import detect
+from rlaudit.errors import NotFinished
+
+ONE, TWO = FakeGpu("GPU-a"), FakeGpu("GPU-b")
+NO_LIBRARY = FakeNvml(start_fault=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+
+@pytest.fixture(autouse=True)
+def no_libcuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", absent)
+
+
+@pytest.fixture
+def on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """detect() on a machine with this driver, these files and this CUDA_VISIBLE_DEVICES."""
+
+    def detected(
+        nvml: FakeNvml, visible: str | None = None, files: dict[str, str] | None = None, **options: Any
+    ) -> Any:
+        nvml.install(monkeypatch)
+        for name, text in (files or {}).items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        environ = {"CUDA_VISIBLE_DEVICES": visible} if visible is not None else {}
+        return detect(environ=environ | options.pop("environ", {}), root=tmp_path, **options)
+
+    return detected
+
+
+def test_gpus_are_described_by_the_driver(on: Any) -> None:
+    nvml = FakeNvml(ONE, TWO)
+    found = on(nvml)
+    assert (found.kind, found.name, found.driver, found.driver_cuda) == ("cuda", H100, "570.1", "12.8")
+    assert [(device.index, device.memory_mib, device.capability) for device in found.devices] == [
+        (0, 81_559, "sm90"),
+        (1, 81_559, "sm90"),
+    ]
+    assert nvml.sessions == 0
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids"),
+    [("1", "b"), ("1,0", "ba"), ("GPU-b", "b"), ("0,7,1", "a"), ("GPU-b, 0", "ba"), ("0,-1,1", "a")],
+)
+def test_visible_devices_are_taken_as_cuda_takes_them(on: Any, visible: str, uuids: str) -> None:
+    found = on(FakeNvml(ONE, TWO), visible)
+    assert [device.uuid for device in found.devices] == [f"GPU-{letter}" for letter in uuids]
+
+
+@pytest.mark.parametrize("libcuda, newest", [(13000, "13.0"), (12020, "12.8")])
+def test_a_newer_libcuda_beside_the_driver_decides_which_cuda_runs(
+    on: Any, monkeypatch: pytest.MonkeyPatch, libcuda: int, newest: str
+) -> None:
+    def answer(version: Any) -> int:
+        version._obj.value = libcuda
+        return 0
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(cuDriverGetVersion=answer))
+    assert on(FakeNvml(ONE)).driver_cuda == newest
+
+
+def test_a_machine_without_a_gpu_is_a_cpu_machine(on: Any) -> None:
+    found = on(NO_LIBRARY, "", {"sys/bus/pci/devices/0000:00:03.0/vendor": "0x1234\n"})
+    assert (found.kind, found.devices, found.driver) == ("cpu", (), "")
+    assert found.cores >= 1
+    assert found.memory_mib > 0
+    assert found.name
+
+
+def test_whoever_asks_for_the_cpu_gets_it_and_no_driver_is_asked(on: Any) -> None:
+    nvml = FakeNvml(ONE, start_fault=pynvml.NVML_ERROR_UNKNOWN)
+    assert on(nvml, None, {"dev/kfd": ""}, cpu=True).kind == "cpu"
+
+
+PCI_GPU = {
+    "sys/bus/pci/devices/0000:41:00.0/vendor": "0x10de\n",
+    "sys/bus/pci/devices/0000:41:00.0/class": "0x030200\n",
+}
+SOUND_OF_A_GPU = {**PCI_GPU, "sys/bus/pci/devices/0000:41:00.0/class": "0x040300\n"}
+MIG = FakeGpu("GPU-a", A100, 40_960, mig=("MIG-1", None, "MIG-2"))
+LOST = FakeGpu("GPU-x", fault=pynvml.NVML_ERROR_GPU_IS_LOST)
+FORBIDDEN = FakeGpu("GPU-x", fault=pynvml.NVML_ERROR_NO_PERMISSION)
+REFUSED: dict[str, tuple[FakeNvml, str | None, dict[str, str], str]] = {
+    "hidden by the user": (FakeNvml(ONE, TWO), "", {}, "leaves no GPU"),
+    "hidden by the scheduler": (FakeNvml(ONE), "NoDevFiles", {}, "leaves no GPU"),
+    "a number that is not there": (FakeNvml(ONE), "3", {}, "leaves no GPU"),
+    "another machine's UUID": (FakeNvml(ONE), "GPU-f", {}, "leaves no GPU"),
+    "the same GPU twice": (FakeNvml(ONE, TWO), "0,GPU-a", {}, "twice"),
+    "a beginning that two UUIDs share": (FakeNvml(ONE, TWO), "GPU-", {}, "leaves no GPU"),
+    "driver and library differ": (
+        FakeNvml(start_fault=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH),
+        None,
+        {"proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX 535.1\nGCC version\n"},
+        "different versions; loaded is NVRM version: NVIDIA UNIX 535.1",
+    ),
+    "no library in the container": (NO_LIBRARY, None, {"dev/nvidia0": ""}, "/dev/nvidia0.*no libnvidia-ml"),
+    "no driver for the card": (NO_LIBRARY, None, PCI_GPU, "PCI device 0000:41:00.0.*no libnvidia-ml"),
+    "no library on WSL": (
+        NO_LIBRARY,
+        None,
+        {"dev/dxg": "", "usr/lib/wsl/lib/libcuda.so.1": ""},
+        "/dev/dxg.*no libnvidia-ml",
+    ),
+    "no kernel module": (
+        FakeNvml(start_fault=pynvml.NVML_ERROR_DRIVER_NOT_LOADED),
+        None,
+        PCI_GPU,
+        "does not answer.*Driver Not Loaded",
+    ),
+    "no GPU given to the container": (FakeNvml(), None, PCI_GPU, "shows this process none"),
+    "the driver fails otherwise": (FakeNvml(start_fault=pynvml.NVML_ERROR_UNKNOWN), None, {}, "does not answer"),
+    "a GPU fell off the bus": (FakeNvml(ONE, LOST), None, {}, "GPU 1 does not answer its driver: GPU is lost"),
+    "it was the one that is named": (FakeNvml(ONE, LOST), "1", {}, "GPU 1 does not answer"),
+    "its UUID is named": (FakeNvml(ONE, LOST), "GPU-x", {}, "GPU 1 does not answer"),
+    "the cgroup forbids all": (FakeNvml(FORBIDDEN, FORBIDDEN), None, {}, "may use none of the 2 GPUs"),
+    "the cgroup forbids the named one": (
+        FakeNvml(FakeGpu("GPU-a", minor=0), FakeGpu("GPU-b", minor=1)),
+        "GPU-b",
+        {"dev/nvidia0": ""},
+        "may not use GPU-b",
+    ),
+    "MIG with several instances": (FakeNvml(MIG), None, {}, "which instance is meant: MIG-1 .*, MIG-2"),
+    "a number where MIG is on": (FakeNvml(MIG), "0", {}, "which instance is meant"),
+    "a GPU with several instances": (FakeNvml(MIG), "GPU-a", {}, "which instance is meant"),
+    "MIG without an instance": (FakeNvml(FakeGpu("GPU-a", mig=(None,))), None, {}, "there is none yet"),
+    "a MIG instance as it was named before": (FakeNvml(MIG), "MIG-GPU-a/1/0", {}, "before R470"),
+    "GPUs of several kinds": (FakeNvml(FakeGpu("GPU-t", T400), ONE), "0", {}, "of several kinds"),
+    "ROCm": (NO_LIBRARY, None, {"dev/kfd": ""}, "AMD GPU .*CUDA only"),
+    "an AMD card without compute nodes": (
+        NO_LIBRARY,
+        None,
+        {"sys/bus/pci/drivers/amdgpu/0000:03:00.0/vendor": "0x1002"},
+        "AMD GPU .*0000:03:00.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("situation", REFUSED)
+def test_a_gpu_that_cannot_be_used_never_becomes_the_cpu(on: Any, situation: str) -> None:
+    nvml, visible, files, said = REFUSED[situation]
+    with pytest.raises(NotFinished, match=said) as refused:
+        on(nvml, visible, files)
+    assert refused.value.exit_code == 3
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(("visible", "index"), [("GPU-t", 0), ("GPU-a", 1)], ids=["the small one", "the large one"])
+def test_gpus_of_several_kinds_are_told_apart_by_uuid(on: Any, visible: str, index: int) -> None:
+    assert on(FakeNvml(FakeGpu("GPU-t", T400), ONE), visible).devices[0].index == index
+
+
+def test_gpus_of_several_kinds_have_numbers_where_cuda_counts_by_bus(on: Any) -> None:
+    found = on(FakeNvml(FakeGpu("GPU-t", T400), ONE), "1", environ={"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+    assert found.name == H100
+
+
+def test_a_mig_instance_is_a_device_of_its_own(on: Any) -> None:
+    found = on(FakeNvml(MIG), "MIG-2")
+    assert (found.kind, found.name, found.devices[0].memory_mib) == ("cuda", f"{A100} MIG 1g.5gb", 4_864)
+
+
+@pytest.mark.parametrize("visible", [None, "0", "GPU-a", "MIG-1"])
+def test_the_only_mig_instance_needs_no_name(on: Any, visible: str | None) -> None:
+    found = on(FakeNvml(FakeGpu("GPU-a", A100, mig=(None, "MIG-1"))), visible)
+    assert found.devices[0].uuid == "MIG-1"
+
+
+def test_numbers_count_the_gpus_that_the_cgroup_allows(on: Any) -> None:
+    machine = FakeNvml(FORBIDDEN, FakeGpu("GPU-a"), FakeGpu("GPU-b"))
+    assert [device.uuid for device in on(machine, "1").devices] == ["GPU-b"]
+    assert [device.uuid for device in on(machine).devices] == ["GPU-a", "GPU-b"]
+
+
+def test_a_gpu_without_a_node_beside_those_that_have_one_is_not_ours(on: Any) -> None:
+    machine = FakeNvml(FakeGpu("GPU-a", minor=0), FakeGpu("GPU-b", minor=1))
+    assert [device.uuid for device in on(machine, files={"dev/nvidia1": ""}).devices] == ["GPU-b"]
+
+
+def test_the_gpus_before_a_lost_one_can_still_be_named(on: Any) -> None:
+    assert on(FakeNvml(ONE, LOST, TWO), "0").devices[0].uuid == "GPU-a"
+    assert on(FakeNvml(ONE, LOST, TWO), "GPU-b").devices[0].uuid == "GPU-b"
+
+
+def test_a_gpu_that_shares_the_hosts_memory_has_all_of_it(on: Any) -> None:
+    found = on(FakeNvml(FakeGpu("GPU-a", "NVIDIA GB10", None)))
+    assert found.devices[0].memory_mib == found.memory_mib
+
+
+def test_an_nvidia_gpu_is_used_although_the_processor_has_an_amd_one(on: Any) -> None:
+    assert on(FakeNvml(ONE), files={"dev/kfd": ""}).kind == "cuda"
+
+
+def test_the_sound_device_of_a_card_is_no_gpu(on: Any) -> None:
+    assert on(NO_LIBRARY, files=SOUND_OF_A_GPU).kind == "cpu"

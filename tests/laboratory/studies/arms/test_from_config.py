@@ -1,0 +1,146 @@
+"""From a rollout config to the recipe that tries it out."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.nvidia_driver import Device
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.recipe import recipe_of
+from rlaudit.laboratory.studies.arms.plan import make_plan
+
+CPU = Accelerator("cpu", "a processor", (), "", 2, 24_000)
+ONE_GPU = Accelerator("cuda", "H100", (Device(0, "GPU-a", "H100", 81_559, "sm90"),), "570", 16, 128_000)
+CONFIG = """\
+model_path: Qwen/Qwen2.5-1.5B
+llm:
+  parameters: {max_tokens: 2048, temperature: 0.7, top_p: 0.95}
+finetune:
+  rl: {policy_loss: ppo, temperature: 0.7}
+vllm_config:
+  use_v1: false
+  vllm_kwargs:
+    dtype: bfloat16
+    num-scheduler-steps: 1
+    gpu-memory-utilization: 0.8
+    tensor-parallel-size: 4
+    max_model_len: 4096
+    block-size: ${block}
+world: {actor_fraction: 2}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "base.yaml"
+    path.write_text(CONFIG, encoding="utf-8")
+    return path
+
+
+def experiment(config: Path, accelerator: Accelerator = ONE_GPU, model: str | None = "a-model"):
+    return experiment_of(config, "0.8.5", "0.18.1", model, accelerator)
+
+
+def test_the_arms_carry_the_configs_sampling_and_engine_arguments(config: Path) -> None:
+    made = experiment(config)
+    assert made.document["sampling"] == {"temperature": 0.7, "top_p": 0.95}
+    (block,) = made.document["blocks"]
+    for side in ("reference", "candidate"):
+        assert block[side]["engine_args"]["dtype"] == "bfloat16"
+        assert block[side]["engine_args"]["max_model_len"] == 4096
+        assert block[side]["engine_args"]["gpu_memory_utilization"] == 0.8
+    assert (block["reference"]["version"], block["candidate"]["version"]) == ("0.8.5", "0.18.1")
+
+
+def test_an_argument_goes_only_to_the_release_that_has_it(config: Path) -> None:
+    (block,) = experiment(config).document["blocks"]
+    assert block["reference"]["engine_args"]["num_scheduler_steps"] == 1
+    assert "num_scheduler_steps" not in block["candidate"]["engine_args"]
+
+
+def test_the_engine_that_the_framework_pins_is_pinned(config: Path) -> None:
+    (block,) = experiment(config).document["blocks"]
+    assert block["reference"]["engine"] == "V0"
+    assert "environment_variables" not in block["reference"]
+    assert "engine" not in block["candidate"]
+
+
+def test_what_the_migration_moves_is_set_back_in_the_parity_arm(config: Path) -> None:
+    (block,) = experiment(config).document["blocks"]
+    assert block["factors"]["logprobs-mode"] == "processed"
+    assert block["factors"]["prefix-caching"] == "off"
+    assert {"logprobs-mode", "prefix-caching", "async-scheduling"} <= set(block["parity"])
+    assert "batch-invariance" not in block["parity"]
+
+
+def test_the_findings_add_their_factors_to_the_usual_ones(config: Path) -> None:
+    (block,) = experiment(config).document["blocks"]
+    assert "chunked-prefill" in block["factors"]
+
+
+def test_what_this_machine_cannot_hold_is_changed_and_said(config: Path) -> None:
+    made = experiment(config)
+    (block,) = made.document["blocks"]
+    assert block["candidate"]["engine_args"]["tensor_parallel_size"] == 1
+    assert "tensor_parallel_size=4: GPUs on this machine: 1; 1 is used" in made.changed
+
+
+def test_a_value_that_the_file_does_not_tell_is_said_and_left_to_vllm(config: Path) -> None:
+    made = experiment(config)
+    assert "block_size" not in made.document["blocks"][0]["candidate"]["engine_args"]
+    assert any(sentence.startswith("block_size: ") for sentence in made.changed)
+
+
+def test_on_a_cpu_what_belongs_to_a_gpu_is_left_out_and_said(config: Path) -> None:
+    made = experiment(config, CPU)
+    engine_args = made.document["blocks"][0]["reference"]["engine_args"]
+    assert "gpu_memory_utilization" not in engine_args
+    assert engine_args["block_size"] == 16
+    assert any("max_model_len=4096" in sentence for sentence in made.changed)
+
+
+def test_the_configs_own_model_runs_unless_another_is_named(config: Path) -> None:
+    assert experiment(config, model=None).document["model"] == "Qwen/Qwen2.5-1.5B"
+    assert experiment(config).document["model"] == "a-model"
+
+
+def test_a_written_recipe_is_a_recipe_and_plans_the_same_arms(config: Path, tmp_path: Path) -> None:
+    made = experiment(config)
+    path = tmp_path / "recipe.yaml"
+    path.write_text(as_yaml(made), encoding="utf-8")
+    assert is_recipe(path)
+    again = recipe_of(yaml.safe_load(path.read_text(encoding="utf-8")), path, "cuda")
+    first = recipe_of(dict(made.document), path, "cuda")
+    assert make_plan(again.recipe).blocks[0].arms == make_plan(first.recipe).blocks[0].arms
+
+
+def test_a_config_is_not_taken_for_a_recipe(config: Path) -> None:
+    assert not is_recipe(config)
+    assert is_recipe(Path("v0-to-v1"))
+
+
+def test_greedy_rollouts_and_a_single_version_are_refused(config: Path) -> None:
+    with pytest.raises(UsageError, match="is looked at under vLLM"):
+        experiment_of(config, "0.18.1", "0.18.1", None, ONE_GPU)
+    config.write_text(CONFIG.replace("temperature: 0.7", "temperature: 0.0"), encoding="utf-8")
+    with pytest.raises(UsageError, match="greedily"):
+        experiment(config)
+
+
+def test_a_file_without_a_rollout_config_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text("a: 1\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="neither a recipe nor a rollout config"):
+        experiment_of(path, "0.8.5", "0.18.1", None, CPU)
+
+
+def test_what_is_left_out_says_what_is_not_seen_for_it(config: Path) -> None:
+    extra = "    enable-sleep-mode: true\n    data-parallel-size: 2\n    max_model_len: 4096\n"
+    config.write_text(CONFIG.replace("    max_model_len: 4096\n", extra), encoding="utf-8")
+    said = "\n".join(experiment(config).changed)
+    assert "enable_sleep_mode=True: left out; the engine never sleeps here" in said
+    assert "trl issue 5312" in said
+    assert "data_parallel_size=2: left out; one replica runs." in said

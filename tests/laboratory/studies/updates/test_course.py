@@ -1,0 +1,199 @@
+"""A whole audit, from recipe to report, on a stand-in engine that keeps old keys and values when it is not told to
+forget them. Everything but the model is the product's own, in processes of its own."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.hardware.accelerator import detect
+from rlaudit.engines.hardware.gpu_memory import GpuMemory
+from rlaudit.engines.models.model import ModelOnDisk
+from rlaudit.laboratory import scoring as scoring_of_arms
+from rlaudit.laboratory import surroundings as surroundings_module
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.run_folder import opened
+from rlaudit.laboratory.studies.updates import checkpoints, scoring
+from rlaudit.laboratory.studies.updates.document import document_of
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
+from rlaudit.laboratory.studies.updates.settings import UpdateRecipe, update_recipe_of
+from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.progress import Progress
+from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
+from rlaudit.report.formats.text import FORMAT as TEXT
+from rlaudit.report.schema import report_schema
+
+HERE = Path(__file__).parent
+ENGINE: dict[str, Any] = {
+    "version": "0.18.1",
+    "modes": ["keep", "wait", "abort"],
+    "clear_cache": [True, False],
+    "prefix_caching": ["on"],
+    "in_a_row": 2,
+    "faults": ["truncated"],
+}
+
+
+def recipe_with(**engine: Any) -> UpdateRecipe:
+    document = {
+        "schema": "rlaudit-recipe/1",
+        "environment_variables": {"PYTHONPATH": str(HERE / "fake_vllm")},
+        "weight_updates": {"engines": [{**ENGINE, **engine}], "drain_seconds": 5, "flight_tokens": 9},
+    }
+    return update_recipe_of(document, Path("recipe.yaml"))
+
+
+def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) -> FinishedUpdates:
+    # The stand-in takes none of the arguments that a CPU engine is given.
+    monkeypatch.setattr("rlaudit.laboratory.studies.updates.matrix._device_args", lambda version, device: {})
+    monkeypatch.setattr("rlaudit.laboratory.studies.updates.matrix._dtype_args", lambda dtype: {})
+    monkeypatch.setattr(surroundings_module, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
+    monkeypatch.setattr(checkpoints, "DERIVE", HERE / "stand_ins" / "derive_checkpoints.py")
+    for scores in (scoring, scoring_of_arms):  # the trainer is tried as arms are scored
+        monkeypatch.setattr(scores, "SCORE", HERE / "stand_ins" / "score.py")
+    model = folder / "model"
+    model.mkdir(exist_ok=True)
+    (model / "weights.json").write_text('{"version": 0}')
+    specs = [EnvironmentSpec("vllm", "0.18.1", "cpu"), EnvironmentSpec("trainer", "4.57.6", "cpu")]
+    engine, trainer = (Environment(spec, folder, (sys.executable,)) for spec in specs)
+    around = Surroundings(
+        accelerator=detect(cpu=True),
+        engines={"0.18.1": engine},
+        trainer=trainer,
+        model=ModelOnDisk(str(model), None, "sha256:0", "a stand-in"),
+        prompts=PromptSet("numbers", tuple(str(number) for number in range(16))),
+        memory=GpuMemory(()),
+        set_up_seconds=0.0,
+    )
+    with opened(folder / "run") as kept:
+        return execute(recipe, kept, around, Progress(quiet=True))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("course")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        run = run_in(folder, monkeypatch, recipe_with())
+    document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True, reproduce_in=folder / "reproduce")
+    json.dumps(document, allow_nan=False)
+    yield document
+
+
+def case(report: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in report["weight_updates"]["cases"] if one["name"] == name)
+    return found
+
+
+@pytest.mark.parametrize("mode", ["keep", "wait", "abort"])
+def test_stale_keys_are_found_without_clearing_and_not_found_with_it(report: dict[str, Any], mode: str) -> None:
+    kept = case(report, f"mode={mode}, clear_cache=False")["staleness"]
+    cleared = case(report, f"mode={mode}, clear_cache=True")["staleness"]
+    assert kept["verdict"] == "mismatch" and kept["excess"]["low"] > 0.01
+    assert cleared["verdict"] == "match" and cleared["excess"]["high"] < 0.001
+
+
+def test_requests_are_counted_by_mode(report: dict[str, Any]) -> None:
+    ends = {mode: case(report, f"mode={mode}, clear_cache=True")["in_flight"] for mode in ("keep", "wait", "abort")}
+    assert (ends["keep"]["completed"], ends["wait"]["completed"], ends["abort"]["aborted"]) == (32, 32, 32)
+    assert ends["abort"]["completed"] == 0
+
+
+def test_lags_reach_as_far_as_there_were_updates(report: dict[str, Any]) -> None:
+    row = case(report, "2 updates in a row, mode=keep, clear_cache=False")
+    assert [group["lag"] for group in row["lags"]] == [0, 1, 2]
+    assert sum(group["tokens"] for group in row["lags"]) == 32 * 9
+
+
+def test_a_torn_checkpoint_is_reported_with_the_state_it_leaves(report: dict[str, Any]) -> None:
+    fault = case(report, "truncated")["fault"]
+    assert "JSONDecodeError" in fault["refused"]
+    assert fault["recovers"] is True
+    assert [one["severity"] for one in report["findings"] if one["rule"] == "failed-update-healthy"] == ["warning"]
+
+
+def test_the_sequence_that_is_clean_is_recommended_as_code(report: dict[str, Any]) -> None:
+    (recommended,) = report["weight_updates"]["recommendations"]
+    assert 'mode="keep"' in recommended["code"] and "clear_cache=True" in recommended["code"]
+    compile(recommended["code"], "recommendation", "exec")
+
+
+def test_every_error_comes_with_a_recipe_that_shows_it_again(report: dict[str, Any]) -> None:
+    errors = [one for one in report["findings"] if one["severity"] == "error"]
+    assert errors
+    for one in errors:
+        path = Path(one["confirm"].removeprefix("rlaudit ablate "))
+        again = update_recipe_of(yaml.safe_load(path.read_text()), path)
+        assert len(again.weight_updates.engines) == 1
+
+
+def test_stale_keys_fail_the_audit(report: dict[str, Any]) -> None:
+    assert report["exit_code"] == 1
+    assert [layer["verdict"] for layer in report["layers"]] == ["not tested", "mismatch", "not tested"]
+
+
+def test_the_text_holds_the_figures_of_every_case(report: dict[str, Any]) -> None:
+    text = TEXT.render(report, None)
+    for one in report["weight_updates"]["cases"]:
+        assert one["name"] in text or one["kind"] == "fault"
+    assert "STALE" in text and "pause_generation" in text
+
+
+def test_the_end_of_the_text_says_what_was_found_how_sure_that_is_and_what_next(report: dict[str, Any]) -> None:
+    end = TEXT.render(report, None).rstrip().rsplit("\n\n", 2)[-2].splitlines()
+    assert end[0].startswith("inference path: MISMATCH")
+    assert len(end) <= 39
+    (stale,) = [place for place, line in enumerate(end) if "stale-kv: " in line and "error" in line]
+    assert "mode=keep|wait|abort, clear_cache=False" in end[stale]
+    assert [line.split(":")[0].strip() for line in end[stale + 1 : stale + 3]] == ["sure", "next"]
+    assert "see it again: rlaudit ablate " in end[stale + 2]
+    assert "excess k3 at least 0." in end[stale + 1]
+
+
+def test_markdown_holds_the_matrix_the_findings_and_the_code(report: dict[str, Any]) -> None:
+    text = MARKDOWN.render(report, None)
+    assert "**error** `stale-kv`" in text and "| engine | sequence |" in text
+    assert f"```python\n{report['weight_updates']['recommendations'][0]['code']}\n```" in text
+
+
+def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0, faults=[])
+    first = run_in(tmp_path, monkeypatch, recipe)
+    again = run_in(tmp_path, monkeypatch, recipe)
+    assert document_of(first, Path("recipe.yaml"), fail_on_mismatch=True)["exit_code"] == 0
+    assert (again.cells_run, again.cells_kept) == (0, first.cells_run)
+
+
+def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0, faults=[])
+    variables = {**recipe.environment_variables, "FAKE_AILMENT": "repeat"}
+    run = run_in(tmp_path, monkeypatch, recipe.model_copy(update={"environment_variables": variables}))
+    document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
+    assert "requests-lost" in [one["rule"] for one in document["findings"]]
+
+
+def test_a_terminal_breaks_sentences_and_neither_tables_nor_code(report: dict[str, Any]) -> None:
+    lines = TEXT.render(report, 80).splitlines()
+    assert any(len(line) > 80 for line in lines if "mode=keep" in line)
+    assert all(len(line) <= 80 for line in lines if line.startswith("  error"))
+    code = report["weight_updates"]["recommendations"][0]["code"]
+    assert all(f"    {row}" in lines for row in code.splitlines())
+
+
+def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
+    jsonschema.validate(json.loads(json.dumps(report)), report_schema())
+
+
+def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0, faults=[]))
+    on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
+    for found in (run, replace(run, surroundings=on_cuda)):
+        lines = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)["not_seen"]
+        told = [line for line in lines if line.startswith("NCCL, CUDA IPC")]
+        assert len(told) == 1 and "from disk" in told[0]

@@ -1,0 +1,29 @@
+"""What separates engine and trainer before any update is not blamed on one."""
+
+from flights import ScoredFlights, run_of
+
+from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
+from rlaudit.laboratory.studies.updates.matrix import BEFORE, COLD_AFTER, FLIGHT
+
+MARGIN = 1e-3
+
+
+def test_exact_engines_leave_the_margin_as_it_is() -> None:
+    scored = ScoredFlights().add(run_of(BEFORE, [0] * 8), v0=0.0)
+    assert MARGIN <= fit_margin(scored.flights, scored.book, MARGIN) < 1.01 * MARGIN
+
+
+def test_rounding_before_the_update_is_allowed_for_after_it() -> None:
+    scored = ScoredFlights().add(run_of(BEFORE, [0] * 8), v0=0.06)
+    assert 2e-3 < fit_margin(scored.flights, scored.book, MARGIN) < 6e-3
+
+
+def test_only_tokens_of_the_first_version_count() -> None:
+    scored = ScoredFlights().add(run_of(FLIGHT, [0] * 4 + [1] * 4), v0=0.0)
+    scored.add(run_of(COLD_AFTER, [1] * 8), v0=0.5, v1=0.5)
+    assert fit_margin(scored.flights, scored.book, MARGIN) < 1.01 * MARGIN
+
+
+def test_without_tokens_before_the_update_there_is_no_allowance() -> None:
+    scored = ScoredFlights().add(run_of(COLD_AFTER, [1] * 8), v1=0.5)
+    assert fit_margin(scored.flights, scored.book, MARGIN) == MARGIN

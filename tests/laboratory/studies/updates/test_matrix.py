@@ -1,0 +1,116 @@
+"""From a recipe to engine starts and cases."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.studies.updates.estimate import estimate
+from rlaudit.laboratory.studies.updates.matrix import (
+    AFTER,
+    COLD_AFTER,
+    UNSHARED,
+    WARM_AFTER,
+    EngineStart,
+    Requests,
+    plan_starts,
+    unshared,
+)
+from rlaudit.laboratory.studies.updates.run import checkpoints_of, versions_needed
+from rlaudit.laboratory.studies.updates.settings import load_update_recipe, update_recipe_of
+from rlaudit.vllm.machine import machine_named
+
+
+def starts_of(**engine: Any) -> tuple[EngineStart, ...]:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", **engine}]}}
+    return plan_starts(update_recipe_of(document, Path("x")), 16, "cpu")
+
+
+def test_every_mode_meets_every_clear_cache_in_one_start_per_caching_level() -> None:
+    starts = starts_of(in_a_row=0)
+    assert [start.levels for start in starts] == [{"prefix-caching": "on"}, {"prefix-caching": "off"}]
+    pairs = [(case.mode, case.clear_cache) for case in starts[0].cases]
+    assert pairs == [(mode, clear) for mode in ("keep", "wait", "abort") for clear in (True, False)]
+
+
+def test_a_release_whose_cpu_attention_wants_large_blocks_gets_them() -> None:
+    assert starts_of(in_a_row=0)[0].engine_args["block_size"] == 16
+    assert starts_of(version="0.32.0")[0].engine_args["block_size"] == 32
+
+
+def test_the_runs_that_are_compared_ask_with_the_same_seeds() -> None:
+    (start,) = starts_of(modes=["keep"], clear_cache=[True], prefix_caching=["on"], in_a_row=0)
+    steps = start.cases[0].steps
+    paused = next(step["while_paused"] for step in steps if step["do"] == "update")
+    runs = {step["run"]: step["requests"] for step in [*steps, *paused] if step.get("run")}
+    assert runs[AFTER] == runs[COLD_AFTER] == runs[WARM_AFTER]
+    assert len(runs[AFTER]) == 32
+    assert {request["prompt"] for request in runs[UNSHARED]} == set(range(16, 32))
+
+
+def test_without_a_pause_nothing_can_be_cleared() -> None:
+    (start,) = starts_of(modes=["none"], prefix_caching=["on"], in_a_row=0)
+    assert [(case.name, case.clear_cache) for case in start.cases] == [("no pause", False)]
+
+
+def test_several_updates_need_as_many_versions_and_a_cache_that_can_be_stale() -> None:
+    starts = starts_of(in_a_row=3)
+    assert versions_needed(starts) == 3
+    assert [case.kind for case in starts[0].cases][-1] == "in a row"
+    assert all(case.kind == "matrix" for case in starts[1].cases)
+
+
+def test_a_start_loads_only_the_checkpoints_that_its_cases_name() -> None:
+    starts = {start.name: start for start in starts_of(in_a_row=0, faults=["truncated", "killed"])}
+    assert checkpoints_of(starts["vLLM 0.18.1, fault truncated"]) == ["0", "1", "truncated"]
+    assert checkpoints_of(starts["vLLM 0.18.1, fault killed"]) == ["0", "1"]
+
+
+def test_a_part_is_planted_only_where_a_path_can_leave_it_out() -> None:
+    starts = starts_of(other_paths=["reload_from_iterator", "load_weights"], planted=["layers.1."], in_a_row=0)
+    kinds = {start.path: [case.kind for case in start.cases] for start in starts}
+    assert kinds["reload_from_iterator"] == ["path", "planted"]
+    assert kinds["load_weights"] == ["path"]
+
+
+def test_an_engine_without_prefix_caching_has_none_on_any_path_or_fault() -> None:
+    starts = starts_of(prefix_caching=["off"], other_paths=["load_weights"], faults=["truncated"])
+    assert len(starts) == 3
+    assert not any(start.engine_args["enable_prefix_caching"] for start in starts)
+
+
+def test_without_a_matrix_every_path_that_is_named_is_checked() -> None:
+    starts = starts_of(modes=[], other_paths=["reload_weights", "load_weights"])
+    assert [start.path for start in starts] == ["reload_weights", "load_weights"]
+
+
+def test_one_release_may_be_tried_with_several_settings_and_each_keeps_its_own() -> None:
+    plain: dict[str, Any] = {"version": "0.18.1", "modes": [], "other_paths": ["reload_weights"]}
+    engines = [plain, {**plain, "engine_args": {"dtype": "bfloat16"}}]
+    starts = plan_starts(update_recipe_of({"weight_updates": {"engines": engines}}, Path("x")), 16, "cpu")
+    assert [start.name.removeprefix("vLLM 0.18.1, path reload_weights") for start in starts] == ["", ", dtype=bfloat16"]
+    assert [start.entry for start in starts] == [0, 1]
+    with pytest.raises(UsageError, match="two engine starts"):
+        plan_starts(update_recipe_of({"weight_updates": {"engines": [plain, plain]}}, Path("x")), 16, "cpu")
+
+
+def test_an_unshared_prompt_begins_with_a_token_of_its_own() -> None:
+    prompts = [[1000, 5], [3, 4]]
+    twins = unshared(prompts)
+    assert [twin[1:] for twin in twins] == prompts
+    assert len({twin[0] for twin in twins} | {1000, 3}) == 4
+
+
+def test_seeds_differ_between_prompts_samples_and_streams() -> None:
+    requests = Requests(16, 2, seed=0)
+    seeds = [one["seed"] for stream in (0, 1, 2) for one in requests.of(stream=stream)]
+    assert len(set(seeds)) == len(seeds) == 96
+
+
+def test_the_estimate_names_every_start_and_the_minutes() -> None:
+    loaded = load_update_recipe("weight-update", "cpu")
+    assert loaded is not None
+    text = estimate(loaded.recipe, 16, machine_named("cpu"))
+    assert "engine starts: 12" in text
+    assert "minutes: about" in text

@@ -1,0 +1,48 @@
+"""An engine that is stepped from our own loop: what one step raises is every later request's answer."""
+
+import asyncio
+
+import pytest
+
+from rlaudit.engines.vllm.scripts.steerable_engine import SteppedEngine
+
+
+class BrokenEngine:
+    def has_unfinished_requests(self):
+        return True
+
+    def step(self):
+        raise RuntimeError("this build needs another library")
+
+
+def broken():
+    engine = SteppedEngine.__new__(SteppedEngine)
+    engine.engine, engine.waiting, engine.paused, engine.failure = BrokenEngine(), {}, False, None
+    return engine
+
+
+async def first_step(engine):
+    await engine.prepare()
+    await asyncio.wait_for(engine.loop_task, 10)
+
+
+def test_after_a_step_that_failed_nothing_waits_for_the_next():
+    async def played():
+        engine = broken()
+        await engine.check_health()
+        await first_step(engine)
+        for asked in (engine.check_health(), engine.pause("wait", False)):
+            with pytest.raises(RuntimeError, match="this build needs another library"):
+                await asyncio.wait_for(asked, 10)
+
+    asyncio.run(played())
+
+
+def test_requests_in_flight_get_the_error_of_the_step():
+    async def played():
+        engine = broken()
+        engine.waiting["one"] = asyncio.Queue()
+        await first_step(engine)
+        assert str(engine.waiting["one"].get_nowait()) == "this build needs another library"
+
+    asyncio.run(played())

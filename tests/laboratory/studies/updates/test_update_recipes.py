@@ -1,0 +1,83 @@
+"""Recipes about weight updates: what is read, and what is refused in which words."""
+
+from pathlib import Path
+
+import pytest
+
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.prompts import load_prompts
+from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.updates.command import overridden
+from rlaudit.laboratory.studies.updates.matrix import plan_starts
+from rlaudit.laboratory.studies.updates.settings import load_update_recipe, update_recipe_of
+from rlaudit.vllm.machine import machine_named
+
+
+def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
+    loaded = load_update_recipe("weight-update", "cpu")
+    assert loaded is not None
+    assert [engine.version for engine in loaded.recipe.weight_updates.engines] == ["0.18.1", "0.8.5", "0.32.0"]
+
+
+@pytest.mark.parametrize("name", ["v0-to-v1", "quick"])
+def test_an_ablation_recipe_is_none_of_these(name: str) -> None:
+    assert load_update_recipe(name, "cpu") is None
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", "mode": ["keep"]}]}}
+    with pytest.raises(UsageError, match="did you mean modes"):
+        update_recipe_of(document, Path("mine.yaml"))
+
+
+def test_a_mode_that_vllm_does_not_have_is_refused() -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", "modes": ["freeze"]}]}}
+    with pytest.raises(UsageError, match=r"mine.yaml: weight_updates.engines.0.modes.0"):
+        update_recipe_of(document, Path("mine.yaml"))
+
+
+def test_on_and_off_are_levels_and_not_truth_values() -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", "prefix_caching": [True, False]}]}}
+    assert update_recipe_of(document, Path("x")).weight_updates.engines[0].prefix_caching == ["on", "off"]
+
+
+def test_environments_are_prepared_for_every_release_of_the_recipe() -> None:
+    loaded = load_update_recipe("weight-update", "cpu")
+    assert loaded is not None
+    assert make_plan(loaded.recipe.as_recipe()).versions == ("0.8.5", "0.18.1", "0.32.0")
+
+
+def test_the_command_line_overrides_the_recipe() -> None:
+    loaded = load_update_recipe("weight-update", "cpu")
+    assert loaded is not None
+    mine = overridden(loaded.recipe, model="m", seed=4, samples=3)
+    assert (mine.model, mine.seed, mine.weight_updates.samples) == ("m", 4, 3)
+    assert mine.prompts == loaded.recipe.prompts
+
+
+def test_its_prompts_share_a_cache_with_themselves_only() -> None:
+    """The smallest block is 16 tokens: prompts that differ in their first four words have no block in common."""
+    prompts = load_prompts("openings").prompts
+    assert len({" ".join(str(prompt).split()[:4]) for prompt in prompts}) == len(prompts) == 16
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) -> None:
+    loaded = load_update_recipe("weight-update", "cuda")
+    assert loaded is not None
+    starts = plan_starts(loaded.recipe.model_copy(update={"dtype": dtype}), 16, "cuda")
+    (reference,) = [start for start in starts if start.version == "0.8.5"]
+    assert reference.variables("cuda")["VLLM_USE_V1"] == "0"
+    assert reference.expected(machine_named("h100")).kind == "V0"
+
+
+def test_without_a_word_0_8_5_would_be_v1_on_a_gpu_in_bfloat16() -> None:
+    document = {"dtype": "bfloat16", "weight_updates": {"engines": [{"version": "0.8.5", "path": "load_weights"}]}}
+    starts = plan_starts(update_recipe_of(document, Path("mine.yaml")), 16, "cuda")
+    assert {str(start.expected(machine_named("h100"))) for start in starts} == {"V1 by default"}
+
+
+def test_an_engine_that_a_release_does_not_have_is_refused() -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", "engine": "V0"}]}}
+    with pytest.raises(UsageError, match=r"mine\.yaml: vLLM 0\.18\.1 has no engine V0"):
+        update_recipe_of(document, Path("mine.yaml"))

@@ -1,0 +1,108 @@
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import yaml
+
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.prompts import load_prompts
+from rlaudit.laboratory.recipe import Recipe, find_recipe, load_recipe, overlay, recipe_folders
+from rlaudit.laboratory.studies.arms.plan import Role, make_plan
+
+# `weight-update` has a course of its own (tests/laboratory/studies/updates).
+RECIPES = [path for folder in recipe_folders() for path in folder.glob("*.yaml")]
+SHIPPED = sorted(path.stem for path in RECIPES if "blocks" in path.read_text(encoding="utf-8"))
+BLOCK = {"name": "one", "candidate": {"version": "0.18.1"}}
+
+
+def loaded(tmp_path: Path, profile: Literal["cpu", "cuda"], **keys: Any) -> Recipe:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump({"schema": "rlaudit-recipe/1", "blocks": [BLOCK]} | keys))
+    return load_recipe(str(path), profile).recipe
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("profile", ["cpu", "cuda"])
+def test_every_shipped_recipe_makes_a_plan_on_both_profiles(name: str, profile: Literal["cpu", "cuda"]) -> None:
+    recipe = load_recipe(name, profile).recipe
+    plan = make_plan(recipe)
+    assert recipe.description
+    assert all(block.with_role(Role.CANDIDATE) for block in plan.blocks)
+    assert load_prompts(recipe.prompts).prompts
+    for block in plan.blocks:
+        names = [arm.name for arm in block.arms]
+        assert len(set(names)) == len(names)
+        assert all(arm.against is None or arm.against in names for arm in block.arms)
+
+
+def test_recipes_are_shipped_at_all() -> None:
+    assert {"quick", "v0-to-v1"} <= set(SHIPPED)
+
+
+def test_the_cpu_profile_is_laid_over_the_recipe_and_its_mappings_are_merged(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {
+        "max_tokens": 128,
+        "engine_args": {"max_model_len": 1024, "dtype": "bfloat16"},
+        "cpu": {"max_tokens": 32, "engine_args": {"dtype": "float32"}},
+    }
+    on_cpu, on_cuda = (loaded(tmp_path, profile, **keys).blocks[0] for profile in ("cpu", "cuda"))  # type: ignore[arg-type]
+    assert (on_cpu.max_tokens, on_cuda.max_tokens) == (32, 128)
+    assert on_cpu.engine_args == {"max_model_len": 1024, "dtype": "float32"}
+    assert on_cuda.engine_args == {"max_model_len": 1024, "dtype": "bfloat16"}
+
+
+def test_a_block_s_own_keys_win_over_the_recipe_s_and_its_cpu_keys_over_both(tmp_path: Path) -> None:
+    block = BLOCK | {"samples": 3, "engine_args": {"block_size": 32}, "cpu": {"samples": 5}}
+    keys: dict[str, Any] = {"samples": 2, "engine_args": {"block_size": 16, "seed": 1}, "blocks": [block]}
+    assert loaded(tmp_path, "cuda", **keys).blocks[0].samples == 3
+    on_cpu = loaded(tmp_path, "cpu", **keys, cpu={"samples": 4}).blocks[0]
+    assert on_cpu.samples == 5
+    assert on_cpu.engine_args == {"block_size": 32, "seed": 1}
+
+
+def test_an_overlay_leaves_the_document_that_was_read_alone() -> None:
+    document = {"samples": 2, "cpu": {"samples": 4}, "blocks": [dict(BLOCK)]}
+    overlay(document, "cpu")
+    assert document == {"samples": 2, "cpu": {"samples": 4}, "blocks": [BLOCK]}
+
+
+def test_levels_that_yaml_reads_as_booleans_are_words_again(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(
+        "schema: rlaudit-recipe/1\n"
+        "blocks:\n"
+        "  - name: one\n"
+        "    candidate: {version: 0.18.1, levels: {prefix-caching: off}}\n"
+        "    factors: {async-scheduling: off, dummy: [on, off], enforce-eager: yes}\n"
+    )
+    block = load_recipe(str(path), "cpu").recipe.blocks[0]
+    assert block.candidate.levels == {"prefix-caching": "off"}
+    assert block.factors == {"async-scheduling": ["off"], "dummy": ["on", "off"], "enforce-eager": ["on"]}
+
+
+def test_more_mistakes_than_one_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"unknown key \w+; did you mean (samples|model)\? \(and 1 more\)"):
+        loaded(tmp_path, "cuda", sampels=3, modell="x")
+
+
+def test_a_recipe_that_is_not_utf8_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_bytes(b"description: caf\xe9\n")
+    with pytest.raises(UsageError, match="not readable as YAML"):
+        load_recipe(str(path), "cpu")
+
+
+def test_the_path_of_a_shipped_recipe_in_a_checkout_finds_it_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_recipe("recipes/quick.yaml") == find_recipe("quick")
+    with pytest.raises(UsageError, match=r"no recipe at recipes/other\.yaml"):
+        find_recipe("recipes/other.yaml")
+
+
+def test_null_in_the_cpu_profile_takes_a_key_out(tmp_path: Path) -> None:
+    block = BLOCK | {"factors": {"dummy": ["on"], "dtype": ["float32"]}, "cpu": {"factors": {"dtype": None}}}
+    on_cpu, on_cuda = (loaded(tmp_path, profile, blocks=[block]).blocks[0] for profile in ("cpu", "cuda"))  # type: ignore[arg-type]
+    assert set(on_cpu.factors) == {"dummy"}
+    assert set(on_cuda.factors) == {"dummy", "dtype"}

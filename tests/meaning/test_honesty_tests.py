@@ -1,0 +1,97 @@
+"""Nulls and power of the tests on tokens, on distributions as peaked as a language model's."""
+
+import math
+
+import numpy as np
+import pytest
+from simulated_tokens import RAW, Tables, World, draw, logits_of, simulate
+
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import mean_ratio_test, pit_test, support_tests, temperature_score_test, token_tests
+
+SHARES = (0.0, 0.6, 0.9)
+
+
+def by_name(tests):
+    return {test.name: test for test in tests}
+
+
+@pytest.mark.parametrize("near_deterministic", SHARES)
+def test_a_true_null_is_rejected_by_the_support_tests_no_more_often_than_stated(near_deterministic):
+    world = World(near_deterministic=near_deterministic, sequences=20, length=32)
+    generator = np.random.default_rng(1)
+    logits = logits_of(world, generator)
+    tables = Tables(logits, RAW, np.zeros(logits.shape, dtype=bool))
+    rejected = np.zeros(3)
+    for _ in range(200):
+        token_ids = draw(tables.logprobs, generator)
+        scored = tables.scored(token_ids, tables.logprobs[np.arange(len(token_ids)), token_ids], world, ())
+        rejected += [test.p_value < 0.05 for test in support_tests(scored, RAW)]
+    assert rejected.max() <= 0.05 * 200 + 2 * math.sqrt(200 * 0.05 * 0.95)
+
+
+@pytest.mark.parametrize("near_deterministic", SHARES)
+def test_hidden_top_p_is_found_from_2560_tokens_although_log_ratios_are_zero(near_deterministic):
+    world = World(
+        sampled=Semantics(top_p=0.95), reported=RAW, requested=RAW, near_deterministic=near_deterministic, noise=0.0
+    )
+    scored = simulate(world)
+    assert np.abs(scored.log_ratio_T).max() < 1e-9
+    found = by_name(support_tests(scored, RAW))["support-top-p"]
+    assert found.convicts
+    assert found.p_value < 1e-6
+    assert found.estimate == pytest.approx(0.95, abs=0.01)
+
+
+def test_a_few_tokens_beyond_the_edge_do_not_hide_a_filter():
+    scored = simulate(World(sampled=Semantics(top_p=0.9), reported=RAW, requested=RAW))
+    scored.mass_above_T[:2] = 0.9995
+    assert by_name(support_tests(scored, RAW))["support-top-p"].convicts
+
+
+def test_hidden_top_k_and_min_p_are_found_with_their_settings():
+    top_k = simulate(World(sampled=Semantics(top_k=20), reported=RAW, requested=RAW))
+    min_p = simulate(World(sampled=Semantics(min_p=0.05), reported=RAW, requested=RAW))
+    found_k = by_name(support_tests(top_k, RAW))["support-top-k"]
+    found_m = by_name(support_tests(min_p, RAW))["support-min-p"]
+    assert found_k.convicts and found_k.estimate == 20
+    assert found_m.convicts and found_m.estimate == pytest.approx(0.05, abs=0.003)
+
+
+def test_the_mean_ratio_is_one_for_honest_logprobs_of_a_distant_engine():
+    test = mean_ratio_test(simulate(World(noise=0.3)))
+    assert test.estimate == pytest.approx(0.0, abs=0.03)
+    assert not test.convicts
+
+
+def test_the_mean_ratio_is_the_kept_mass_under_top_p():
+    scored = simulate(World(sampled=Semantics(top_p=0.9)))
+    place = scored.grids.nucleus.index(0.9)
+    kept = float(scored.nucleus_mass_TG[:, place].mean())
+    test = mean_ratio_test(scored)
+    assert test.convicts
+    assert 1 + test.estimate == pytest.approx(kept, abs=0.02)
+
+
+@pytest.mark.parametrize(("temperature", "sign"), [(0.7, 1), (1.4, -1)])
+def test_the_score_has_the_sign_of_sharper_or_flatter_and_convicts(temperature, sign):
+    test = temperature_score_test(simulate(World(sampled=Semantics(temperature), reported=RAW)), RAW)
+    assert test.convicts
+    assert np.sign(test.statistic) == sign
+    assert (test.estimate < 1) == (sign > 0)
+
+
+def test_the_transform_is_uniform_for_honest_tokens_and_never_convicts():
+    assert pit_test(simulate(World())).p_value > 1e-3
+    flat = pit_test(simulate(World(sampled=Semantics(0.5), near_deterministic=0.0)))
+    assert flat.p_value < 1e-6
+    assert not flat.convicts
+
+
+def test_greedy_choices_among_sampled_ones_leak():
+    honest, greedy = (
+        simulate(World(near_deterministic=0.0)),
+        simulate(World(sampled=Semantics(0.05), near_deterministic=0.0)),
+    )
+    assert not by_name(token_tests(honest, RAW))["greedy-leak"].convicts
+    assert by_name(token_tests(greedy, RAW))["greedy-leak"].convicts

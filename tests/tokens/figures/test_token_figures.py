@@ -1,0 +1,151 @@
+"""Figures of tokens: every token is in one bin, batches add up, and sums are those of the tokens."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from rlaudit.errors import UsageError
+from rlaudit.report.schema import report_schema
+from rlaudit.tokens.figures.log_bins import EDGES, SIZES, quantile, signed_counts, signed_limits, size_bins
+from rlaudit.tokens.figures.logged_figures import LoggedFigures
+from rlaudit.tokens.figures.run_tokens import figures_of_run
+from rlaudit.tokens.figures.token_figures import TokenFigures
+from rlaudit.tokens.token_batch import TokenBatch
+
+SCHEMA = report_schema()
+
+
+def tokens(count=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    rollout_T = -rng.exponential(1.0, count)
+    trainer_T = np.minimum(rollout_T + rng.normal(0, 0.02, count), 0.0)
+    return rollout_T, trainer_T, np.arange(count) % 100, rng.gamma(1.5, 1.0, count)
+
+
+def of(*parts):
+    figures = TokenFigures("candidate", "block")
+    for part in parts:
+        figures.add(*part)
+    return figures.as_dict()
+
+
+@given(st.floats(-200, 200, allow_nan=False))
+def test_a_log_ratio_lies_within_the_limits_of_its_bin(value):
+    size_T = size_bins(np.array([value]))
+    low, high = signed_limits(int(np.argmax(signed_counts(np.array([value]), size_T))))
+    inside = np.clip(value, -EDGES[-1], EDGES[-1])
+    assert low * (1 + 1e-9 * np.sign(-low)) <= inside <= high * (1 + 1e-9 * np.sign(high))
+
+
+def test_quantiles_of_bins_are_within_a_bin_of_those_of_the_values():
+    sizes_T = np.abs(np.random.default_rng(1).normal(0, 0.01, 100_000))
+    counts = np.bincount(size_bins(sizes_T), minlength=SIZES + 1)
+    for share in (0.1, 0.5, 0.9):
+        assert quantile(counts, share) == pytest.approx(np.quantile(sizes_T, share), rel=0.03)
+    assert quantile(np.bincount(np.zeros(10, dtype=int), minlength=SIZES + 1), 0.5) == 0.0
+
+
+def test_batches_add_up_to_the_whole():
+    whole = tokens()
+    halves = [tuple(column[half] for column in whole) for half in (slice(0, 1234), slice(1234, None))]
+    one, two = of(whole), of(*halves)
+    for name in ("tokens", "log_ratio", "by_entropy", "by_position"):
+        assert one[name] == two[name]
+    assert [row["tokens"] for row in one["probabilities"]["groups"]] == [
+        row["tokens"] for row in two["probabilities"]["groups"]
+    ]
+
+
+def test_sums_are_those_of_the_tokens():
+    rollout_T, trainer_T, position_T, entropy_T = whole = tokens()
+    found, size_T = of(whole), np.abs(trainer_T - rollout_T)
+    assert found["tokens"] == 3000 == sum(row[2] for row in found["log_ratio"])
+    for row in found["by_position"]:
+        own_T = (position_T >= row["from"]) & (position_T < (row["below"] or np.inf))
+        assert row["tokens"] == own_T.sum()
+        assert row["mean"] == pytest.approx(size_T[own_T].mean(), rel=1e-3)
+    for row in found["by_entropy"]:
+        own_T = (entropy_T >= row["from"]) & (entropy_T < (row["below"] or np.inf))
+        assert row["tokens"] == own_T.sum()
+    for row in found["probabilities"]["groups"]:
+        own_T = (np.exp(rollout_T) >= row["from"]) & (np.exp(rollout_T) < row["below"])
+        assert row["trainer"] == pytest.approx(np.exp(trainer_T[own_T]).mean(), rel=1e-3)
+
+
+def test_tokens_are_drawn_from_the_whole_table_and_not_from_its_beginning():
+    figures = TokenFigures("one")
+    for place in range(10):
+        rollout_T = np.full(1000, np.log((place + 0.5) / 10))
+        figures.add(rollout_T, rollout_T, np.arange(1000))
+    sample = np.array(figures.as_dict()["probabilities"]["sample"])
+    drawn = np.bincount((sample[:, 0] * 10).astype(int), minlength=10)
+    assert drawn.sum() == 300
+    assert drawn.min() > 10
+
+
+def test_tokens_without_a_ratio_are_left_out_and_missing_columns_are_null():
+    rollout_T = np.array([-1.0, -2.0, -3.0])
+    figures = TokenFigures("one")
+    figures.add(rollout_T, np.array([-1.0, -np.inf, np.nan]), np.arange(3))
+    found = figures.as_dict()
+    assert (found["tokens"], found["by_entropy"], found["lags"]) == (1, None, None)
+
+
+def test_an_entry_follows_the_schema():
+    validator = Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/TokenFigures"})
+    validator.validate(of(tokens()))
+    validator.validate(of())
+    assert not validator.is_valid({**of(tokens()), "tokens": -1})
+
+
+def test_logged_tokens_are_counted_with_their_lags_and_broken_sequences_are_not():
+    rollout_T = np.full(6, -1.0)
+    trainer_T = np.array([-1.0, -1.5, -1.0, 5.0, -1.0, -1.0])
+    batch = TokenBatch(
+        rollout_logprobs_T=rollout_T,
+        trainer_logprobs_T=trainer_T,
+        token_id_T=np.arange(6),
+        position_T=np.array([0, 1, 0, 1, 0, 1]),
+        sequence_T=np.array([0, 0, 1, 1, 2, 2]),
+        prompt_S=np.array([0, 1, 2]),
+        prompt_names_S=np.array(["a", "b", "c"]),
+        sample_names_S=np.array([0, 0, 0]),
+        token_columns={"rollout_version": np.array([3, 3, 3, 3, 1, 3]), "trainer_version": np.full(6, 3)},
+    )
+    figures = LoggedFigures(trainer_excludes=False)
+    assert list(figures.watching([batch])) == [batch]
+    found = figures.as_dict("table")
+    assert (found["name"], found["block"], found["tokens"]) == ("table", None, 4)
+    assert [(row["lag"], row["tokens"]) for row in found["lags"]] == [(0, 3), (2, 1)]
+
+
+def test_a_run_of_an_older_release_is_drawn_from_its_tokens(tmp_path: Path):
+    rollout_T, trainer_T, position_T, entropy_T = tokens(200)
+    columns = {"position": position_T, "rollout_logprob": rollout_T, "trainer_logprob": trainer_T,
+               "trainer_entropy": entropy_T}  # fmt: skip
+    table = pd.DataFrame({"block": ["b"] * 200, "arm": ["candidate"] * 150 + ["parity"] * 50, **columns})
+    table.to_parquet(tmp_path / "tokens.parquet")
+    found = figures_of_run(tmp_path / "tokens.parquet")
+    assert [(one["block"], one["name"], one["tokens"]) for one in found] == [
+        ("b", "candidate", 150),
+        ("b", "parity", 50),
+    ]
+    first = of((rollout_T[:150], trainer_T[:150], position_T[:150], entropy_T[:150]))
+    assert found[0]["log_ratio"] == first["log_ratio"]
+    assert found[0]["by_entropy"] == first["by_entropy"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 and nothing else", None])
+def test_what_is_no_token_table_is_said(tmp_path: Path, content):
+    path = tmp_path / "tokens.parquet"
+    if content is None:
+        pd.DataFrame({"block": ["b"], "arm": ["a"]}).to_parquet(path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"tokens\.parquet"):
+        figures_of_run(path)

@@ -1,0 +1,154 @@
+"""Shifted, shortened and re-tokenised sequences are found, named one by one, and never taken for engine noise."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from token_tables import table, with_columns, with_trainer
+
+from rlaudit.tokens.alignment import Misalignment, alignment_report
+from rlaudit.tokens.lag_path import lag_paths, unrelated_cost
+
+
+def shifted(batch, sequences, shift, first=0):
+    """The trainer's logprobs of these sequences come `shift` tokens later, from `first` on."""
+    trainer_T = batch.trainer_logprobs_T.copy()
+    for sequence in sequences:
+        rows = slice(batch.offsets[sequence] + first, batch.offsets[sequence + 1])
+        trainer_T[rows] = np.roll(trainer_T[rows], shift)
+    return with_trainer(batch, trainer_T)
+
+
+def versions(batch, first):
+    """Weights that change at token `first` of every sequence."""
+    return {"rollout_version": (batch.position_T >= first).astype(np.int64)}
+
+
+@pytest.mark.parametrize("noise", [1e-5, 0.02, 0.3])
+def test_noise_of_any_usual_size_is_aligned(noise):
+    report = alignment_report(table(noise=noise))
+    assert not report.refused
+    assert report.messages == ()
+
+
+@pytest.mark.parametrize("shift", [-3, -1, 1, 2])
+def test_a_shift_of_whole_sequences_is_found_with_its_lag(shift):
+    report = alignment_report(shifted(table(), range(40), shift))
+    assert report.refused
+    assert {one.kind for one in report.misaligned} == {Misalignment.OFF_BY_ONE}
+    assert {one.lag for one in report.misaligned} == {shift}
+    assert report.pooled.lag == shift
+
+
+def test_one_shifted_sequence_of_forty_is_named():
+    report = alignment_report(shifted(table(), [17], 1))
+    assert [(one.sequence, one.name) for one in report.misaligned] == [(17, "prompt 8, sample 1")]
+    assert "prompt 8, sample 1" in report.messages[0]
+
+
+def test_a_shift_from_a_resume_on_is_a_dropped_token():
+    batch = table(length=60)
+    batch = shifted(table(length=60, columns=versions(batch, 30)), [3, 4, 9], -1, first=30)
+    report = alignment_report(batch)
+    assert {one.sequence for one in report.of_kind(Misalignment.TOKEN_DROPPED)} == {3, 4, 9}
+    assert all(abs(one.first - 30) <= 2 and one.at_a_resume for one in report.misaligned)
+
+
+def test_a_shift_far_from_any_resume_is_another_tokenisation():
+    batch = table(length=60)
+    report = alignment_report(shifted(table(length=60, columns=versions(batch, 5)), [3, 4, 9], -1, first=30))
+    assert {one.sequence for one in report.of_kind(Misalignment.RETOKENISED)} == {3, 4, 9}
+
+
+def test_without_versions_it_is_said_that_the_place_of_a_resume_is_not_known():
+    report = alignment_report(shifted(table(length=60), [3], -1, first=30))
+    assert report.misaligned[0].at_a_resume is None
+    assert any("rollout_version" in line for line in report.not_tested)
+
+
+def test_agreement_that_no_shift_restores_is_another_tokenisation():
+    batch = table(length=60)
+    trainer_T = batch.trainer_logprobs_T.copy()
+    rows = slice(batch.offsets[5] + 20, batch.offsets[6])
+    trainer_T[rows] = np.random.default_rng(1).permutation(trainer_T[rows])
+    report = alignment_report(with_trainer(batch, trainer_T))
+    assert [one.sequence for one in report.of_kind(Misalignment.RETOKENISED)] == [5]
+
+
+def test_a_mismatch_as_large_as_a_wrong_temperature_is_not_a_shift():
+    batch = table()
+    assert not alignment_report(with_trainer(batch, 2.0 * batch.rollout_logprobs_T)).refused
+
+
+def test_differing_token_ids_are_enough_even_where_logprobs_agree():
+    batch = table()
+    other_T = batch.token_id_T.copy()
+    other_T[batch.offsets[7] + 4] += 1
+    report = alignment_report(batch, other_T)
+    assert [(one.sequence, one.first, one.kind) for one in report.misaligned] == [(7, 4, Misalignment.RETOKENISED)]
+
+
+def test_last_tokens_that_one_side_scored_differently_are_named():
+    batch = table()
+    trainer_T = batch.trainer_logprobs_T.copy()
+    trainer_T[batch.offsets[1:] - 1] -= 8.0
+    report = alignment_report(with_trainer(batch, trainer_T))
+    assert len(report.of_kind(Misalignment.LAST_TOKEN)) == 40
+
+
+def test_missing_trainer_logprobs_are_no_evidence_of_a_shift():
+    batch = table()
+    trainer_T = batch.trainer_logprobs_T.copy()
+    trainer_T[::2] = np.nan
+    assert not alignment_report(with_trainer(batch, trainer_T)).refused
+
+
+def test_reports_of_two_parts_add_up():
+    first, second = alignment_report(shifted(table(seed=1), [2], 1)), alignment_report(table(seed=2))
+    both = first + second
+    assert both.sequences == 80
+    assert both.misaligned == first.misaligned
+
+
+def test_a_path_says_from_which_token_on():
+    batch = shifted(table(length=50), [0], 1, first=20)
+    unrelated = unrelated_cost(batch.rollout_logprobs_T, batch.trainer_logprobs_T)
+    path = lag_paths(batch.rollout_logprobs_T, batch.trainer_logprobs_T, batch.offsets[:2], unrelated)[0]
+    assert [stretch.lag for stretch in path] == [0, 1]
+    assert abs(path[1].first - 20) <= 2
+
+
+@pytest.mark.parametrize("written", [0.0, np.nan])
+def test_tokens_that_a_tool_wrote_say_nothing_of_a_shift(written):
+    batch = table(length=60)
+    tool_T = (batch.position_T >= 20) & (batch.position_T < 35)
+    unlikely_T = -np.random.default_rng(3).exponential(6.0, batch.tokens)
+    batch = with_trainer(batch, np.where(tool_T, unlikely_T, batch.trainer_logprobs_T))
+    rollout_T = np.where(tool_T, written, batch.rollout_logprobs_T)
+    batch = replace(with_columns(batch, loss_mask=~tool_T), rollout_logprobs_T=rollout_T)
+    assert not alignment_report(batch).refused
+    report = alignment_report(shifted(batch, [7], 1))
+    assert [(one.sequence, one.kind) for one in report.misaligned] == [(7, Misalignment.OFF_BY_ONE)]
+
+
+def unlike(batch, spans):
+    """Other tokens' logprobs on the trainer's side: in sequence s from token `first` to before `end`."""
+    rng = np.random.default_rng(8)
+    trainer_T = batch.trainer_logprobs_T.copy()
+    for sequence, (first, end) in spans.items():
+        rows = slice(batch.offsets[sequence] + first, batch.offsets[sequence] + end)
+        trainer_T[rows] = -rng.exponential(2.0, end - first)
+    return with_trainer(batch, trainer_T)
+
+
+def test_agreement_that_comes_back_unshifted_was_never_another_tokenisation():
+    batch = table(length=80)
+    lost = {5: (30, 80), 6: (30, 80)}
+    assert {one.sequence for one in alignment_report(unlike(batch, lost)).misaligned} == {5, 6}
+    assert not alignment_report(unlike(batch, {5: (30, 60), 6: (30, 60)})).refused
+
+
+def test_engines_that_agree_badly_everywhere_are_not_called_retokenised_where_they_are_worst():
+    lost = {5: (50, 80), 6: (50, 80), 7: (60, 80)}
+    assert alignment_report(unlike(table(length=80, noise=0.05, peaked=0.0), lost)).refused
+    assert not alignment_report(unlike(table(length=80, noise=0.9, peaked=0.0), lost)).refused

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from simulated_pairs import five_tokens, honest_pairs
+
+from rlaudit.arrays import Floats
+from rlaudit.tokens.integrity import FaultKind, integrity_faults, lag_of_best_alignment, length_faults
+from rlaudit.tokens.pairs import LogprobPairs
+
+
+def pairs_of(rollout_T: list[float], trainer_T: list[float], **more: object) -> LogprobPairs:
+    sequence_T = [0] * (len(rollout_T) - 1) + [1] * (len(rollout_T) > 0)
+    return LogprobPairs(
+        np.array(rollout_T),
+        np.array(trainer_T),
+        np.array(sequence_T, dtype=int),
+        np.array([0, 1]),
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_sound_pairs_have_no_fault() -> None:
+    assert integrity_faults(five_tokens()) == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind"),
+    [
+        (float("nan"), FaultKind.NAN),
+        (float("-inf"), FaultKind.NEGATIVE_INFINITY),
+        (0.03, FaultKind.POSITIVE_LOGPROB),
+        (float("inf"), FaultKind.POSITIVE_LOGPROB),
+    ],
+)
+@pytest.mark.parametrize("side", ["rollout", "trainer"])
+def test_a_value_no_logprob_can_have_is_a_fault_with_its_side_and_place(bad: float, kind: FaultKind, side: str) -> None:
+    good, broken = [-1.0, -1.0, -1.0], [-1.0, -1.0, bad]
+    (fault,) = integrity_faults(pairs_of(broken, good) if side == "rollout" else pairs_of(good, broken))
+    assert fault.kind is kind
+    assert fault.sequences == (1,)
+    assert f"the {side} logprobs" in fault.message
+    assert "first in sequence 1 at position 0" in fault.message
+
+
+def test_rounding_above_zero_is_not_a_fault() -> None:
+    assert integrity_faults(pairs_of([5e-7, -1.0], [0.0, -1.0])) == []
+
+
+def test_no_token_at_all_is_a_fault() -> None:
+    (fault,) = integrity_faults(LogprobPairs(np.zeros(0), np.zeros(0), np.zeros(0, int), np.zeros(0, int)))
+    assert fault.kind is FaultKind.NO_TOKENS
+
+
+def test_a_sequence_without_tokens_is_a_fault() -> None:
+    pairs = LogprobPairs(np.array([-1.0]), np.array([-1.0]), np.array([1]), np.array([0, 0, 0]))
+    (fault,) = integrity_faults(pairs)
+    assert fault.kind is FaultKind.EMPTY_SEQUENCE
+    assert fault.sequences == (0, 2)
+
+
+def test_a_missing_entropy_value_is_a_fault() -> None:
+    (fault,) = integrity_faults(pairs_of([-1.0, -1.0], [-1.0, -1.0], entropy_T=np.array([1.0, np.nan])))
+    assert "entropy" in fault.message
+
+
+def test_unequal_lengths_name_the_first_sequence() -> None:
+    (fault,) = length_faults([3, 4, 5], [3, 5, 5])
+    assert fault.sequences == (1,)
+    assert "4 rollout tokens, 5 trainer tokens" in fault.message
+    assert length_faults([3, 4], [3, 4]) == []
+    assert length_faults([3, 4], [3])[0].kind is FaultKind.UNEQUAL_LENGTH
+
+
+def shifted(lag: int) -> LogprobPairs:
+    """Trainer logprobs that belong `lag` tokens earlier: trainer[t + lag] is the value of rollout token t."""
+    pairs = honest_pairs(seed=3, prompts=8)
+    trainer_T: Floats = np.roll(pairs.trainer_logprobs_T, lag)
+    return LogprobPairs(pairs.rollout_logprobs_T, trainer_T, pairs.sequence_T, pairs.prompt_S)
+
+
+@pytest.mark.parametrize("lag", [-2, -1, 1, 2])
+def test_a_shift_is_found_with_its_sign(lag: int) -> None:
+    alignment = lag_of_best_alignment(shifted(lag))
+    assert alignment.lag == lag
+    assert alignment.convincing
+
+
+def test_aligned_logprobs_are_not_called_shifted() -> None:
+    alignment = lag_of_best_alignment(shifted(0))
+    assert alignment.lag == 0
+    assert not alignment.convincing
+
+
+def test_unrelated_logprobs_do_not_convince() -> None:
+    rng = np.random.default_rng(0)
+    pairs = honest_pairs(seed=3, prompts=8)
+    noise = LogprobPairs(
+        pairs.rollout_logprobs_T, -rng.exponential(1.0, pairs.tokens), pairs.sequence_T, pairs.prompt_S
+    )
+    assert not lag_of_best_alignment(noise).convincing
+
+
+def test_constant_logprobs_have_no_lag() -> None:
+    assert lag_of_best_alignment(pairs_of([-1.0] * 6, [-1.0] * 6)).lag is None
+
+
+def test_a_neighbour_that_fits_only_slightly_better_does_not_convince() -> None:
+    rng = np.random.default_rng(0)
+    rollout_T = -rng.exponential(1.0, 2000)
+    trainer_T = 0.47 * rollout_T + 0.53 * np.roll(rollout_T, 1)
+    zeros = np.zeros(2000, dtype=int)
+    alignment = lag_of_best_alignment(LogprobPairs(rollout_T, trainer_T, zeros, np.array([0])))
+    assert alignment.lag == 1
+    assert not alignment.convincing

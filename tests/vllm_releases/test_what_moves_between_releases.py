@@ -1,0 +1,87 @@
+from packaging.version import Version
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.layers import Layer
+from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.machine import MACHINES
+from rlaudit.vllm.moved import Moved, moved, moved_values
+from rlaudit.vllm.tell import moved_lines, version_lines
+
+V0, V1 = Version("0.8.5"), Version("0.18.1")
+
+
+def by_name(changes: tuple[Moved, ...], kind: str) -> dict[str, Moved]:
+    return {change.name: change for change in changes if change.kind == kind}
+
+
+def test_the_published_migration_is_told_from_the_defaults_alone() -> None:
+    values = {change.name: (change.before, change.after) for change in moved_values(V0, V1, MACHINES["h100"], v0=True)}
+    assert values["logprobs_semantics"] == ("processed", "raw")
+    assert values["enable_prefix_caching"] == (False, True)
+    assert values["async_scheduling"] == (None, True)
+    assert values["engine"] == ("V0", "V1")
+
+
+def test_semantic_moves_come_first() -> None:
+    layers = [change.layer for change in moved_values(V0, V1, MACHINES["h100"], v0=True)]
+    assert layers == sorted(layers, key=list(Layer).index)
+
+
+def test_a_decision_of_vllm_is_not_told_twice() -> None:
+    changes = moved(V0, V1, MACHINES["h100"])
+    assert "seed" in by_name(changes, "resolved")
+    assert "seed" not in by_name(changes, "default")
+
+
+def test_declared_defaults_variables_methods_and_names_are_told() -> None:
+    changes = moved(V0, V1, MACHINES["h100"])
+    assert by_name(changes, "default")["prefix_caching_hash_algo"].after == "sha256"
+    assert by_name(changes, "variable")["VLLM_USE_DEEP_GEMM"].after is True
+    assert by_name(changes, "method")["reset_prefix_cache"].before == "(device=None)"
+    assert by_name(changes, "removed argument")["swap_space"].before == 4
+    assert "VLLM_USE_V1" in by_name(changes, "removed variable")
+    assert len(by_name(changes, "added argument")) == 103
+
+
+def test_an_empty_default_that_became_an_object_with_defaults_has_not_moved() -> None:
+    changes = by_name(moved(V0, V1, MACHINES["h100"]), "default")
+    assert not {"compilation_config", "hf_overrides", "override_generation_config"} & set(changes)
+
+
+def test_a_release_beside_itself_moves_nothing() -> None:
+    assert moved(V1, V1, MACHINES["h100"]) == ()
+
+
+def test_what_is_unknown_on_both_sides_is_not_said_to_move() -> None:
+    for change in moved_values(V0, V1, MACHINES["h100"]):
+        assert not (isinstance(change.before, Unknown) and isinstance(change.after, Unknown))
+
+
+def test_the_machine_decides_what_moves() -> None:
+    on_gpu = {change.name for change in moved_values(V0, V1, MACHINES["h100"])}
+    on_cpu = {change.name for change in moved_values(V0, V1, MACHINES["cpu"])}
+    assert "async_scheduling" in on_gpu
+    assert "enable_prefix_caching" in on_cpu - on_gpu
+
+
+def test_the_text_names_value_layer_reason_and_source() -> None:
+    text = "\n".join(moved_lines(V0, V1, MACHINES["h100"]))
+    assert "async_scheduling: nothing -> True" in text
+    assert "inference path: " in text
+    assert "vllm/config/vllm.py:" in text
+    assert "VLLM_USE_V1=0 (V0)" in text
+    assert "swap_space: V1 never swapped" in text
+
+
+def test_v0_is_not_mentioned_where_neither_release_has_it() -> None:
+    assert "VLLM_USE_V1=0" not in "\n".join(moved_lines(V1, Version("0.32.0"), MACHINES["h100"]))
+
+
+def test_a_version_that_is_not_catalogued_is_said_first() -> None:
+    assert "not catalogued" in moved_lines(V0, Version("0.18.2"), MACHINES["h100"])[0]
+
+
+def test_every_release_has_a_line() -> None:
+    lines = version_lines()
+    assert len(lines) == len(known_versions())
+    assert lines[0].startswith("0.8.5 ")

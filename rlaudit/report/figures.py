@@ -11,7 +11,14 @@ UNMOVED = (
     "unsupported here",
     "arm failed",
 )
-TITLES = {"mean_ratio_minus_one": "mean ratio - 1", "k2": "k2 of the residual"}
+TITLES = {
+    "mean_ratio_minus_one": "mean ratio - 1",
+    "k2": "k2 of the residual",
+    "k3": "k3 (nats)",
+    "median_abs_log_ratio": "median |d|",
+    "ppo_clip_fraction": "PPO clipped",
+    "gspo_clip_fraction": "GSPO clipped",
+}
 # What everybody looks at first; the JSON has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
 
@@ -32,11 +39,6 @@ def number(value: float) -> str:
     return "0" if value == 0 else f"{value:.3g}"
 
 
-def arm_title(arm: Arm, several_blocks: bool) -> str:
-    """The arm's name, with its block where there are several."""
-    return f"{arm['block']}: {arm['name']}" if several_blocks else str(arm["name"])
-
-
 def arm_state(arm: Arm) -> str:
     """ok, unsupported, or failed and where; the whole reason is in what the report says was not seen."""
     return f"failed at {arm['error']['boundary']}" if arm["status"] == "failed" else str(arm["status"])
@@ -46,11 +48,6 @@ def worth_a_row(effect: Mapping[str, Any]) -> bool:
     """Factors of the inference path are shown on their own metric, and on the semantic one only if they move it."""
     foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != "semantic"
     return not foreign or effect["verdict"] not in UNMOVED
-
-
-def several_blocks(document: Mapping[str, Any]) -> bool:
-    """Whether names of arms need their block beside them."""
-    return len({arm["block"] for arm in document["arms"]}) > 1
 
 
 def damaged(files: Sequence[str]) -> str:

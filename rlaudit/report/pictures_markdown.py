@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from rlaudit.printable import printable
-from rlaudit.report.markdown_escaped import cell, escaped
-from rlaudit.report.picture import Table
+from rlaudit.report.markdown_escaped import escaped, table
 from rlaudit.report.pictures_of import pictures_of
 from rlaudit.report.report_format import Document
 
@@ -17,7 +16,11 @@ def render(document: Document) -> str:
     drawn, missing = pictures_of(printable(dict(document)))
     parts = []
     for one in drawn:
-        parts += [f"### {escaped(one.full_title)}", escaped(one.caption), _folded(one.table)]
+        parts += [
+            f"### {escaped(one.full_title)}",
+            escaped(one.caption),
+            table(one.table.header, _thinned(one.table.rows)),
+        ]
     if drawn:
         parts.insert(0, "## Figures")
     if missing:
@@ -25,15 +28,8 @@ def render(document: Document) -> str:
     return "\n\n".join(parts) + "\n" if parts else ""
 
 
-def _folded(table: Table) -> str:
-    kept = table.rows if len(table.rows) <= LONGEST else _thinned(table.rows)
-    written = [[cell(one) for one in row] for row in (table.header, *kept)]
-    written.insert(1, ["---"] * len(table.header))
-    return "\n".join("| " + " | ".join(line) + " |" for line in written)
-
-
 def _thinned(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """Every nth row, with the last."""
-    step = -(-len(rows) // LONGEST)
+    step = -(-len(rows) // LONGEST) or 1
     kept = list(rows[::step])
-    return kept if kept[-1] is rows[-1] else [*kept, rows[-1]]
+    return kept if not rows or kept[-1] is rows[-1] else [*kept, rows[-1]]

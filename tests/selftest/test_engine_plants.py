@@ -9,7 +9,7 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.laboratory.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.report.selftest_text import render
+from rlaudit.report.formats.text import render
 from rlaudit.selftest.blind import Label, all_generators, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
@@ -101,6 +101,6 @@ def test_edits_are_found_as_what_they_are(batch):
 
 
 def test_a_failed_engine_is_wrong_and_says_why():
-    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []))
+    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []), None)
     assert "engine failed: out of memory" in text
     assert "0 of 1" in text

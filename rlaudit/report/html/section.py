@@ -6,8 +6,8 @@ from rlaudit.report.html.markup import Markup
 
 
 @dataclass(frozen=True)
-class Section:
-    """`name`: of letters and hyphens, unique in the page."""
+class Shown:
+    """`name`: of letters, digits and hyphens, unique in the page."""
 
     name: str
     title: str

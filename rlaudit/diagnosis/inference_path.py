@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from rlaudit.diagnosis import distance_words as words
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
-from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor
+from rlaudit.diagnosis.effects import PATH_METRIC, FactorEffect, Floor
 from rlaudit.diagnosis.judgement import Judgement, figure
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
@@ -19,8 +19,9 @@ from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.report.parts.ablation import EffectVerdict
 
-CONVICTED = (Effect.REMOVES, Effect.REDUCES)
+CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_FROM = "equivalence_margin of the recipe"
 REFERENCE = "reference"
 FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))

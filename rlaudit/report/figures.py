@@ -3,13 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Arm = Mapping[str, Any]
-UNMOVED = (
-    "inside the noise floor",
-    "too small to matter",
-    "not engaged here",
-    "unsupported here",
-    "arm failed",
+from rlaudit.layers import Layer
+from rlaudit.report.parts.ablation import Arm, Effect, EffectVerdict
+from rlaudit.report.report import Report
+
+UNMOVED = frozenset(
+    {
+        EffectVerdict.FLOOR,
+        EffectVerdict.NEGLIGIBLE,
+        EffectVerdict.NOT_ENGAGED,
+        EffectVerdict.UNSUPPORTED,
+        EffectVerdict.FAILED,
+    }
 )
 TITLES = {
     "mean_ratio_minus_one": "mean ratio - 1",
@@ -34,19 +39,21 @@ def interval(found: Mapping[str, Any] | None, value: str = "value") -> str:
     return f"{text} [{number(found['low'])}, {number(found['high'])}]{doubt}"
 
 
-def number(value: float) -> str:
-    """Three digits, and an exact zero as 0."""
+def number(value: float | None) -> str:
+    """Three digits, an exact zero as 0, and a dash for what does not exist."""
+    if value is None:
+        return "-"
     return "0" if value == 0 else f"{value:.3g}"
 
 
 def arm_state(arm: Arm) -> str:
     """ok, unsupported, or failed and where; the whole reason is in what the report says was not seen."""
-    return f"failed at {arm['error']['boundary']}" if arm["status"] == "failed" else str(arm["status"])
+    return f"failed at {arm['error']['boundary']}" if arm["error"] and arm["status"] == "failed" else arm["status"]
 
 
-def worth_a_row(effect: Mapping[str, Any]) -> bool:
+def worth_a_row(effect: Effect) -> bool:
     """Factors of the inference path are shown on their own metric, and on the semantic one only if they move it."""
-    foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != "semantic"
+    foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != Layer.SEMANTIC
     return not foreign or effect["verdict"] not in UNMOVED
 
 
@@ -55,7 +62,7 @@ def damaged(files: Sequence[str]) -> str:
     return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
 
 
-def cost(document: Mapping[str, Any]) -> list[str]:
+def cost(document: Report) -> list[str]:
     """What the run took, in sentences."""
     run = document["run"]
     lines = [

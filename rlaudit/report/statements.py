@@ -7,6 +7,7 @@ of the self-test that was missed. It has no place in a file; a line of a dump th
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.layers import Verdict
 from rlaudit.report.report_format import Document
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Statement = Mapping[str, Any]
 NOWHERE = {"path": None, "line": None, "column": None, "setting": None}
 UNFINISHED = 3
-_SEVERITIES = {"mismatch": "error", "inconclusive": "warning"}
+_SEVERITIES = {Verdict.MISMATCH: "error", Verdict.INCONCLUSIVE: "warning"}
 
 
 def statements(document: Document) -> list[Statement]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rlaudit.printable import printable
 from rlaudit.report.markdown_escaped import cell, coded, escaped, fenced, table
 from rlaudit.report.outline import (
     Block,
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged
     from rlaudit.report.parts.inspection import Finding
 
+# Longer tables are the JSON report's to carry: a pull request cuts comments at 65 536 characters.
+LONGEST = 60
+
 
 def render(document: Document, width: int | None) -> str:
     """The same parts as the text report, then the pictures as tables."""
@@ -36,12 +40,29 @@ def render(document: Document, width: int | None) -> str:
     # What a terminal ends with, so that it is seen, a page begins with.
     for section in sorted(outline.shown(), key=lambda one: not one.closes):
         parts += _section(section)
-    told = "\n\n".join(part for part in parts if part) + "\n"
-    if "markdown" not in outline.pictured:
-        return told
-    from rlaudit.report.pictures_markdown import render as render_pictures
+    if "markdown" in outline.pictured:
+        parts += _pictures(document)
+    return "\n\n".join(part for part in parts if part) + "\n"
 
-    return "\n".join(part for part in (told, render_pictures(document)) if part)
+
+def _pictures(document: Document) -> Iterator[str]:
+    """What each picture shows, and its numbers as a table; the reasons where there is none."""
+    from rlaudit.report.pictures_of import pictures_of
+
+    drawn, missing = pictures_of(printable(dict(document)))
+    yield "## Figures" if drawn else ""
+    for one in drawn:
+        yield f"### {escaped(one.full_title)}"
+        yield escaped(one.caption)
+        yield table(one.table.header, _thinned(one.table.rows))
+    yield "## Not drawn" if missing else ""
+    yield _list(f"{one.title}: {one.reason}" for one in missing)
+
+
+def _thinned(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Every nth row, with the last."""
+    kept = list(rows[:: -(-len(rows) // LONGEST) or 1])
+    return kept if not rows or kept[-1] is rows[-1] else [*kept, rows[-1]]
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rlaudit.inspection.finding import Severity
+from rlaudit.layers import Verdict
 from rlaudit.printable import one_line
 from rlaudit.report.outline import (
     Block,
@@ -27,7 +29,6 @@ from rlaudit.report.outline import (
     outline_of,
 )
 from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.sparkline import encodable
 from rlaudit.report.statements import fix_line, location
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Finding
 
 BOLD, DIM, RED = "1", "2", "1;31"
-COLOURS = {
-    **{"match": "32", "mismatch": "1;31", "inconclusive": "33", "not tested": "2"},
-    **{"error": "1;31", "warning": "33", "note": "36"},
-}
+VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
+SEVERITIES = {Severity.ERROR: RED, Severity.WARNING: "33", Severity.NOTE: "36"}
 NARROWEST = 20
 # The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
 MOST_LINES, NARROWEST_BRIEF = 40, 40
@@ -55,10 +54,10 @@ def render(document: Document, width: int | None) -> str:
         if not section.closes:
             page.section(section)
     told = page.text()
-    if "text" in outline.pictured and encodable(sys.stdout.encoding):
-        from rlaudit.report.pictures_text import render as render_pictures
+    if "text" in outline.pictured:
+        from rlaudit.report import sparklines
 
-        told += render_pictures(document, width)
+        told += sparklines.render(document, width) if sparklines.encodable(sys.stdout.encoding) else ""
     closing = _Page(width, outline.indents)
     for section in shown:
         if section.closes:
@@ -131,7 +130,7 @@ class _Page:
             case Verdicts(layers):
                 for number, layer in enumerate(layers, start=1):
                     self.line(0)
-                    self.line(0, f"{number}. {layer['layer']}  {verdict_title(layer)}", COLOURS[layer["verdict"]])
+                    self.line(0, f"{number}. {layer['layer']}  {verdict_title(layer)}", VERDICTS[layer["verdict"]])
                     for line in layer_lines(layer):
                         self.line(self.indents.line, line)
             case Findings(findings):
@@ -163,7 +162,7 @@ class _Page:
     def finding(self, finding: "Finding") -> None:
         layer = f" ({finding['layer']})" if finding["layer"] else ""
         where = f"{location(finding['location'])} {finding['rule']}{layer}"
-        self.lines += ["", f" {self.coloured(finding['severity'], COLOURS[finding['severity']])} {where}"]
+        self.lines += ["", f" {self.coloured(finding['severity'], SEVERITIES[finding['severity']])} {where}"]
         self.line(3, finding["message"])
         if finding["fix"] is not None:
             self.line(3, f"fix: {fix_line(finding['fix'])}")

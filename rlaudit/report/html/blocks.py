@@ -1,7 +1,9 @@
 """The blocks of a report as HTML."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+from rlaudit.layers import Verdict
 from rlaudit.report.html.markup import Markup, element, joined
 from rlaudit.report.outline import Block, Brief, Code, Either, Entries, Findings, Folded, Lines, Prose, Table, Verdicts
 from rlaudit.report.parts.diagnosis import Judged
@@ -9,8 +11,17 @@ from rlaudit.report.statements import fix_line, location
 
 # Signs of a cell that is a figure and must not break; longer ones are sentences.
 FIGURE = 34
-MARKS = {"match": "✓ match", "mismatch": "✗ mismatch", "inconclusive": "? inconclusive", "not tested": "– not tested"}
+SIGNS = {Verdict.MATCH: "✓", Verdict.MISMATCH: "✗", Verdict.INCONCLUSIVE: "?", Verdict.NOT_TESTED: "–"}
 FINDING = ("rule", "severity", "where", "what", "fix", "confirm")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A section of the page. name: of letters, digits and hyphens, unique in the page."""
+
+    name: str
+    title: str
+    content: Markup
 
 
 def titled(block: Block, level: str = "h3") -> Markup:
@@ -52,11 +63,12 @@ def _drawn(block: Block) -> Markup:  # noqa: PLR0911 - one for each kind of bloc
 
 def _card(number: int, layer: Judged) -> Markup:
     verdict = layer["verdict"]
+    sign = element("span", f"{SIGNS[verdict]} {verdict}", class_="verdict")
     said = [("Next", layer["next"]), ("Refuted by", layer["falsifier"])]
     terms = [joined(element("dt", term), element("dd", text)) for term, text in said if text]
     return element(
         "section",
-        element("h3", f"{number}. {layer['layer'].capitalize()}", element("span", MARKS[verdict], class_="verdict")),
+        element("h3", f"{number}. {layer['layer'].capitalize()}", sign),
         element("p", layer["cause"], class_="cause") if layer["cause"] else Markup(""),
         element("p", arrow(layer["because"])),
         element("dl", terms) if terms else Markup(""),

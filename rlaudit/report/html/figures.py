@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from rlaudit.report.html.blocks import folded, listed, table
+from rlaudit.report.html.blocks import Shown, folded, listed, table
 from rlaudit.report.html.markup import Markup, element, joined
-from rlaudit.report.html.section import Shown
 from rlaudit.report.html.svg import svg_of
 from rlaudit.report.picture import Missing, Picture
 

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from rlaudit.printable import printable
-from rlaudit.report.html.blocks import arrow, listed, titled
+from rlaudit.report.html.blocks import Shown, arrow, listed, titled
 from rlaudit.report.html.figures import drawn_section, missing_section
 from rlaudit.report.html.markup import Markup, element, joined
-from rlaudit.report.html.section import Shown
 from rlaudit.report.outline import Outline, Section, outline_of
 from rlaudit.report.pictures_of import pictures_of
 from rlaudit.report.report_format import Document

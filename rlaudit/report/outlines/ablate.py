@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rlaudit.layers import Verdict
 from rlaudit.report.figures import HEADLINE, TITLES, arm_state, cost, interval, worth_a_row
 from rlaudit.report.loaded_engines import by_value, loaded_engines
 from rlaudit.report.outline import COST, Block, Brief, Code, Lines, Outline, Section, Table, listed, not_seen, verdicts
@@ -153,5 +154,5 @@ def _how_sure(report: Report) -> str:
 
 def _next(report: Report) -> str:
     """What the first layer that does not match asks for."""
-    unsettled = [layer["next"] for layer in report["layers"] if layer["verdict"] != "match"]
+    unsettled = [layer["next"] for layer in report["layers"] if layer["verdict"] != Verdict.MATCH]
     return unsettled[0] if unsettled else "nothing: all three layers match on these prompts"

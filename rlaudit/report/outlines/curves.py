@@ -51,7 +51,7 @@ def _row(metric: CurveMetric) -> list[str]:
     at = ["-", "-", "-", "-"]
     if metric["outcome"] == "separated":
         steps = [str(metric["detected_step"]), str(metric["onset_step"])]
-        at = [*steps, *(number(metric[level] or 0.0) for level in ("reference_level", "candidate_level"))]
+        at = [*steps, *(number(metric[level]) for level in ("reference_level", "candidate_level"))]
     over = metric["steps"]
     many = metric["averaged_steps"] or 1
     averaged = f", means of {many}" if many > 1 else ""

@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.inspection.finding import Severity
+from rlaudit.layers import Layer
 from rlaudit.report.outline import (
     NOT_SEEN,
     Block,
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, Setting
     from rlaudit.report.report import Report
 
-SEVERITIES = ("error", "warning", "note")
+SEVERITIES = tuple(reversed(Severity))
 # In the order in which they must be judged.
-LAYERS = ("semantic", "inference path", "objective", None)
+LAYERS = (*Layer, None)
 MOVES = "Settings that move or do not arrive as written"
 OUTCOMES = {
     0: "no finding at or above {fail_on}",

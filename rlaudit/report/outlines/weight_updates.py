@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rlaudit.layers import Layer, Verdict
 from rlaudit.report.figures import damaged
 from rlaudit.report.outline import (
     COST,
@@ -20,7 +21,12 @@ from rlaudit.report.outline import (
 from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateRequests
 from rlaudit.report.report import Report
 
-STALE = {"match": "none", "mismatch": "STALE", "inconclusive": "unclear", "not tested": "not tested"}
+STALE = {
+    Verdict.MATCH: "none",
+    Verdict.MISMATCH: "STALE",
+    Verdict.INCONCLUSIVE: "unclear",
+    Verdict.NOT_TESTED: "not tested",
+}
 CLEAN = {True: "yes", False: "no", None: ""}
 ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
 CONCLUSIONS = ("what", "severity", "found", "how sure", "next", "see it again")
@@ -90,7 +96,7 @@ def _calls(report: Report) -> list[Code]:
 
 def _verdict(report: Report) -> str:
     """The layer's verdict in a line."""
-    layer = next(layer for layer in report["layers"] if layer["layer"] == "inference path")
+    layer = next(layer for layer in report["layers"] if layer["layer"] == Layer.INFERENCE_PATH)
     return f"{layer['layer']}: {layer['verdict'].upper()}: {layer['because']}"
 
 
@@ -162,7 +168,7 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
 def _decay(cases: Sequence[UpdateCase]) -> list[list[str]]:
     """Stale keys and values by distance: a column for each number of tokens since the cached blocks."""
     judged = [(case, case["staleness"]) for case in cases]
-    found = [(case, stale) for case, stale in judged if stale and stale["verdict"] == "mismatch"]
+    found = [(case, stale) for case, stale in judged if stale and stale["verdict"] == Verdict.MISMATCH]
     if not found:
         return [[]]
     distances = list(dict.fromkeys(one["tokens_from_cache"] for _, stale in found for one in stale["decay"]))

@@ -1,6 +1,7 @@
 """What an ablation reports: its arms, its factors' effects, its blocks and what it cost."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -119,8 +120,25 @@ class Arm(TypedDict):
     heads: NotRequired[Heads]
 
 
+class EffectVerdict(StrEnum):
+    """What can be said of a factor in one block."""
+
+    REMOVES = "removes the mismatch"
+    REDUCES = "reduces the mismatch"
+    SMALL = "moves it by less than 30 %"
+    ADDS = "adds to the mismatch"
+    FLOOR = "inside the noise floor"
+    NEGLIGIBLE = "too small to matter"
+    NOT_ENGAGED = "not engaged here"
+    UNSUPPORTED = "unsupported here"
+    FAILED = "arm failed"
+
+
 class Effect(TypedDict):
-    """A level of a factor: set first, on the candidate as it is, and left out last, of the parity settings."""
+    """A level of a factor: set first, on the candidate as it is, and left out last, of the parity settings.
+
+    verdict: an EffectVerdict, or a word of another release.
+    """
 
     block: str
     factor: str

@@ -8,8 +8,9 @@ from rlaudit.report.figures import number
 from rlaudit.report.picture import Picture
 from rlaudit.report.pictures_of import pictures_of
 from rlaudit.report.report_format import Document
-from rlaudit.report.sparkline import sparkline
 
+BLOCKS = "▁▂▃▄▅▆▇█"
+GAP = " "
 INDENT = "   "
 NARROWEST = 24
 
@@ -45,3 +46,20 @@ def _lines(picture: Picture, width: int | None) -> list[str]:
 def _thinned(values: Sequence[float | None], most: int) -> list[float | None]:
     step = -(-len(values) // most)
     return list(values[::step])
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """One character for each value, from the lowest to the highest; a blank where there is none."""
+    known = [value for value in values if value is not None]
+    low, high = min(known, default=0.0), max(known, default=0.0)
+    step = (high - low) / len(BLOCKS) or 1.0
+    return "".join(GAP if one is None else BLOCKS[min(int((one - low) / step), len(BLOCKS) - 1)] for one in values)
+
+
+def encodable(encoding: str | None) -> bool:
+    """Whether a stream of this encoding can carry the blocks."""
+    try:
+        BLOCKS.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

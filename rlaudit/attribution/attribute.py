@@ -39,8 +39,6 @@ ALIGNMENT = tuple(
     kind.value for kind in (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
 )
 MEANING = (RAW_LOGPROBS, TRAINER_TEMPERATURE, FILTERS_NOT_REPLAYED, HIDDEN_TRUNCATION, PENALTY)
-# Its covariate is the noise of other prompts in what the others leave, so it is added to a first fit.
-ADDED_LAST = "batch-dependence"
 ALPHA = 5e-3
 TIMES_FLOOR = 1.5
 PARITY_TIMES_FLOOR = 2.0
@@ -217,10 +215,10 @@ class _Case:
             base = base_slope(log_ratio_T, leaning_T, evidence.room_T, evidence.cluster_T, self.seed)
             if base.part.p_value < ALPHA:
                 log_ratio_T = base.left_T
-        bases = self._bases([name for name in self.waiting if name != ADDED_LAST])
+        bases = self._bases([name for name in self.waiting if not self.causes[name].after_others])
         excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, bases, floor, self.seed)
         self.evidence = evidence.with_excess(excess)
-        last = self._bases([ADDED_LAST])
+        last = self._bases([name for name in self.waiting if self.causes[name].after_others])
         if last:
             first_T = excess.standardised_T
             excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, {**bases, **last}, floor, self.seed)

@@ -7,13 +7,21 @@ Not covered: T=1 without filters and penalties, where raw and processed are the 
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not tell: 0.10.0 left the temperature out).
 """
 
+from dataclasses import replace
+
+import numpy as np
+
 from rlaudit.attribution.cause import Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
 from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
 from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -35,6 +43,15 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
 
 
+PLANTED_TEMPERATURE = (0.97, 0.9, 0.7)
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """Raw mode: sampled and recomputed at T, reported at 1."""
+    asked = Semantics(PLANTED_TEMPERATURE[dose])
+    return replace(plant, sampled=asked, trainer=asked, reported=Semantics())
+
+
 CAUSE = Cause(
     name=RAW_LOGPROBS,
     title="Raw logprobs",
@@ -44,4 +61,6 @@ CAUSE = Cause(
     signature=signature,
     falsifier="reported logprobs that follow the sampling parameters on new tokens",
     next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
+    factor="logprobs-mode",
+    planted=Fault(("T = 0.97", "T = 0.9", "T = 0.7"), plant),
 )

@@ -8,6 +8,7 @@ of no layer alone. Where an ablation and a comparison disagree the worse verdict
 
 from collections.abc import Mapping, Sequence
 
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.compare_semantics import UNEXPLAINED
 from rlaudit.diagnosis.finished_documents import FinishedDocument
@@ -19,17 +20,6 @@ from rlaudit.report.parts.inspection import Versions
 from rlaudit.report.report import Report
 
 MEASURED = ("ablate", "compare")
-# The factor of `rlaudit ablate` that takes a cause away, where there is one.
-FACTORS: Mapping[str, str] = {
-    "raw-logprobs": "logprobs-mode",
-    "stale-prefix-kv": "prefix-caching",
-    "head-precision": "fp32-head",
-    "body-precision": "dtype",
-    "batch-dependence": "batch-invariance",
-    "chunk-boundary": "chunked-prefill",
-    "token-dropped-after-resume": "async-scheduling",
-}
-
 # Which layers an order of separation is evidence of, beside the inference path, of which every order is.
 SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
     Precedence.LOGPROBS_FIRST: frozenset({Layer.SEMANTIC, Layer.OBJECTIVE}),
@@ -123,7 +113,9 @@ def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDoc
     """The one next experiment: an intervention where only a signature convicts."""
     if worst["verdict"] != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
         return str(worst["next"])
-    factor = next((FACTORS[name] for name in str(worst["cause"] or "").split(" and ") if name in FACTORS), None)
+    causes = all_causes()
+    named = [causes[name] for name in str(worst["cause"] or "").split(" and ") if name in causes]
+    factor = next((cause.factor for cause in named if cause.factor is not None), None)
     if factor is None or source.command != "compare":
         return str(worst["next"])
     return f"{worst['next']}; or let an intervention decide: rlaudit ablate with factor {factor}"

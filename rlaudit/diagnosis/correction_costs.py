@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
-from rlaudit.measurement.metric import importance_ratio
-from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.tokens.pairs import LogprobPairs, importance_ratio
 
 TIS_BOUND = 2.0
 MIS_BOUNDS = (0.5, 2.0)

@@ -22,11 +22,10 @@ from rlaudit.arrays import Floats
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.correction_costs import CorrectionCost, correction_costs
 from rlaudit.layers import Verdict
-from rlaudit.measurement.metric import Clip, ObjectiveSettings, importance_ratio
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.metrics.ppo_clip_fraction import is_clipped
-from rlaudit.statistics.cluster_sums import cluster_sums
-from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_weights, replicate_sums
-from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_sums, cluster_weights, replicate_sums
+from rlaudit.tokens.pairs import LogprobPairs, importance_ratio
 from rlaudit.tokens.token_batch import TokenBatch
 
 UPDATE, BACKEND, BOTH = "policy update", "backend", "both"

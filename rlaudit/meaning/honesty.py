@@ -24,9 +24,8 @@ from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.sharpness import sharpness
-from rlaudit.statistics.cluster_sums import cluster_sums
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_sums, sums_left
 
 TESTS = 8
 ALPHA = 1e-4 / TESTS  # Bonferroni

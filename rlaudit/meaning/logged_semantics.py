@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.attribution.token_evidence import TokenEvidence
-from rlaudit.statistics.cluster_sums import cluster_sums
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_sums, sums_left
 
 FEWEST_POSITIONS = 64
 STRATA = 8

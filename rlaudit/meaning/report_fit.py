@@ -20,8 +20,7 @@ from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.statistics.left_out import sums_left
-from rlaudit.statistics.resample import cluster_weights, replicate_sums
+from rlaudit.statistics.resample import cluster_weights, replicate_sums, sums_left
 
 HUBER_NATS = 1.0
 IMPOSSIBLE_NATS = 20.0

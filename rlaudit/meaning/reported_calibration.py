@@ -10,8 +10,8 @@ import numpy as np
 
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
-from rlaudit.statistics.cluster_sums import cluster_sums
 from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.resample import cluster_sums
 
 
 def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:

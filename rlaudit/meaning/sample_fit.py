@@ -21,7 +21,7 @@ from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.honesty import ALPHA
 from rlaudit.meaning.report_fit import paired_interval, refined_temperature
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import sums_left
 
 LEAST_GAIN = 1e-3
 # Of the trainer's distribution in the mixture: small, because it costs every honest token its own size in nats.

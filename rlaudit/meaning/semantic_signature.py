@@ -10,7 +10,7 @@ from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.semantics import ON_TOKENS, SemanticEvidence
-from rlaudit.statistics.standard_score import chance_above, standard_score
+from rlaudit.statistics.resample import chance_above, standard_score
 
 RAW_LOGPROBS = "raw-logprobs"
 TRAINER_TEMPERATURE = "trainer-temperature"

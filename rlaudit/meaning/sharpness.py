@@ -19,9 +19,8 @@ import numpy as np
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
-from rlaudit.statistics.cluster_sums import cluster_sums
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_sums, sums_left
 
 # Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.
 LEAST_ROOM = 2.0**-25

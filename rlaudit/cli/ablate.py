@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,11 @@ from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 from rlaudit.say import answer
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+    Judged = tuple[Report, Callable[[Path], None] | None]
 
 
 class FailOn(StrEnum):
@@ -95,10 +100,7 @@ def ablate(
     return int(document["exit_code"])
 
 
-Judged = tuple[dict[str, Any], Callable[[Path], None] | None]
-
-
-def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> Judged:
+def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
     """The report of finished arms, and what writes their tokens."""
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
@@ -110,7 +112,7 @@ def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool
     return document, None if tokens is None else partial(write_tokens, tokens)
 
 
-def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> Judged:
+def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
     """The report of finished weight updates, and beside it recipes that show each finding again."""
     from rlaudit.laboratory.studies.updates.document import document_of
 

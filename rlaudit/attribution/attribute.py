@@ -39,8 +39,11 @@ ALIGNMENT = tuple(
     kind.value for kind in (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
 )
 MEANING = (RAW_LOGPROBS, TRAINER_TEMPERATURE, FILTERS_NOT_REPLAYED, HIDDEN_TRUNCATION, PENALTY)
+# Of all tests together: one comparison in two hundred has a significant signature by chance, and size decides as well.
 ALPHA = 5e-3
+# A floor is a measurement, too: causes are looked for where k2 is surely half as much again.
 TIMES_FLOOR = 1.5
+# The floor is one side's rounding, a comparison has that of both.
 PARITY_TIMES_FLOOR = 2.0
 # Where no floor was measured: what honest, dense models stay below (metrics of ten frameworks agree on it), and above
 # which signatures were tried.

@@ -10,7 +10,6 @@ equivalence margin, and the effect of a factor is stated as a share of the exces
 
 import math
 from dataclasses import asdict, dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -216,20 +215,6 @@ def judge(low: float | None, high: float | None, margin: float, *, reliable: boo
     if -margin <= low and high <= margin:
         return Verdict.MATCH
     return Verdict.MISMATCH if low > margin or high < -margin else Verdict.INCONCLUSIVE
-
-
-def tokens_needed(kl: float, difference: float, level: float = LEVEL, power: float = 0.8) -> int:
-    """Tokens that show a `difference` of the mean ratio at a mismatch of `kl` nats with probability `power`.
-
-    The variance of the ratio is about 2 KL per token, so N = (z_level + z_power)² 2 KL / difference²: 15.7
-    KL / difference² by default. Tokens count as independent, which under honesty they are for this one
-    statistic; multiply for others. Raises ValueError unless kl >= 0 and difference > 0.
-    """
-    if kl < 0 or not difference > 0:
-        raise ValueError(f"expected kl >= 0 and difference > 0: found {kl} and {difference}")
-    normal = NormalDist()
-    reach = normal.inv_cdf(0.5 + level / 2.0) + normal.inv_cdf(power)
-    return math.ceil(reach * reach * 2.0 * kl / (difference * difference))
 
 
 def _padded(first_P: Integers, second_P: Integers) -> tuple[Integers, Integers]:

@@ -28,9 +28,13 @@ LAGS = (-3, *_POOLED_LAGS, 3)
 # all cannot pay for a change of lag.
 ORDINARY_NATS = 0.3
 WORTH_A_LOOK = 3.0
+# On top of the price of the change (`lag_path.py`): together e^-9, one in eight thousand sequences.
 SAVED_NATS = 4.0
+# Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
+# Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
+# Beyond what engines differ by at one token (ORDINARY_NATS), and below what an unsampled end of sequence costs.
 LAST_TOKEN_NATS = 1.0
 SHOWN = 5
 

@@ -1,6 +1,6 @@
 """What must hold before any figure is worth computing, and whether the two sides speak of the same token.
 
-Covered: NaN, infinite and positive logprobs, unequal lengths, sequences without tokens, a shift by up to
+Covered: NaN, infinite and positive logprobs, sequences without tokens, a shift by up to
 two tokens.
 Not covered: whether the logprobs mean the same thing on both sides; `rlaudit/meaning` judges that.
 
@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.arrays import Integers
+from rlaudit.statistics.correlation import correlation
 from rlaudit.tokens.pairs import LogprobPairs
 
 # float32 log_softmax of a near-certain token lands this far above 0 at most; more is a wrong number.
@@ -23,6 +23,7 @@ ROUNDING_ABOVE_ZERO = 1e-6
 LAGS = (-2, -1, 0, 1, 2)
 # Of an offset by one nothing remains of the correlation but what neighbouring tokens share.
 CONVINCING_CORRELATION = 0.5
+# Neighbouring tokens that are hard alike correlate at the lags beside the right one, by less than this less.
 CONVINCING_GAIN = 0.2
 
 
@@ -32,7 +33,6 @@ class FaultKind(StrEnum):
     NAN = "nan"
     NEGATIVE_INFINITY = "negative infinity"
     POSITIVE_LOGPROB = "positive logprob"
-    UNEQUAL_LENGTH = "unequal length"
     EMPTY_SEQUENCE = "empty sequence"
     NO_TOKENS = "no tokens"
 
@@ -80,25 +80,6 @@ def _sound(pairs: LogprobPairs) -> bool:
     return bool(pairs.sequence_lengths_S.all())
 
 
-def length_faults(
-    rollout_lengths_S: Sequence[int] | Integers, trainer_lengths_S: Sequence[int] | Integers
-) -> list[IntegrityFault]:
-    """Sequences whose two sides differ in length; ask before the two are made one table."""
-    rollout, trainer = np.asarray(rollout_lengths_S), np.asarray(trainer_lengths_S)
-    if rollout.shape != trainer.shape:
-        message = f"the rollouts hold {rollout.size} sequences, the trainer {trainer.size}"
-        return [IntegrityFault(FaultKind.UNEQUAL_LENGTH, (), message)]
-    unequal = np.flatnonzero(rollout != trainer)
-    if not unequal.size:
-        return []
-    first = unequal[0]
-    message = (
-        f"{unequal.size} of {rollout.size} sequences differ in length, first sequence {first}: "
-        f"{rollout[first]} rollout tokens, {trainer[first]} trainer tokens"
-    )
-    return [IntegrityFault(FaultKind.UNEQUAL_LENGTH, tuple(unequal.tolist()), message)]
-
-
 @dataclass(frozen=True)
 class Alignment:
     """How well the two sides correlate at each lag, and the lag at which they do best.
@@ -137,11 +118,7 @@ def _correlation_at(pairs: LogprobPairs, lag: int) -> float | None:
     rollout_at, trainer_at = (early, late) if lag >= 0 else (late, early)
     rollout = pairs.rollout_logprobs_T[rollout_at][same_sequence]
     trainer = pairs.trainer_logprobs_T[trainer_at][same_sequence]
-    if rollout.size < 3 or not (np.isfinite(rollout).all() and np.isfinite(trainer).all()):
-        return None
-    rollout, trainer = rollout - rollout.mean(), trainer - trainer.mean()
-    spread = float(np.sqrt(rollout @ rollout) * np.sqrt(trainer @ trainer))
-    return float(rollout @ trainer) / spread if spread > 0 else None
+    return correlation(rollout, trainer)
 
 
 def _value_fault(kind: FaultKind, side: str, pairs: LogprobPairs, faulty_T: NDArray[np.bool_]) -> IntegrityFault:

@@ -6,7 +6,7 @@ import pytest
 from simulated_pairs import honest_pairs
 
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import contrast, judge, share, tokens_needed
+from rlaudit.measurement.contrast import contrast, judge, share
 from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -119,20 +119,3 @@ def test_verdicts_against_a_margin_of_one(
 def test_a_margin_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="margin"):
         judge(0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("kl", "difference", "tokens"), [(1e-3, 1e-3, 15_700), (1e-2, 1e-2, 1_570), (1e-3, 1e-4, 1.57e6)]
-)
-def test_tokens_needed_are_those_of_the_published_table(kl: float, difference: float, tokens: float) -> None:
-    assert tokens_needed(kl, difference) == pytest.approx(tokens, rel=0.01)
-
-
-def test_tokens_needed_really_give_the_power_they_promise() -> None:
-    kl, difference = 2e-3, 4e-3
-    tokens = tokens_needed(kl, difference)
-    rng = np.random.default_rng(0)
-    sd = np.sqrt(2 * kl)
-    ratios = np.exp(sd * rng.standard_normal((2000, tokens)) - kl) * (1 + difference)
-    z_scores = (ratios.mean(axis=1) - 1) / (ratios.std(axis=1) / np.sqrt(tokens))
-    assert (np.abs(z_scores) > 1.96).mean() == pytest.approx(0.8, abs=0.04)

@@ -3,7 +3,7 @@ import pytest
 from simulated_pairs import five_tokens, honest_pairs
 
 from rlaudit.arrays import Floats
-from rlaudit.tokens.integrity import FaultKind, integrity_faults, lag_of_best_alignment, length_faults
+from rlaudit.tokens.integrity import FaultKind, integrity_faults, lag_of_best_alignment
 from rlaudit.tokens.pairs import LogprobPairs
 
 
@@ -60,14 +60,6 @@ def test_a_sequence_without_tokens_is_a_fault() -> None:
 def test_a_missing_entropy_value_is_a_fault() -> None:
     (fault,) = integrity_faults(pairs_of([-1.0, -1.0], [-1.0, -1.0], entropy_T=np.array([1.0, np.nan])))
     assert "entropy" in fault.message
-
-
-def test_unequal_lengths_name_the_first_sequence() -> None:
-    (fault,) = length_faults([3, 4, 5], [3, 5, 5])
-    assert fault.sequences == (1,)
-    assert "4 rollout tokens, 5 trainer tokens" in fault.message
-    assert length_faults([3, 4], [3, 4]) == []
-    assert length_faults([3, 4], [3])[0].kind is FaultKind.UNEQUAL_LENGTH
 
 
 def shifted(lag: int) -> LogprobPairs:

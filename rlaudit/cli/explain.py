@@ -227,8 +227,9 @@ def _recipes() -> str:
 
 
 def _recipe_keys() -> str:
-    from rlaudit.laboratory.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
-    from rlaudit.laboratory.studies.updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
+    from rlaudit.laboratory.recipe import Objective
+    from rlaudit.laboratory.studies.arms.recipe import Block, ExtraArm, Point, Recipe, Sampling, Trainer
+    from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 
     lines = []
     of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from rlaudit.diagnosis.consequence import unfelt_k2
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of, objective_settings
-from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors
-from rlaudit.laboratory.studies.arms.run import FinishedRun, scoring_request
+from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
+from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Layer
 from rlaudit.measurement.contrast import Contrast, contrast
 from rlaudit.measurement.measure import all_metrics

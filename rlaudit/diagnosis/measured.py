@@ -10,10 +10,10 @@ from rlaudit.arrays import Floats
 from rlaudit.attribution.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.factor import ArmTrace, Observation
-from rlaudit.laboratory.recipe import Recipe
 from rlaudit.laboratory.scoring import GRIDS, Scores
-from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors
-from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun, scoring_request
+from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors, scoring_request
+from rlaudit.laboratory.studies.arms.recipe import Recipe
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens

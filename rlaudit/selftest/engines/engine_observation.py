@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
-from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun, scoring_request
+from rlaudit.laboratory.studies.arms.plan import scoring_request
+from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.meaning.semantics import identify

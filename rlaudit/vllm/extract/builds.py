@@ -15,7 +15,8 @@ from zipfile import ZipFile
 from packaging.markers import default_environment
 from packaging.version import Version
 
-from rlaudit.engines.environments.environment_spec import Build, EnvironmentSpec
+from rlaudit.engines.engine import Build
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import PackageSources, read_package_sources
 from rlaudit.engines.environments.release import choose_release

@@ -5,39 +5,30 @@ of keys with an ablation recipe, but an arm of it is not one engine with one set
 pass through each engine, and every token is scored with those that should have sampled it.
 """
 
-import difflib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from rlaudit.errors import UsageError
+from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.laboratory.recipe import (
+    AnyRecipe,
     DtypeName,
     Engine,
+    Keys,
     Level,
-    Objective,
-    Recipe,
+    Profile,
     Version,
-    find_recipe,
-    know_secrets,
-    overlay,
+    validated,
+    with_profile,
 )
-from rlaudit.laboratory.studies.arms.plan import check_engine
-from rlaudit.yaml_file import read_yaml_file
 
-KEY = "weight_updates"
 Path_ = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
 Mode = Literal["none", "keep", "wait", "abort"]
 Fault = Literal["truncated", "wrong-shape", "missing-tensor", "killed"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, protected_namespaces=())
-
-
-class EngineToUpdate(_Strict):
+class EngineToUpdate(Keys):
     """One vLLM release and what is tried on it. Every combination of the caching and scheduling levels is one engine
     start; every combination of modes and clear_cache is one case in each of them."""
 
@@ -65,7 +56,7 @@ class EngineToUpdate(_Strict):
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
 
 
-class WeightUpdates(_Strict):
+class WeightUpdates(Keys):
     """What is updated, with what, and how much is sampled around it."""
 
     engines: list[EngineToUpdate] = Field(min_length=1, description="The releases.")
@@ -79,80 +70,39 @@ class WeightUpdates(_Strict):
     drain_seconds: float = Field(90.0, gt=0, description="A request or call that takes longer is lost.")
 
 
-class UpdateRecipe(_Strict):
+class UpdateRecipe(AnyRecipe):
     """A recipe whose question is about weight updates."""
 
-    schema_: Literal["rlaudit-recipe/1"] = Field(
-        "rlaudit-recipe/1", alias="schema", description="Always rlaudit-recipe/1."
-    )
-    description: str = Field("", description="The question this recipe answers.")
-    model: str = Field("smollm2-135m-instruct", description="The default model by name, a path, or a hub id.")
-    revision: str | None = Field(None, description="Revision of a hub model.")
-    trust_remote_code: bool = Field(False, description="Run code out of the model's repository.")
     prompts: str = Field("openings", description="A prompt set by name, a .txt or a .jsonl file.")
     prompts_used: int | None = Field(None, ge=1, description="How many prompts of the file.")
     seed: int = Field(0, ge=0, description="Seed of sampling, noise and bootstrap.")
     dtype: DtypeName = Field("float32", description="Dtype of engine and trainer.")
-    objective: Objective = Field(default_factory=Objective, description="Clip ranges of the training objective.")
     equivalence_margin: float = Field(1e-3, gt=0, description="k3 in nats below which logprobs count as the same.")
     timeout_minutes: float = Field(10.0, gt=0, description="Longest life of one engine process.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments of every start.")
     environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of every engine.")
     weight_updates: WeightUpdates = Field(description="The updates; this key makes a recipe one of these.")
 
-    def as_recipe(self) -> Recipe:
-        """The ablation recipe with the same model, prompts and releases: what environments are prepared from."""
-        blocks = [
-            {"name": f"vllm {version}", "candidate": {"version": version}}
-            for version in dict.fromkeys(engine.version for engine in self.weight_updates.engines)
-        ]
-        return Recipe.model_validate(
-            {
-                "description": self.description,
-                "model": self.model,
-                "revision": self.revision,
-                "trust_remote_code": self.trust_remote_code,
-                "prompts": self.prompts,
-                "seed": self.seed,
-                "timeout_minutes": self.timeout_minutes,
-                "blocks": blocks,
-            }
-        )
+    @property
+    def prompts_read(self) -> int | None:
+        """How many prompts of the set a run reads; None for all."""
+        return self.prompts_used
+
+    def overridden(self, *, samples: int | None = None, **said: Any) -> "UpdateRecipe":
+        """The recipe with what the command line says instead."""
+        changed = super().overridden(**said)
+        if samples is None:
+            return changed
+        updates = changed.weight_updates.model_copy(update={"samples": samples})
+        return changed.model_copy(update={"weight_updates": updates})
 
 
-@dataclass(frozen=True)
-class LoadedUpdateRecipe:
-    """A recipe with where it came from."""
-
-    recipe: UpdateRecipe
-    path: Path
+MODELS = (UpdateRecipe, WeightUpdates, EngineToUpdate)
 
 
-def load_update_recipe(name_or_path: str, profile: Literal["cpu", "cuda"]) -> LoadedUpdateRecipe | None:
-    """The recipe, or None when it is one of another kind. Raises UsageError naming the key that is wrong."""
-    path = find_recipe(name_or_path)
-    document = read_yaml_file(path)
-    if not isinstance(document, dict) or KEY not in document:
-        return None
-    return LoadedUpdateRecipe(update_recipe_of(overlay(document, profile), path), path)
-
-
-def update_recipe_of(document: dict[str, Any], path: Path) -> UpdateRecipe:
-    """The recipe that plain data holds; `path` is named in errors."""
-    know_secrets(document, path)
-    try:
-        recipe = UpdateRecipe.model_validate(document)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            models = (UpdateRecipe, WeightUpdates, EngineToUpdate, Objective)
-            known = sorted({name for model in models for name in model.model_fields} - {"schema_"})
-            nearest = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
-            raise UsageError(
-                f"{path}: unknown key {where}{f'; did you mean {nearest[0]}?' if nearest else ''}"
-            ) from error
-        raise UsageError(f"{path}: {where or 'recipe'}: {problem['msg']}") from error
+def update_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> UpdateRecipe:
+    """The recipe that plain data holds; `path` is named in errors. Raises UsageError naming the key that is wrong."""
+    recipe = validated(UpdateRecipe, with_profile(document, profile), path, MODELS)
     for engine in recipe.weight_updates.engines:
         check_engine(engine.engine, engine.version, recipe.environment_variables, str(path))
     return recipe

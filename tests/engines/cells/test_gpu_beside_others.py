@@ -6,18 +6,14 @@ from pathlib import Path
 import pytest
 from fake_nvml import H100, FakeGpu, FakeNvml
 
+from rlaudit.engines.cells import executor
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, Outcome
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
-from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.nvidia_driver import Device
-from rlaudit.engines.models.model import ModelOnDisk
-from rlaudit.laboratory import runner, surroundings
-from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.runner import Runner
-from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
 GPU = Device(0, "GPU-a", H100, 81_559, "sm90")
@@ -38,8 +34,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
 
     def made(*used_mib: int, outcome: Outcome) -> tuple[Runner, list[float]]:
         FakeNvml(FakeGpu("GPU-a", used_mib=used_mib, processes=((4711, 70_000),))).install(monkeypatch)
-        monkeypatch.setattr(surroundings, "MEMORY_TIMEOUT_SECONDS", 0.0)
-        monkeypatch.setattr(runner, "run_cell", lambda *_: outcome)
+        monkeypatch.setattr(executor, "MEMORY_TIMEOUT_SECONDS", 0.0)
+        monkeypatch.setattr(executor, "run_cell", lambda *_: outcome)
         waited: list[float] = []
         wait = GpuMemory.wait_until_free
 
@@ -48,10 +44,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
             return wait(memory, timeout_seconds)
 
         monkeypatch.setattr(GpuMemory, "wait_until_free", counted)
-        machine = Accelerator("cuda", H100, (GPU,), "570", 16, 128_000)
-        model = ModelOnDisk(str(tmp_path), None, "sha256:1", "a folder")
-        around = Surroundings(machine, {}, TRAINER, model, PromptSet("none", ()), GpuMemory((GPU,)), 0.0)
-        return Runner(RunFolder(tmp_path), around, Progress(quiet=True)), waited
+        here = executor.OneAtATime(tmp_path, GpuMemory((GPU,)))
+        return Runner(RunFolder(tmp_path), here, Progress(quiet=True)), waited
 
     return made
 

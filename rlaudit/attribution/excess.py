@@ -91,7 +91,6 @@ class ExcessModel:
     k2_left_K: Floats
     floor_k2: float
     outliers: Part
-    outlier_share: float
     outlier_T: Flags
     added_T: Mapping[str, Floats]
     first_standardised_T: Floats | None = None
@@ -169,7 +168,6 @@ def fit_excess(
         k2_left_K=k2.left_K,
         floor_k2=floor_k2,
         outliers=outliers,
-        outlier_share=float(outlier_T.sum()) / max(len(outlier_T), 1),
         outlier_T=outlier_T,
         added_T={name: design_TJ[:, places] @ coefficients_J[places] for name, places in places_of.items()},
     )

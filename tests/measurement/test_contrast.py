@@ -6,7 +6,7 @@ import pytest
 from simulated_pairs import honest_pairs
 
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import contrast, judge, share
+from rlaudit.measurement.contrast import contrast, judge
 from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -81,19 +81,6 @@ def test_paired_intervals_cover_the_planted_difference() -> None:
         )
         covered += found.low <= 0.05**2 / 2 <= found.high  # type: ignore[operator]
     assert covered >= 87
-
-
-def test_the_effect_is_stated_as_a_share_of_the_excess() -> None:
-    pairs = honest_pairs(0, prompts=40)
-    found = contrast(with_more_noise(pairs, 0.1), pairs, METRICS["k2"], excess=0.01, replicates=200)
-    assert found.share == pytest.approx(found.difference / 0.01)  # type: ignore[operator]
-    assert found.share_low == pytest.approx(found.low / 0.01)  # type: ignore[operator]
-    assert contrast(pairs, pairs, METRICS["k2"], replicates=50).share is None
-
-
-@pytest.mark.parametrize("excess", [None, 0.0, -1.0, float("nan")])
-def test_nothing_is_a_share_of_no_excess(excess: float | None) -> None:
-    assert share(0.5, excess) is None
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from rlaudit.statistics.resample import (
     cluster_sums,
     cluster_weights,
     holding,
+    ratio,
     replicate_sums,
     resampled,
     sums_left,
@@ -154,7 +155,7 @@ def fit_excess(
     expected_T = np.maximum(design_TJ @ coefficients_J, TINY)
     standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
     squares_PJ = cluster_sums((squared_T, np.ones(len(squared_T))), cluster_T, clusters)
-    k2 = resampled(squares_PJ, weights_BP, lambda sums: 0.5 * _means(sums)[..., 0])
+    k2 = resampled(squares_PJ, weights_BP, lambda sums: 0.5 * ratio(sums))
     k2_low, k2_high = holding(*k2.percentiles(), k2.left_K)
     outlier_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
     outliers = _outliers(squared_T, outlier_T, cluster_T, weights_BP)
@@ -251,10 +252,8 @@ def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: 
     tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
     columns = (np.where(far_T, squared_T, 0.0), squared_T)
     sums_PJ = cluster_sums(columns, cluster_T, clusters)
-    replicates_BJ = replicate_sums(weights_BP, sums_PJ)
     # Resampled as a share: the few outliers dominate numerator and total alike.
-    total = 0.5 * float(squared_T.sum()) / tokens
-    values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], TINY)
+    values_B = 0.5 * float(squared_T.sum()) / tokens * ratio(replicate_sums(weights_BP, sums_PJ))
     value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
-    left_K = 0.5 * _means(sums_left(cluster_sums((columns[0], np.ones(len(far_T))), cluster_T, clusters)))[:, 0]
+    left_K = 0.5 * ratio(sums_left(cluster_sums((columns[0], np.ones(len(far_T))), cluster_T, clusters)))
     return part_of_k2(Resampled(value, values_B, left_K, clusters))

@@ -21,7 +21,7 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_semantics import seen_shift
+from rlaudit.meaning.from_logs import seen_shift
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
 from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground

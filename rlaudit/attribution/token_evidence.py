@@ -23,7 +23,10 @@ from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.tokens.alignment import AlignmentReport
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
+# The trade: every covariate of a cause is a column of so many tokens, fitted again and again; shares of k2 have errors
+# of prompts by then, not of tokens.
 MOST_TOKENS = 200_000
+# Below it an error over prompts is a guess (`least_data.py`), and the sequences of a prompt are taken as units.
 FEWEST_PROMPTS = 8
 PLAIN = Semantics()
 

@@ -133,6 +133,18 @@ def resampled(sums_PJ: Floats, weights_BP: Weights, statistic: Statistic) -> Res
     return Resampled(value, statistic(replicate_sums(weights_BP, sums_PJ)), statistic(sums_left(sums_PJ)), len(sums_PJ))
 
 
+def ratio(sums: Floats) -> Floats:
+    """(..., 2) sums -> the first over the second, which is not negative; 0 of nothing."""
+    quotient: Floats = np.zeros(sums.shape[:-1])
+    np.divide(sums[..., 0], sums[..., 1], out=quotient, where=sums[..., 1] > 0)
+    return quotient
+
+
+def unseen(clusters: int, level: float = LEVEL) -> float:
+    """The largest share of clusters that may show what none of so many did: a fault that takes whole prompts."""
+    return float(1.0 - (1.0 - level) ** (1.0 / clusters))
+
+
 def holding(low: float, high: float, left_K: Floats) -> tuple[float, float]:
     """No single prompt turns a verdict: intervals of two tables that differ in one both hold the value without it."""
     return min(low, float(left_K.min(initial=low))), max(high, float(left_K.max(initial=high)))

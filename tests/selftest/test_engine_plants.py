@@ -15,8 +15,7 @@ from rlaudit.selftest.blind import Label, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
 from rlaudit.selftest.engines.engine_trial import EngineTrial
-from rlaudit.selftest.engines.engines_under_test import engines_under_test
-from rlaudit.selftest.engines.not_planted import not_planted
+from rlaudit.selftest.engines.engines_under_test import engines_under_test, not_planted
 from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
 from rlaudit.selftest.engines.update_plants import update_plants
 from rlaudit.tokens.alignment import Misalignment, alignment_report

@@ -3,7 +3,7 @@
 Logs convict and rarely acquit. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
 out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves processing out; the
 trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a filter that is not light.
-Only with that a match can be said, and only where no test would convict with some prompts left out (`left_out.py`): no
+Only with that a match can be said, and only where no test would convict with some prompts left out (`resample.py`): no
 single row turns a mismatch into a match, or back.
 
 Not covered: hidden truncation under raw logprobs, and temperature from sampled logprobs alone. Those need scores.

@@ -67,7 +67,7 @@ class SemanticTest:
     """One test: what was computed, how surprising it is, how large the effect is, and whether both convict.
 
     ln_p is the natural logarithm of the p-value, for values that underflow. convicts: whichever part of the prompts is
-    left out (`left_out.py`); leans: with some part left out only.
+    left out (`resample.py`); leans: with some part left out only.
     """
 
     name: WhichTest

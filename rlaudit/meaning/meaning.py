@@ -25,7 +25,7 @@ from rlaudit.meaning.sharpness import Sharpness
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
 
-# Acquitting takes as much as makes an interval over prompts reliable (`bootstrap.py`), at ten tokens a sequence.
+# Acquitting takes as much as makes an interval over prompts reliable (`resample.py`), at ten tokens a sequence.
 FEWEST_SEQUENCES = 32
 FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
 

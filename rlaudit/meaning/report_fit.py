@@ -6,7 +6,7 @@ nevertheless sampled: engine noise carries some across the edge of a filter, mor
 
 A meaning other than the trainer's is accepted when it halves the loss, when a paired interval over prompts of the
 difference excludes 0, and when the trainer's own loss is above twice the noise floor; and when it does so whichever
-prompt is left out (`left_out.py`). One that halves it with some prompts left out only leaves the verdict open.
+prompt is left out (`resample.py`). One that halves it with some prompts left out only leaves the verdict open.
 """
 
 from collections.abc import Callable

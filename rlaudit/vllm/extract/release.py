@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.errors import NotFinished
+from rlaudit.vllm.extract.fields import nested, row, rows
+from rlaudit.vllm.extract.fingerprint import fingerprint
+from rlaudit.vllm.extract.flags import Flag, flags, flags_of_fields
+from rlaudit.vllm.extract.modules import Module, Tree
+from rlaudit.vllm.extract.routes import routes
+from rlaudit.vllm.extract.signatures import signatures
+from rlaudit.vllm.extract.variables import variables
 from rlaudit.vllm.resolve import resolution_rules
-from vllm_catalogue.fields import nested, row, rows
-from vllm_catalogue.fingerprint import fingerprint
-from vllm_catalogue.flags import Flag, flags, flags_of_fields
-from vllm_catalogue.modules import Module, Tree
-from vllm_catalogue.routes import routes
-from vllm_catalogue.signatures import signatures
-from vllm_catalogue.variables import variables
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _SERVE = "vllm/entrypoints/cli/serve.py"

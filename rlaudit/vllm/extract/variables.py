@@ -3,9 +3,9 @@
 import ast
 from typing import Any
 
-from vllm_catalogue.modules import Tree
-from vllm_catalogue.reader import BEYOND, unset_value
-from vllm_catalogue.reduce import Expression, as_json, reduced
+from rlaudit.vllm.extract.modules import Tree
+from rlaudit.vllm.extract.reader import BEYOND, unset_value
+from rlaudit.vllm.extract.reduce import Expression, as_json, reduced
 
 _FILES = ("vllm/envs.py", "vllm/envs/__init__.py")
 

@@ -8,8 +8,8 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 
+from rlaudit.vllm.extract.modules import Module, Tree
 from rlaudit.vllm.resolution_rule import Function
-from vllm_catalogue.modules import Module, Tree
 
 _SPEECH = ("logger.", "warnings.", "print", "log_once")
 _NOT_MEANING = {"ctx", "kind", "type_comment", "type_params", "type_ignores"}

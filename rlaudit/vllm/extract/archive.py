@@ -17,7 +17,7 @@ from packaging.utils import (
 from packaging.version import Version
 
 from rlaudit.errors import NotFinished, UsageError
-from vllm_catalogue.modules import Tree
+from rlaudit.vllm.extract.modules import Tree
 
 
 def open_tree(source: Path) -> Tree:

@@ -10,8 +10,9 @@ from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import SemanticTest
-from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
+from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
 from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
 # filters that are tried (`candidates.py`) are farther from each other than that.

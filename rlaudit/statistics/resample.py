@@ -40,6 +40,9 @@ REACH = 1.96
 # With fewer an interval is given and called unreliable: coverage falls below nine in ten (table in `interval.py`).
 FEWEST_SEQUENCES = 32
 FEWEST_CLUSTERS = 16
+# With fewer prompts each sequence counts as one of its own. The trade: siblings are not independent, but a third of an
+# error that fewer than eight prompts give is chance.
+FEWEST_PROMPTS = 8
 # The trade: more parts cost as many more evaluations, fewer take more than a sixtieth of the data out at a time.
 MOST_PARTS = 64
 # Far above the rounding of a sum of a million float64 terms, far below any error that sampling leaves.
@@ -55,6 +58,13 @@ def cluster_sums(columns: Sequence[NDArray[Any]], cluster: Integers, clusters: i
     """(P, J) sums of J columns (N,) by the cluster of each row: all that a bootstrap needs of the tokens."""
     sums = [np.bincount(cluster, column, minlength=clusters) for column in columns]
     return np.stack(sums, axis=1).astype(np.float64)
+
+
+def clusters_of(prompt_S: Integers) -> Integers:
+    """(S,) the cluster of each sequence: its prompt, numbered without gaps; itself where prompts are too few."""
+    _, compact_S = np.unique(prompt_S, return_inverse=True)
+    few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
+    return np.arange(len(prompt_S)) if few else compact_S.astype(np.int64)
 
 
 def cluster_weights(clusters: int, replicates: int = REPLICATES, seed: int = 0) -> Weights:

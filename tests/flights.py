@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rlaudit.arrays import Floats
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
-from rlaudit.tokens.pairs import Floats
 
 PROMPTS = 16
 

@@ -1,10 +1,8 @@
 """Signatures of causes that `alignment.py` finds: sequences whose two sides do not speak of the same tokens."""
 
-from scipy.special import betaincinv
-
 from rlaudit.attribution.cause import NotTested, Outcome, Signature
 from rlaudit.attribution.token_evidence import TokenEvidence
-from rlaudit.statistics.resample import LEVEL
+from rlaudit.statistics.proportion import proportion_interval
 from rlaudit.tokens.alignment import Misalignment
 
 # The price of a change of lag is five nats, and the lag taken has to save four more.
@@ -18,13 +16,12 @@ def alignment_signature(evidence: TokenEvidence, kind: Misalignment) -> Outcome:
     if report is None:
         return NotTested("alignment was not looked at")
     count = len(report.of_kind(kind))
-    tail = (1.0 - LEVEL) / 2.0
-    rest = report.sequences - count
+    low, high = proportion_interval(count, report.sequences)
     return Signature(
         p_value=CERTAIN**count,
         effect=count / max(report.sequences, 1),
-        low=float(betaincinv(count, rest + 1, tail)) if count else 0.0,
-        high=float(betaincinv(count + 1, rest, 1.0 - tail)) if rest else 1.0,
+        low=low,
+        high=high,
         effect_of="share of sequences",
         large=count >= FEWEST_SEQUENCES,
         because=report.message_of(kind) or "every sequence is aligned",

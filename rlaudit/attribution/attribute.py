@@ -25,8 +25,8 @@ from rlaudit.attribution.excess import ExcessModel, fit_excess
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.discover import discover
 from rlaudit.layers import Layer, Verdict
-from rlaudit.meaning.constant_shift import constant_shift
-from rlaudit.meaning.semantic_signature import (
+from rlaudit.meaning.from_logs import constant_shift
+from rlaudit.meaning.signatures import (
     FILTERS_NOT_REPLAYED,
     HIDDEN_TRUNCATION,
     PENALTY,
@@ -39,8 +39,6 @@ ALIGNMENT = tuple(
     kind.value for kind in (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
 )
 MEANING = (RAW_LOGPROBS, TRAINER_TEMPERATURE, FILTERS_NOT_REPLAYED, HIDDEN_TRUNCATION, PENALTY)
-# Its covariate is the noise of other prompts in what the others leave, so it is added to a first fit.
-ADDED_LAST = "batch-dependence"
 ALPHA = 5e-3
 TIMES_FLOOR = 1.5
 PARITY_TIMES_FLOOR = 2.0
@@ -68,10 +66,11 @@ class NamedCause:
 
 @dataclass(frozen=True)
 class Untested:
-    """A cause that could be neither named nor excluded, and why."""
+    """A cause that could be neither named nor excluded, and why. column: of the log, that would tell."""
 
     name: str
     reason: str
+    column: str | None = None
 
 
 @dataclass(frozen=True)
@@ -102,13 +101,18 @@ class Attribution:
         """Names of the causes that were convicted."""
         return frozenset(cause.name for cause in self.named)
 
+    def leaning_of(self, layer: Layer) -> tuple[str, ...]:
+        """Causes of a layer that lean."""
+        causes = all_causes()
+        return tuple(name for name in self.leaning if causes[name].layer is layer)
+
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         return {
             "verdict": self.verdict.value,
             "named": [cause.as_dict() for cause in self.named],
             "unexplained": self.unexplained,
-            "not_tested": [asdict(one) for one in self.not_tested],
+            "not_tested": [{"name": one.name, "reason": one.reason} for one in self.not_tested],
             "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
             "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
@@ -134,7 +138,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     if case.convict(ALIGNMENT):
         case.leave("the data are shifted: nothing is measured on them")
         return case.attribution(margin, unexplained=None)
-    corrected = evidence.semantics is not None
+    corrected = evidence.meaning is not None
     if case.convict(MEANING) and not corrected:
         case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
         return case.attribution(margin, unexplained=None)
@@ -162,7 +166,7 @@ class _Case:
         self.leaning: dict[str, Signature] = {}
         self.excluded: dict[str, Signature] = {}
         self.untested: list[Untested] = []
-        self.unfit: dict[str, str] = {}
+        self.unfit: dict[str, NotTested] = {}
 
     @property
     def excess(self) -> ExcessModel:
@@ -176,7 +180,7 @@ class _Case:
             self.waiting.pop(name, None)
             outcome = self._outcome(self.causes[name])
             if isinstance(outcome, NotTested):
-                self.untested.append(Untested(name, outcome.reason))
+                self.untested.append(Untested(name, outcome.reason, outcome.column))
             else:
                 found[name] = outcome
         adjusted = holm_adjusted({name: one.p_value for name, one in found.items()}) if holm else {}
@@ -194,12 +198,12 @@ class _Case:
     def _outcome(self, cause: Cause) -> Signature | NotTested:
         missing = self.evidence.missing(cause.needs)
         if missing:
-            return NotTested(f"column {' and '.join(missing)} is missing")
+            return NotTested(f"column {' and '.join(missing)} is missing", missing[0])
         lacking = cause.least.lacking(self.evidence)
         if lacking is not None:
             return NotTested(lacking)
         if cause.name in self.unfit:
-            return NotTested(self.unfit[cause.name])
+            return self.unfit[cause.name]
         return cause.signature(self.evidence)
 
     def leave(self, reason: str) -> None:
@@ -217,10 +221,10 @@ class _Case:
             base = base_slope(log_ratio_T, leaning_T, evidence.room_T, evidence.cluster_T, self.seed)
             if base.part.p_value < ALPHA:
                 log_ratio_T = base.left_T
-        bases = self._bases([name for name in self.waiting if name != ADDED_LAST])
+        bases = self._bases([name for name in self.waiting if not self.causes[name].after_others])
         excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, bases, floor, self.seed)
         self.evidence = evidence.with_excess(excess)
-        last = self._bases([ADDED_LAST])
+        last = self._bases([name for name in self.waiting if self.causes[name].after_others])
         if last:
             first_T = excess.standardised_T
             excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, {**bases, **last}, floor, self.seed)
@@ -240,7 +244,7 @@ class _Case:
                 continue
             columns = basis(self.evidence)
             if isinstance(columns, NotTested):
-                self.unfit[name] = columns.reason
+                self.unfit[name] = columns
             else:
                 bases[name] = columns
         return bases
@@ -274,9 +278,9 @@ class _Case:
             )
         else:
             verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] against {margin:.2g} nats^2"
-        semantics = self.evidence.semantics
-        if not self.named and semantics is not None and semantics.verdict is Verdict.MISMATCH:
-            verdict, because = Verdict.MISMATCH, semantics.because
+        meaning = self.evidence.meaning
+        if not self.named and meaning is not None and meaning.verdict is Verdict.MISMATCH:
+            verdict, because = Verdict.MISMATCH, meaning.said.because
         if unexplained is not None:
             because += f"; unexplained residual: {unexplained:.0%} of the excess k2"
         return Attribution(

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.attribution.excess import LEAST_ROOM, LEVEL, REPLICATES, Part
-from rlaudit.statistics.cluster_sums import cluster_sums
-from rlaudit.statistics.left_out import sums_left
-from rlaudit.statistics.resample import cluster_weights, replicate_sums
-from rlaudit.statistics.standard_score import chance_apart, standard_score
+from rlaudit.attribution.excess import LEAST_ROOM, REPLICATES, Part
+from rlaudit.statistics.resample import chance_apart, cluster_sums, cluster_weights, resampled
 
 # Base models that give a token nothing would decide the slope alone.
 CAP_NATS = 5.0
+# A base model that says nothing otherwise has no slope, and gets 0.
+LEAST_DENOMINATOR = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,22 +36,17 @@ def base_slope(log_ratio_T: Floats, leaning_T: Floats, room_T: Floats, cluster_T
     plain = (np.square(leaning_T), leaning_T * log_ratio_T, np.ones(len(leaning_T)))
     sums_PJ = cluster_sums((*weighted, *plain), cluster_T, clusters)
 
-    def explained(sums: Floats) -> tuple[Floats, Floats]:
-        slope = -sums[..., 0] / np.maximum(sums[..., 1], 1e-300)
-        # Half of what the sum of squares falls by when slope * leaning is taken out.
+    def slope_of(sums: Floats) -> Floats:
+        slope: Floats = -sums[..., 0] / np.maximum(sums[..., 1], LEAST_DENOMINATOR)
+        return slope
+
+    def saved_by(sums: Floats) -> Floats:
+        """Half of what the mean square falls by when slope * leaning is taken out."""
+        slope = slope_of(sums)
         saved = -slope * sums[..., 3] - 0.5 * np.square(slope) * sums[..., 2]
-        return slope, saved / np.maximum(sums[..., 4], 1.0)
+        return saved / np.maximum(sums[..., 4], 1.0)
 
-    slope, value = (float(one) for one in explained(sums_PJ.sum(axis=0)))
-    slope_B, value_B = explained(replicate_sums(cluster_weights(clusters, REPLICATES, seed), sums_PJ))
-    tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(value_B, [tail, 1.0 - tail])
-    error = float(slope_B.std(ddof=1))
-    slope_K, value_K = explained(sums_left(sums_PJ))
-
-    def p_value(one: float, units: int) -> float:
-        return chance_apart(standard_score(one, error, units), units)
-
-    p_left_K = np.array([p_value(float(one), clusters - 1) for one in slope_K])
-    part = Part(value, float(low), float(high), p_value(slope, clusters), value_K, p_left_K)
-    return BaseSlope(slope, part, log_ratio_T + slope * leaning_T)
+    weights_BP = cluster_weights(clusters, REPLICATES, seed)
+    slope, saved = (resampled(sums_PJ, weights_BP, one) for one in (slope_of, saved_by))
+    part = Part(saved.value, *saved.percentiles(), *slope.chances(chance_apart), left_K=saved.left_K)
+    return BaseSlope(slope.value, part, log_ratio_T + slope.value * leaning_T)

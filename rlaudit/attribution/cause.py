@@ -1,4 +1,4 @@
-"""What a cause of mismatch is: a signature in the data, the columns it needs, and what would refute it."""
+"""What a cause of mismatch is: a signature in the data, the columns it needs, what would refute it, how to plant it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from rlaudit.arrays import Floats
 from rlaudit.attribution.least_data import LeastData
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.worlds.fault import Fault
 
 # A cause that explains less of the excess mismatch than this is not worth naming, however significant it is; the lower
 # end of its interval may be at SURELY.
@@ -41,9 +42,10 @@ class Signature:
 
 @dataclass(frozen=True)
 class NotTested:
-    """Why a cause could be neither named nor excluded."""
+    """Why a cause could be neither named nor excluded. column: of the log, that would tell."""
 
     reason: str
+    column: str | None = None
 
 
 Outcome = Signature | NotTested
@@ -54,8 +56,10 @@ class Cause:
     """name: fixed, used in documents and case studies. needs: columns without which it cannot be told.
 
     basis: (T, J) non-negative covariates in which the variance of the log ratio grows, where the cause is told by them.
+    after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
     least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
-    settles it.
+    settles it. planted: the same cause in a simulated world, by which the self-test knows whether it is found.
+    factor: of `rlaudit ablate`, the one that takes it away, where there is one.
     """
 
     name: str
@@ -66,7 +70,10 @@ class Cause:
     signature: Callable[[TokenEvidence], Outcome]
     falsifier: str
     next: str
+    planted: Fault
+    factor: str | None = None
     basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
+    after_others: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """For documentation."""

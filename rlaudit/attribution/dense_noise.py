@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats
 from rlaudit.attribution.excess import CAP, LEAST_ROOM
 from rlaudit.attribution.token_evidence import TokenEvidence
-from rlaudit.meaning.logged_semantics import seen_shift
-from rlaudit.statistics.standard_score import standard_score
+from rlaudit.meaning.from_logs import seen_shift
+from rlaudit.statistics.resample import standard_score
 
 # Of the variance that the same token id, or neighbouring tokens, have in common.
 MOST_IN_COMMON = 0.05
@@ -113,7 +113,7 @@ def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
     """Mean error of tokens seen before less that of others, in standard deviations; 0 where that is chance."""
     found = seen_shift(evidence)
     spread = float(error_T.std())
-    if found is None or found.shift.p_value > SEEN_ALPHA or spread == 0:
+    if found is None or found.shift.p_value > SEEN_ALPHA or not spread > 0:
         return 0.0
     seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
     other_T = ~np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
@@ -129,4 +129,4 @@ def _along(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence
     products = (error_T[1:] * error_T[:-1])[both_T]
     variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
     estimate = float(products.mean()) / max(variance, 1e-12)
-    return estimate, float(products.mean() / max(products.std() / np.sqrt(pairs), 1e-300))
+    return estimate, standard_score(float(products.mean()), float(products.std()) / np.sqrt(pairs), pairs)

@@ -22,10 +22,17 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.statistics.cluster_sums import cluster_sums
-from rlaudit.statistics.left_out import sums_left
-from rlaudit.statistics.resample import Weights, cluster_weights, replicate_sums
-from rlaudit.statistics.standard_score import chance_above, standard_score
+from rlaudit.statistics.resample import (
+    Resampled,
+    Weights,
+    chance_above,
+    cluster_sums,
+    cluster_weights,
+    holding,
+    replicate_sums,
+    resampled,
+    sums_left,
+)
 
 Flags = NDArray[np.bool_]
 CONSTANT = "constant"
@@ -35,23 +42,23 @@ LEAST_ROOM = 0.02
 CAP = 16.0
 OUTLIER = 36.0
 ITERATIONS = 25
+# Of a fit each, which is what they cost; a tail of a fortieth is ten of them.
 REPLICATES = 400
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """One cause's part of sum d^2 / 2 per token, nats^2, with a 95 % interval over prompts and a one-sided p-value.
 
-    left_K, p_left_K: the part and its p-value without each part of the prompts (`left_out.py`).
+    left_K, p_left_K: the part and its p-value without each part of the prompts (`resample.py`).
     """
 
     k2: float
     low: float
     high: float
     p_value: float
-    left_K: Floats
     p_left_K: Floats
+    left_K: Floats
 
     @property
     def surely_p(self) -> float:
@@ -129,29 +136,31 @@ def fit_excess(
     per_unit_J, per_unit_KJ = _means(rooms_PJ.sum(axis=0)), _means(sums_left(rooms_PJ))
     places_of = {name: [j for j, other in enumerate(names) if other == name] for name in dict.fromkeys(names)}
     parts = {
-        name: _summary(
-            float(coefficients_J[places] @ per_unit_J[places]),
-            coefficients_BJ[:, places] @ per_unit_J[places],
-            (coefficients_KJ[:, places] * per_unit_KJ[:, places]).sum(axis=1),
-            clusters,
+        name: part_of_k2(
+            Resampled(
+                float(coefficients_J[places] @ per_unit_J[places]),
+                coefficients_BJ[:, places] @ per_unit_J[places],
+                (coefficients_KJ[:, places] * per_unit_KJ[:, places]).sum(axis=1),
+                clusters,
+            )
         )
         for name, places in places_of.items()
     }
     expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
     standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
     squares_PJ = cluster_sums((squared_T, np.ones(len(squared_T))), cluster_T, clusters)
-    k2_left_K = 0.5 * _means(sums_left(squares_PJ))[:, 0]
-    low, high = _interval(squares_PJ, weights_BP)
+    k2 = resampled(squares_PJ, weights_BP, lambda sums: 0.5 * _means(sums)[..., 0])
+    k2_low, k2_high = holding(*k2.percentiles(), k2.left_K)
     outlier_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
     outliers = _outliers(squared_T, outlier_T, cluster_T, weights_BP)
     return ExcessModel(
         parts=parts,
         expected_T=expected_T,
         standardised_T=standardised_T,
-        k2=0.5 * float(squared_T.mean()) if len(squared_T) else 0.0,
-        k2_low=min(0.5 * low, float(k2_left_K.min(initial=0.5 * low))),
-        k2_high=max(0.5 * high, float(k2_left_K.max(initial=0.5 * high))),
-        k2_left_K=k2_left_K,
+        k2=k2.value,
+        k2_low=k2_low,
+        k2_high=k2_high,
+        k2_left_K=k2.left_K,
         floor_k2=floor_k2,
         outliers=outliers,
         outlier_share=float(outlier_T.sum()) / max(len(outlier_T), 1),
@@ -223,21 +232,14 @@ def _means(sums: Floats) -> Floats:
     return means
 
 
-def _summary(value: float, values_B: Floats, left_K: Floats, clusters: int) -> Part:
-    tail = (1.0 - LEVEL) / 2.0
-    low, high = np.quantile(values_B, [tail, 1.0 - tail])
-    error = float(values_B.std(ddof=1))
+def part_of_k2(found: Resampled) -> Part:
+    """One-sided: coefficients are never negative, and a part of nothing is no evidence."""
+    low, high = found.percentiles()
 
-    def p_value(one: float, units: int) -> float:
-        return chance_above(standard_score(one, error, units), units) if one > 0 else 1.0
+    def chance(score: float, clusters: int) -> float:
+        return chance_above(score, clusters) if score > 0 else 1.0
 
-    p_left_K = np.array([p_value(float(one), clusters - 1) for one in left_K])
-    return Part(value, float(low), float(high), p_value(value, clusters), left_K, p_left_K)
-
-
-def _interval(squares_PJ: Floats, weights_BP: Weights) -> tuple[float, float]:
-    low, high = np.quantile(_means(replicate_sums(weights_BP, squares_PJ))[:, 0], [0.025, 0.975])
-    return float(low), float(high)
+    return Part(found.value, low, high, *found.chances(chance), left_K=found.left_K)
 
 
 def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: Weights) -> Part:
@@ -251,4 +253,4 @@ def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: 
     values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1e-300)
     value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
     left_K = 0.5 * _means(sums_left(cluster_sums((columns[0], np.ones(len(far_T))), cluster_T, clusters)))[:, 0]
-    return _summary(value, values_B, left_K, clusters)
+    return part_of_k2(Resampled(value, values_B, left_K, clusters))

@@ -20,6 +20,9 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import part_signature
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.statistics.resample import ROUNDING
+from rlaudit.worlds.fault import noise_fault
+from rlaudit.worlds.ground import Ground
 
 NAME = "batch-dependence"
 FEWEST_BATCHES = 4
@@ -98,7 +101,9 @@ def _between_batches(evidence: TokenEvidence, standardised_T: Floats) -> float:
     grand = float(np.concatenate(groups).mean())
     between = sum(group.size * (float(group.mean()) - grand) ** 2 for group in groups) / (len(groups) - 1)
     scatter = sum(float(np.square(group - group.mean()).sum()) for group in groups) / within
-    return float(fdtrc(len(groups) - 1, within, between / scatter)) if scatter > 0 else 1.0
+    # Prompts that are all as noisy as each other scatter by rounding, and so do their batches.
+    rounding = (ROUNDING * max(abs(grand), 1.0)) ** 2
+    return float(fdtrc(len(groups) - 1, within, between / scatter)) if scatter > rounding else 1.0
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -116,6 +121,13 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return found if isinstance(found, NotTested) else replace(found, p_value=max(found.p_value, p_value))
 
 
+def uneven_batches(ground: Ground, rng: np.random.Generator) -> Floats:
+    """Kernels that depend on the batch: each batch has noise of its own size."""
+    of_batch_B = np.exp(rng.normal(0.0, 0.8, int(ground.batch_S.max()) + 1))
+    of_token_T: Floats = of_batch_B[ground.batch_S][ground.sequence_T]
+    return of_token_T
+
+
 CAUSE = Cause(
     name=NAME,
     title="Logprobs depend on the batch",
@@ -124,6 +136,9 @@ CAUSE = Cause(
     least=OF_A_VARIANCE,
     signature=signature,
     basis=basis,
+    after_others=True,
     falsifier="the same differences between batches with batch invariance on, or one request at a time",
     next="sample the same prompts alone and in a batch, or with VLLM_BATCH_INVARIANT=1",
+    factor="batch-invariance",
+    planted=noise_fault((1.5, 5.0, 15.0), "in a typical batch", uneven_batches),
 )

@@ -6,6 +6,9 @@ wrong weights look the same; then it stays an unexplained residual. Precision is
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 
+import numpy as np
+
+from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
 from rlaudit.attribution.dense_noise import dense_noise
 from rlaudit.attribution.excess import CONSTANT
@@ -13,7 +16,9 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
-from rlaudit.statistics.standard_score import chance_above, standard_score
+from rlaudit.statistics.resample import REACH, chance_above, standard_score
+from rlaudit.worlds.fault import noise_fault
+from rlaudit.worlds.ground import Ground
 
 NAME = "body-precision"
 LEAST_SHARE_HERE = 0.3
@@ -38,7 +43,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     kept = 1.0 - explained_share(evidence)
     value, low, high = (kept * one - evidence.floor_k2 for one in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (one / excess.excess_k2 for one in (value, low, high))
-    spread = (constant.high - constant.low) / 3.92
+    spread = (constant.high - constant.low) / (2.0 * REACH)
     z = standard_score(value, kept * spread, evidence.clusters)
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2
     # A head in bfloat16 rounds what goes into it as well, which no lattice shows and which adds up to as much again.
@@ -58,6 +63,11 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
+def everywhere(ground: Ground, rng: np.random.Generator) -> Floats:
+    """Rounding in the body: more of the noise that is there anyway."""
+    return np.ones(ground.tokens)
+
+
 CAUSE = Cause(
     name=NAME,
     title="Precision of the model's body",
@@ -67,4 +77,6 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same k2 with float32 bodies on both sides",
     next="run both bodies in one higher precision (float32, or float16 instead of bfloat16) and compare",
+    factor="dtype",
+    planted=noise_fault((1.5, 4.0, 10.0), "", everywhere),
 )

@@ -14,6 +14,8 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_signature
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.worlds.fault import noise_fault
+from rlaudit.worlds.ground import Ground
 
 NAME = "bos"
 FADES_OVER = (2.0, 8.0, 24.0)
@@ -21,10 +23,12 @@ FADES_OVER = (2.0, 8.0, 24.0)
 
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """(T, 3): fading over a few to some tens of tokens from the first one."""
-    if np.ptp(evidence.position_T) == 0:
+    if not np.ptp(evidence.position_T) > 0:
         return NotTested("all tokens have one position")
     if "cached_tokens" not in evidence.columns and _weights_changed(evidence):
-        return NotTested("column cached_tokens is missing: a prefix cache kept across a weight update fades as well")
+        return NotTested(
+            "column cached_tokens is missing: a prefix cache kept across a weight update fades as well", "cached_tokens"
+        )
     return np.stack([np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER], axis=1)
 
 
@@ -40,6 +44,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
+def fading(ground: Ground, rng: np.random.Generator) -> Floats:
+    """Another prompt on one side: noise from the first token on that fades over some tokens."""
+    faded_T: Floats = np.exp(-ground.position_T / rng.uniform(4.0, 12.0))
+    return faded_T
+
+
 CAUSE = Cause(
     name=NAME,
     title="Prompts differ (BOS, chat template)",
@@ -50,4 +60,5 @@ CAUSE = Cause(
     basis=basis,
     falsifier="identical prompt token ids on both sides",
     next="compare the prompt's token ids of both sides for one sequence",
+    planted=noise_fault((3.0, 10.0, 40.0), "at the first token", fading),
 )

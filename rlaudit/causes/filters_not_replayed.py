@@ -9,6 +9,8 @@ them only the bias is said.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from rlaudit.attribution.cause import Cause, Outcome
@@ -16,22 +18,24 @@ from rlaudit.attribution.least_data import OF_A_BIAS
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.constant_shift import constant_shift
-from rlaudit.meaning.logged_semantics import (
+from rlaudit.meaning.from_logs import (
     FEWEST_POSITIONS,
-    LEAST_MEAN_RATIO,
     ONE_SIDED,
+    constant_shift,
     mean_ratio_minus_one,
     one_sidedness,
     one_sidedness_left,
 )
-from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
-from rlaudit.meaning.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.signatures import FILTERS_NOT_REPLAYED, logged_signature, semantic_signature, temperature_signature
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the sign and the size of the log ratios."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, FILTERS_NOT_REPLAYED)
     found = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)
@@ -42,9 +46,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     temperature = temperature_signature(evidence, dishonest=True)
     if temperature is not None and temperature.large:
         below = False
-    surely = found.convicts(LEAST_MEAN_RATIO)
+    surely = found.convicts(MEAN_RATIO_EFFECT)
     named = below and surely and bool(sided_K.all())
-    leans = below and (surely or found.leans(LEAST_MEAN_RATIO)) and bool(sided_K.any()) and not named
+    leans = below and (surely or found.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
     because = f"mean ratio - 1 = {found.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
     return logged_signature(found, "mean ratio - 1", named, because, leans)
 
@@ -68,6 +72,12 @@ def _least_kept(sampling: Semantics) -> float:
     return sampling.top_p if alone else 0.0
 
 
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """Processed logprobs under a filter, a trainer over the whole vocabulary."""
+    filters = ground.generator.filters(int(dose), rng)
+    return replace(plant, sampled=Semantics(plant.sampled.temperature, **filters))  # type: ignore[arg-type]
+
+
 CAUSE = Cause(
     name=FILTERS_NOT_REPLAYED,
     title="Filters not replayed by the trainer",
@@ -77,4 +87,5 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same log ratios with the sampler's mask applied to the trainer's logits",
     next="replay the sampler's top-k, top-p and min-p in the trainer, or sample without them",
+    planted=Fault(("a light filter", "a usual one", "a strong one"), plant),
 )

@@ -6,6 +6,8 @@ A head in float32 on one side only can be worse than on none: the remedy is the 
 Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,9 @@ from rlaudit.attribution.excess import CONSTANT, Part
 from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "head-precision"
 SURELY_ROUNDED = 1e-12
@@ -86,6 +91,14 @@ def _ends(part: Part) -> tuple[float, float, float]:
     return part.k2, part.low, part.high
 
 
+PLANTED_LARGEST_LOGIT = (3.0, 12.0, 24.0)
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """A bfloat16 head in the engine only; the larger the logits, the coarser their steps."""
+    return replace(plant, head_at=PLANTED_LARGEST_LOGIT[dose])
+
+
 CAUSE = Cause(
     name=NAME,
     title="Precision of the output head",
@@ -95,4 +108,6 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same k2 with a float32 head on both sides",
     next="compute the head in float32 on both sides (never on one) and compare",
+    factor="fp32-head",
+    planted=Fault(("largest logits near 3", "near 12", "near 24"), plant),
 )

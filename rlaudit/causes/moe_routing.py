@@ -14,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
+from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
 from rlaudit.attribution.excess import CONSTANT, ExcessModel
 from rlaudit.attribution.least_data import OF_OUTLIERS
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "moe-routing"
 # Noise with the tails of Student's t with 6 degrees of freedom puts this share beyond six standard deviations.
@@ -41,7 +45,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
-    if evidence.reported is not None and evidence.reported.filtered:
+    if evidence.meaning is not None and evidence.meaning.reported.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     # A routing flip follows no covariate: it is counted where none is at work.
     quiet_T = ~_loud(excess)
@@ -81,6 +85,22 @@ def _loud(excess: ExcessModel) -> NDArray[np.bool_]:
     return 2.0 * added_T > excess.expected_T
 
 
+PLANTED_SHARE = (0.002, 0.012, 0.04)
+PLANTED_TIMES_FLOOR = 60.0
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """Routing flips: a few tokens, anywhere, with logits far off."""
+
+    def scale(ground: Ground, rng: np.random.Generator) -> Floats:
+        flipped_T = rng.random(ground.tokens) < PLANTED_SHARE[dose]
+        return np.where(
+            flipped_T, PLANTED_TIMES_FLOOR * ground.generator.floor * rng.lognormal(0.0, 0.5, ground.tokens), 0.0
+        )
+
+    return plant.with_scale(scale)
+
+
 CAUSE = Cause(
     name=NAME,
     title="Mixture-of-experts routing flips",
@@ -90,4 +110,5 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same outliers in a dense model, or with routing replayed",
     next="replay the rollout's routing in the trainer, or look at the router's margins at these tokens",
+    planted=Fault(("0.2 % of the tokens", "1.2 % of the tokens", "4 % of the tokens"), plant),
 )

@@ -6,27 +6,35 @@ Not covered: biases on fixed ids, bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """
 
+from dataclasses import replace
+
+import numpy as np
+
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
-from rlaudit.meaning.logged_signature import logged_signature
-from rlaudit.meaning.semantic_signature import PENALTY, semantic_signature
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_logs import seen_shift, too_high
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.signatures import PENALTY, logged_signature, semantic_signature
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 LEAST_SHIFT = 0.02
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the log ratios of tokens seen before."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, PENALTY)
     high = too_high(evidence)
-    if high is not None and high.convicts(LEAST_MEAN_RATIO):
+    if high is not None and high.convicts(MEAN_RATIO_EFFECT):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:
-        return NotTested("column token_id is missing, or too few tokens were sampled twice")
+        return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
         f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
         f"{seen.share:.0%} of their squares"
@@ -34,6 +42,17 @@ def signature(evidence: TokenEvidence) -> Outcome:
     lifted = seen.shift.value > 0 and seen.share >= LEAST_SHARE
     named, leans = seen.shift.convicts(LEAST_SHIFT), seen.shift.leans(LEAST_SHIFT)
     return logged_signature(seen.shift, "shift of seen tokens, nats", lifted and named, because, lifted and leans)
+
+
+PLANTED_PENALTY = (1.02, 1.05, 1.2)
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """A repetition penalty in the engine (generation_config.json) that the trainer does not know of."""
+    asked = plant.sampled
+    return replace(
+        plant, sampled=Semantics(asked.temperature, repetition_penalty=PLANTED_PENALTY[dose]), requested=asked
+    )
 
 
 CAUSE = Cause(
@@ -45,4 +64,5 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",
     next="write out repetition_penalty=1 (generation_config=vllm) and sample again",
+    planted=Fault(("1.02", "1.05", "1.2"), plant),
 )

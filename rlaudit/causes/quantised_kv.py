@@ -15,6 +15,8 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_signature
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.worlds.fault import noise_fault
+from rlaudit.worlds.ground import Ground
 
 NAME = "quantised-kv"
 FEWEST_POSITIONS = 16
@@ -40,6 +42,12 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return part_signature(evidence, NAME, "grows with the length of the context", LEAST_SHARE_BY_POSITION)
 
 
+def growing(ground: Ground, rng: np.random.Generator) -> Floats:
+    """A quantised cache: noise whose variance grows with the context."""
+    growing_T: Floats = np.sqrt(ground.absolute_T / ground.absolute_T.max())
+    return growing_T
+
+
 CAUSE = Cause(
     name=NAME,
     title="Quantised key-value cache",
@@ -50,4 +58,5 @@ CAUSE = Cause(
     basis=basis,
     falsifier="the same growth with kv_cache_dtype set to the model's own",
     next="sample once with kv_cache_dtype=auto; compare rope settings of both sides if it stays",
+    planted=noise_fault((1.5, 5.0, 15.0), "at the longest context", growing),
 )

@@ -7,18 +7,26 @@ Not covered: T=1 without filters and penalties, where raw and processed are the 
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not tell: 0.10.0 left the temperature out).
 """
 
+from dataclasses import replace
+
+import numpy as np
+
 from rlaudit.attribution.cause import Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
-from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
-from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_logs import too_high
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.signatures import RAW_LOGPROBS, logged_signature, semantic_signature, temperature_signature
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, RAW_LOGPROBS)
     found = temperature_signature(evidence, dishonest=True)
     if found is not None:
@@ -29,10 +37,19 @@ def signature(evidence: TokenEvidence) -> Outcome:
             f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
             f"[{high.low:+.3g}, {high.high:+.3g}] off 1: upwards only where the report leaves a temperature out"
         )
-        surely, leans = high.convicts(LEAST_MEAN_RATIO), high.leans(LEAST_MEAN_RATIO)
+        surely, leans = high.convicts(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+
+
+PLANTED_TEMPERATURE = (0.97, 0.9, 0.7)
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """Raw mode: sampled and recomputed at T, reported at 1."""
+    asked = Semantics(PLANTED_TEMPERATURE[dose])
+    return replace(plant, sampled=asked, trainer=asked, reported=Semantics())
 
 
 CAUSE = Cause(
@@ -44,4 +61,6 @@ CAUSE = Cause(
     signature=signature,
     falsifier="reported logprobs that follow the sampling parameters on new tokens",
     next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
+    factor="logprobs-mode",
+    planted=Fault(("T = 0.97", "T = 0.9", "T = 0.7"), plant),
 )

@@ -15,6 +15,10 @@ from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import part_signature
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.worlds.fault import Fault, in_floors
+from rlaudit.worlds.generator import Logits
+from rlaudit.worlds.ground import TRAINER_VERSION, Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "stale-weights"
 
@@ -22,7 +26,7 @@ NAME = "stale-weights"
 def basis(evidence: TokenEvidence) -> Floats | NotTested:
     """(T, 3): lagging at all, the lag (steps that are independent) and its square (steps in one direction)."""
     lag_T = np.maximum(np.asarray(evidence.columns["version_lag"], dtype=np.float64), 0.0)
-    if np.ptp(lag_T) == 0:
+    if not np.ptp(lag_T) > 0:
         return NotTested(f"every token has version lag {lag_T[0]:g}: nothing to compare it with")
     lag_T = lag_T / lag_T.max()
     return np.stack([lag_T > 0, lag_T, np.square(lag_T)], axis=1).astype(np.float64)
@@ -32,6 +36,20 @@ def signature(evidence: TokenEvidence) -> Outcome:
     """Excess that grows with the lag."""
     lag_T = evidence.columns["version_lag"]
     return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
+
+
+PLANTED_TIMES_FLOOR = (0.5, 3.0, 12.0)
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """Old weights: the logits drift with every version that a token lags behind."""
+
+    def drift(ground: Ground, rng: np.random.Generator) -> Logits:
+        lag_T = (TRAINER_VERSION - ground.version_T).astype(np.float32)
+        size = np.float32(PLANTED_TIMES_FLOOR[dose] * ground.generator.floor)
+        return ground.drift(rng) * (size * lag_T)[:, None]
+
+    return plant.with_drift(drift)
 
 
 CAUSE = Cause(
@@ -44,4 +62,5 @@ CAUSE = Cause(
     basis=basis,
     falsifier="the same excess on tokens of lag 0, or one that stays when rollouts wait for the update",
     next="compare tokens of lag 0 only, or sample once with updates paused",
+    planted=Fault(in_floors(PLANTED_TIMES_FLOOR, "per version"), plant),
 )

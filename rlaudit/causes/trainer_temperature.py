@@ -5,20 +5,35 @@ the mean ratio stays 1, so only the meaning tells. Told from stale weights by be
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
+from dataclasses import replace
+
+import numpy as np
+
 from rlaudit.attribution.cause import Cause, NotTested, Outcome
 from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
-from rlaudit.meaning.logged_signature import temperature_signature
-from rlaudit.meaning.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.signatures import TRAINER_TEMPERATURE, semantic_signature, temperature_signature
+from rlaudit.worlds.fault import Fault
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, TRAINER_TEMPERATURE)
     found = temperature_signature(evidence, dishonest=False)
     return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
+
+
+PLANTED_TEMPERATURE = (0.97, 0.9, 0.7)
+
+
+def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
+    """A trainer that recomputes at T=1 what was sampled and reported at T."""
+    return replace(plant, sampled=Semantics(PLANTED_TEMPERATURE[dose]), trainer=Semantics())
 
 
 CAUSE = Cause(
@@ -30,4 +45,5 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same difference with the trainer's logits divided by the sampling temperature",
     next="divide the trainer's logits by the sampling temperature before the log softmax",
+    planted=Fault(("T = 0.97", "T = 0.9", "T = 0.7"), plant),
 )

@@ -1,9 +1,10 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,8 +12,6 @@ from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.recipe import Recipe, load_recipe, recipe_of
-from rlaudit.laboratory.studies.arms.plan import Plan, for_accelerator, make_plan
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 from rlaudit.say import answer
@@ -52,16 +51,11 @@ def ablate(
     """Run controlled arms on the local accelerator and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
-    from rlaudit.cli.ablate_updates import ablate_updates
-    from rlaudit.diagnosis.diagnose import diagnose
-    from rlaudit.diagnosis.document import document_of
-    from rlaudit.diagnosis.tokens import tokens_of, write_tokens
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.prompts import load_prompts
     from rlaudit.laboratory.run_folder import opened
-    from rlaudit.laboratory.studies.arms.estimate import estimate
-    from rlaudit.laboratory.studies.arms.run import execute
-    from rlaudit.laboratory.studies.updates.settings import load_update_recipe
+    from rlaudit.laboratory.study import known_studies, load_study
     from rlaudit.laboratory.surroundings import prepare
 
     outputs = parse_outputs(output or [])
@@ -76,54 +70,53 @@ def ablate(
         if write_recipe is not None:
             write_file(write_recipe, as_yaml(experiment))
             return 0
-        loaded = recipe_of(dict(experiment.document), path, accelerator.kind)
+        study = known_studies()["arms"]
+        loaded = study.recipe_of(dict(experiment.document), path, accelerator.kind)
     elif write_recipe is not None:
         raise UsageError(f"--write-recipe: {recipe} is a recipe already")
-    elif (updates := load_update_recipe(recipe, accelerator.kind)) is not None:
-        return ablate_updates(
-            updates, accelerator, progress, outputs, model=model, prompts=prompts, seed=seed, samples=samples,
-            run_dir=run_dir, given=given,
-            fail_on_mismatch=fail_on is FailOn.ERROR, dry_run=dry_run,
-        )  # fmt: skip
     else:
-        loaded = load_recipe(recipe, accelerator.kind)
-    chosen = _overridden(loaded.recipe, model=model, prompts=prompts, seed=seed, samples=samples)
-    plan = for_accelerator(make_plan(chosen), accelerator)
-    prompt_set = load_prompts(chosen.prompts)
-    _check_prompts(plan, len(prompt_set.prompts))
-    folder = run_dir or Path("runs") / loaded.path.stem
+        study, loaded, path = load_study(recipe, accelerator.kind)
+    chosen = loaded.overridden(model=model, prompts=prompts, seed=seed, samples=samples)
+    prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
+    plan = study.plan(chosen, accelerator, prompt_set)
+    folder = run_dir or Path("runs") / path.stem
     if dry_run:
-        answer(estimate(plan, accelerator, prompt_set, folder, given))
+        answer(estimate(study, plan, accelerator, prompt_set, folder, given))
         return 0
-    progress.note(
-        f"{loaded.path.stem}: {sum(len(block.arms) for block in plan.blocks)} arms on {accelerator.kind}, "
-        f"{accelerator.name}; run kept in {folder}"
-    )
+    progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
     with opened(folder) as kept:
         surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
-        diagnosis = diagnose(execute(plan, kept, surroundings, progress))
-        document = document_of(diagnosis, Verdict.MISMATCH if fail_on is FailOn.ERROR else None)
-        tokens = tokens_of(diagnosis)
-        kept.finish(document, None if tokens is None else partial(write_tokens, tokens))
+        finished = study.execute(plan, kept, surroundings, progress)
+        document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)
+        kept.finish(document, write_tokens)
     write_outputs(outputs, document)
     return int(document["exit_code"])
 
 
-def _overridden(
-    recipe: Recipe, model: str | None, prompts: str | None, seed: int | None, samples: int | None
-) -> Recipe:
-    """The recipe with what the command line says instead."""
-    changed = {"model": model, "prompts": prompts, "seed": seed}
-    update: dict[str, object] = {name: value for name, value in changed.items() if value is not None}
-    if samples is not None:
-        update["blocks"] = [block.model_copy(update={"samples": samples}) for block in recipe.blocks]
-    return recipe.model_copy(update=update)
+Judged = tuple[dict[str, Any], Callable[[Path], None] | None]
 
 
-def _check_prompts(plan: Plan, available: int) -> None:
-    for block in plan.blocks:
-        wanted = block.settings.prompts_used
-        if wanted is not None and wanted > available:
-            raise UsageError(f"block {block.name} uses {wanted} prompts, the prompt set has {available}")
+def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> Judged:
+    """The report of finished arms, and what writes their tokens."""
+    from rlaudit.diagnosis.diagnose import diagnose
+    from rlaudit.diagnosis.document import document_of
+    from rlaudit.diagnosis.tokens import tokens_of, write_tokens
+
+    diagnosis = diagnose(finished)
+    document = document_of(diagnosis, Verdict.MISMATCH if fail_on_mismatch else None)
+    tokens = tokens_of(diagnosis)
+    return document, None if tokens is None else partial(write_tokens, tokens)
+
+
+def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> Judged:
+    """The report of finished weight updates, and beside it recipes that show each finding again."""
+    from rlaudit.laboratory.studies.updates.document import document_of
+
+    reproduce_in = folder / "reproduce"
+    return document_of(finished, path, fail_on_mismatch=fail_on_mismatch, reproduce_in=reproduce_in), None
+
+
+# What the figures of each study mean is said above the laboratory.
+JUDGES: Mapping[str, Callable[[Any, Path, Path, bool], Judged]] = {"arms": _judged_arms, "updates": _judged_updates}

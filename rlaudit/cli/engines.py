@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli.examples import epilog, unwrapped
-from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec, trainer_spec
+from rlaudit.engines.engine import Build
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, engine_spec, trainer_spec
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, given_interpreters
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.printable import no_commands, printable
@@ -127,6 +128,7 @@ def _environments_to_examine(versions: list[str], cpu: bool | None, python: list
     from rlaudit.engines.environments.environment import ensure, list_environments
     from rlaudit.engines.environments.given_environment import given_environment
     from rlaudit.engines.vllm.doctor import scratch
+    from rlaudit.engines.vllm.engine import ENGINE
 
     if given := given_interpreters(python):
         if versions:
@@ -134,19 +136,20 @@ def _environments_to_examine(versions: list[str], cpu: bool | None, python: list
         named = {None: given.engine} if given.engine else given.by_release
         build = None if cpu is None else _build(cpu)
         return [
-            given_environment("vllm", command, release, build, folder=scratch()) for release, command in named.items()
+            given_environment(ENGINE.package, command, release, build, folder=scratch())
+            for release, command in named.items()
         ]
     if versions:
         build_ = _build(cpu)
         return [ensure(_spec(version, build_), _progress) for version in versions]
-    built = [found for found in list_environments() if found.spec.package == "vllm"]
+    built = [found for found in list_environments() if found.spec.is_engine]
     if not built:
         raise UsageError("no engine environment is built", "rlaudit engines build VERSION")
     return built
 
 
 def _spec(version: str, build_: Build, driver_cuda: str = "") -> EnvironmentSpec:
-    return trainer_spec(build_, driver_cuda) if version == TRAINER else EnvironmentSpec("vllm", version, build_)
+    return trainer_spec(build_, driver_cuda) if version == TRAINER else engine_spec(version, build_)
 
 
 def _build(cpu: bool | None) -> Build:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +16,9 @@ import typer
 from rlaudit.errors import UsageError
 from rlaudit.standard_output import to_stdout
 
-# Factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
+# Causes, factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
+    from rlaudit.attribution.cause import Cause
     from rlaudit.configs.dialect import Dialect
     from rlaudit.laboratory.factor import Factor
     from rlaudit.measurement.metric import Metric
@@ -28,6 +30,7 @@ class Listed(StrEnum):
     RULES = "rules"
     FRAMEWORKS = "frameworks"
     VERSIONS = "versions"
+    CAUSES = "causes"
     FACTORS = "factors"
     METRICS = "metrics"
     RECIPES = "recipes"
@@ -37,12 +40,14 @@ class Listed(StrEnum):
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A rule, a framework, a factor, a metric, or a key of a training log.")],
+    name: Annotated[str, typer.Argument(help="A rule, cause, framework, factor, metric, or a key of a training log.")],
 ) -> int:
-    """Print what a rule, a framework, a factor or a metric is, and how to read it; or what a dashboard's key means."""
+    """Print what a rule, cause, framework, factor or metric is, and how to read it; or what a dashboard's key means."""
     about_rule = _about_rule(name)
     if about_rule is not None:
-        to_stdout(f"{about_rule}\n")
+        # What a rule reads off settings may be what a cause shows in logprobs, under the same name.
+        cause = f"\n\n{_about_cause(name)}" if find_spec(f"rlaudit.causes.{name.replace('-', '_')}") else ""
+        to_stdout(f"{about_rule}{cause}\n")
         return 0
     documented = _documentation()
     if name not in documented:
@@ -68,6 +73,7 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 
 
 def _documentation() -> Mapping[str, Callable[[], str]]:
+    from rlaudit.attribution.attribute import all_causes
     from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
     from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.laboratory.studies.arms.plan import known_factors
@@ -78,9 +84,10 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     frameworks = {name: partial(_about_framework, one) for name, one in known_dialects().items()}
     about = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
     factors: dict[str, Callable[[], str]] = {**about, weight_update.NAME: weight_update.documentation}
+    causes = {name: partial(_about_cause, name) for name in all_causes()}
     metrics = {name: partial(_about_metric, metric) for name, metric in all_metrics().items()}
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
-    return {**rules, **frameworks, **factors, **logged, **metrics}
+    return {**rules, **frameworks, **causes, **factors, **logged, **metrics}
 
 
 def _about_rule(name: str) -> str | None:
@@ -104,6 +111,33 @@ def _about_framework(framework: "Dialect") -> str:
 def _about_factor(factor: "Factor") -> str:
     levels = ", ".join(factor.levels) or "any version"
     return f"{_module_doc(factor.observe)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
+
+
+def _about_cause(name: str) -> str:
+    from rlaudit.attribution.attribute import all_causes
+
+    cause = all_causes()[name]
+    least = cause.least
+    return "\n".join(
+        [
+            f"{cause.title}: a cause of mismatch, by its signature in logprobs",
+            "",
+            _module_doc(cause.signature),
+            "",
+            f"Layer:    {cause.layer}",
+            f"Columns:  {', '.join(cause.needs) or 'none beyond the logprobs'}",
+            f"At least: {least.prompts} prompts, {least.sequences} sequences and {least.tokens} tokens, because "
+            f"{least.because}",
+            f"Refuted:  by {cause.falsifier}",
+            f"Next:     {cause.next}",
+            f"Removed:  {_removed_by(cause)}",
+            f"Planted:  by rlaudit selftest --causes {cause.name}: {'; '.join(cause.planted.doses)}",
+        ]
+    )
+
+
+def _removed_by(cause: "Cause") -> str:
+    return f"by the factor {cause.factor} of rlaudit ablate" if cause.factor else "by no factor of rlaudit ablate"
 
 
 def _about_metric(metric: "Metric") -> str:
@@ -155,6 +189,12 @@ def _settings_keys() -> str:
     return "\n".join(f"{name:<10} {meaning}" for name, (_, meaning) in KEYS.items())
 
 
+def _causes() -> str:
+    from rlaudit.attribution.attribute import all_causes
+
+    return "\n".join(f"{name:<28} {cause.layer:<15} {cause.title}" for name, cause in all_causes().items())
+
+
 def _factors() -> str:
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
@@ -186,8 +226,9 @@ def _recipes() -> str:
 
 
 def _recipe_keys() -> str:
-    from rlaudit.laboratory.recipe import Block, ExtraArm, Objective, Point, Recipe, Sampling, Trainer
-    from rlaudit.laboratory.studies.updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
+    from rlaudit.laboratory.recipe import Objective
+    from rlaudit.laboratory.studies.arms.recipe import Block, ExtraArm, Point, Recipe, Sampling, Trainer
+    from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 
     lines = []
     of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)
@@ -207,6 +248,7 @@ LISTS: Mapping[Listed, Callable[[], str]] = {
     Listed.FRAMEWORKS: _frameworks,
     Listed.VERSIONS: _versions,
     Listed.SETTINGS_KEYS: _settings_keys,
+    Listed.CAUSES: _causes,
     Listed.FACTORS: _factors,
     Listed.METRICS: _metrics,
     Listed.RECIPES: _recipes,

@@ -39,8 +39,8 @@ def selftest(
     from rlaudit.selftest.cells import cells
     from rlaudit.selftest.confusion import confusion_of
     from rlaudit.selftest.document import document_of, document_of_engines
-    from rlaudit.selftest.plant import Dose
     from rlaudit.selftest.run import run_trials
+    from rlaudit.worlds.plant import Dose
 
     outputs = parse_outputs(output or [])
     wanted = [part.strip() for part in doses.split(",") if part.strip()]

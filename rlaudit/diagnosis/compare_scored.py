@@ -15,8 +15,9 @@ from filelock import FileLock
 from rlaudit.engines.cells.cell import Cell, finished, run_cell
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.seal import Damage
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import Build, Command, Environment
+from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
@@ -29,9 +30,8 @@ from rlaudit.engines.models.model_files import read_model_files
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext, SampledSequence
 from rlaudit.laboratory.surroundings import tokenize_cell
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
@@ -89,7 +89,7 @@ def score(
         own = slice(batch.offsets[sequence], batch.offsets[sequence + 1])
         prompt = tuple(int(token) for token in prompts[sequence])
         ids = tuple(int(token) for token in batch.token_id_T[own])
-        work.add(prompt, SampledSequence(sequence, 0, 0, ids, (), (), (), 0, ""))
+        work.add(prompt, ids)
         keys.append((prompt, ids))
     scores = _scores(work, scorer, at, progress)
     rows_T = scores.rows_of(keys)
@@ -135,7 +135,6 @@ class _Surroundings:
 
     environment: Environment
     model: ModelOnDisk
-    recipe: Recipe
 
 
 def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
@@ -147,22 +146,14 @@ def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
     with progress.step("trainer's environment"):
         if scorer.command:
             read = places_of_model(scorer.model)
-            environment = given_environment("trainer", scorer.command, None, build, scorer.folder, read)
+            environment = given_environment(TRAINER, scorer.command, None, build, scorer.folder, read)
         else:
             environment = ensure(wanted, progress.update)
         shown = gpu_variables(scorer.accelerator.devices, environment.spec)
         environment = replace(environment, variables={**environment.variables, **shown})
     with progress.step(f"model {scorer.model}"):
         model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
-    recipe = Recipe.model_validate(
-        {
-            "model": scorer.model,
-            "revision": model.revision,
-            "timeout_minutes": scorer.timeout_minutes,
-            "blocks": [{"name": "compare", "candidate": {"version": "0"}}],
-        }
-    )
-    return _Surroundings(environment, model, recipe)
+    return _Surroundings(environment, model)
 
 
 def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Sequence[Iterable[int]]:
@@ -172,7 +163,7 @@ def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: 
     assert batch.prompt_texts_S is not None
     # Samples of a prompt are tokenised once.
     written = {json.dumps(prompt): prompt for prompt in batch.prompt_texts_S}
-    cell = tokenize_cell(at.recipe, at.model, at.environment, PromptSet("compare", tuple(written.values())))
+    cell = tokenize_cell(at.model, at.environment, PromptSet("compare", tuple(written.values())))
     with progress.step(f"tokens of {len(written)} prompts"):
         outcome = _outcome(cell, scorer, progress)
     if outcome.status != "ok":
@@ -194,13 +185,13 @@ def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
 
 def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Scores:
     context = RolloutContext(
-        recipe=at.recipe,
         model=str(at.model.path),
+        revision=at.model.revision,
         model_identity=at.model.identity,
         accelerator_identity=accelerator_identity(scorer.accelerator),
         device=scorer.accelerator.kind,
         machine=machine_of(scorer.accelerator),
-        prompt_token_ids=(),
+        timeout_minutes=scorer.timeout_minutes,
     )
     cell = scoring_cell(context, work, at.environment)
     with progress.step(f"scoring {len(work.sequences)} sequences"):

@@ -15,15 +15,12 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import MIB
 from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
-from rlaudit.laboratory.studies.arms.plan import Arm, Plan
+from rlaudit.laboratory.scoring import GIB, TRAINER_HEADROOM_BYTES
+from rlaudit.laboratory.study import Plan
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 
-GIB = 1 << 30
-# What scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB
-# (KEPT_HEAD_BYTES); 256 rows of 152,000 float32 logits six times over 0.9 GiB (figures of score.py's buffers); a batch
-# of 4096 tokens in the widest layer of a 70 B model, 2 x 28,672 wide in bfloat16, 0.5 GiB.
-TRAINER_HEADROOM_BYTES = 3 * GIB
-# The same on a processor, whose batches are of 512 tokens: torch and transformers 0.5 GiB, logits 0.9 GiB.
+# What scoring takes on a processor beside the weights: torch and transformers 0.5 GiB, logits of its batches of 512
+# tokens 0.9 GiB.
 HOST_HEADROOM_BYTES = int(1.5 * GIB)
 AS_STORED = "auto"
 
@@ -60,7 +57,7 @@ def misfit(files: ModelFiles, needs: Iterable[Need]) -> NotFinished | None:
 
 def plan_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
     """What the plan's trainers and its engines must hold; nothing where the size of the weights is not known."""
-    for dtype in sorted({arm.treatment.trainer.dtype for arm in _arms(plan)}):
+    for dtype in sorted({request.trainer.dtype for request in plan.scoring}):
         yield from trainer_need(dtype, accelerator, files)
     yield from engine_needs(plan, accelerator, files)
 
@@ -82,20 +79,20 @@ def trainer_need(dtype: str, accelerator: Accelerator, files: ModelFiles) -> Ite
 
 
 def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Iterator[Need]:
-    """Each engine's weights, shared out as its arguments say; nothing for an arm with a model of its own, or one whose
+    """Each engine's weights, shared out as its arguments say; nothing for one with a model of its own, or one whose
     arguments change what its weights take."""
-    for arm in _arms(plan):
-        arguments = arm.treatment.engine_args
+    for engine in plan.engines:
+        arguments = engine.engine_args
         needed = _engine_bytes(files, str(arguments.get("dtype", AS_STORED)))
-        if needed is None or arm.model or arguments.get("quantization") or arguments.get("cpu_offload_gb"):
+        if needed is None or engine.model or arguments.get("quantization") or arguments.get("cpu_offload_gb"):
             continue
-        who = f"vLLM {arm.treatment.version}, {arm.block}: {arm.name},"
+        who = f"{engine.who},"
         if accelerator.kind == "cpu":
             there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
             yield Need(who, needed, "this machine has", there, "Load it in bfloat16 (engine_args.dtype)")
             continue
         parts = _parts(arguments)
-        share = arguments.get("gpu_memory_utilization", _default_share(arm.treatment.version))
+        share = arguments.get("gpu_memory_utilization", _default_share(engine.version))
         there = int(min(device.memory_mib for device in accelerator.devices) * MIB * float(share))
         yield Need(
             f"{who} on each of {parts} GPU{'s' * (parts > 1)}",
@@ -104,10 +101,6 @@ def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Ite
             there,
             "Set engine_args.tensor_parallel_size to share it out over more GPUs",
         )
-
-
-def _arms(plan: Plan) -> Iterator[Arm]:
-    return (arm for block in plan.blocks for arm in block.arms)
 
 
 def _engine_bytes(files: ModelFiles, dtype: str) -> int | None:

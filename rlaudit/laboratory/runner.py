@@ -3,21 +3,22 @@
 import time
 from pathlib import Path
 
-from rlaudit.engines.cells.cell import SETTLED, Cell, finished, run_cell
+from rlaudit.engines.cells.cell import SETTLED, Cell, finished
+from rlaudit.engines.cells.executor import Executor
 from rlaudit.engines.cells.launch import Event, Outcome
 from rlaudit.engines.cells.seal import Damage
+from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress, seconds_since
 
 
 class Runner:
-    """Runs cells in one run directory, keeping what is already there."""
+    """Has the cells of one run directory run by an executor, and keeps what is already there."""
 
-    def __init__(self, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> None:
+    def __init__(self, folder: RunFolder, executor: Executor, progress: Progress) -> None:
         self._folder = folder
         self._cells = folder.cells
-        self._surroundings = surroundings
+        self._executor = executor
         self._progress = progress
         self._settled: dict[tuple[str, float | None], Outcome] = {}
         self.cells_run = 0
@@ -51,6 +52,14 @@ class Runner:
         self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
         return outcome
 
+    def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
+        """The outcome of a cell without which the run cannot go on. Raises NotFinished with the complaint and why."""
+        outcome = self.outcome(cell, title)
+        if outcome.status != "ok":
+            why = outcome.failure.message if outcome.failure else "no reason given"
+            raise NotFinished(f"{complaint}: {why}", f"its log: {self.directory(cell)}/log.txt")
+        return outcome
+
     def _run(self, cell: Cell, title: str) -> Outcome:
         started = time.monotonic()
 
@@ -62,9 +71,7 @@ class Runner:
                     self._progress.update(f"{title}: {done}/{total}")
 
         with self._progress.step(title, log=self.directory(cell) / "log.txt"):
-            if cell.uses_accelerator:
-                self._surroundings.wait_for_accelerator(self._progress)
-            outcome = self._surroundings.explained(run_cell(self._cells, cell, on_event))
+            outcome = self._executor.submit(cell, on_event).result()
         self.cells_run += 1
         self.cell_seconds += outcome.usage.get("seconds", 0.0)
         said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"

@@ -1,7 +1,7 @@
-"""The trainer side of the arms: every sequence scored once for each way of scoring, whichever arms sampled it.
+"""The trainer side: every sequence scored once for each way of scoring and each checkpoint, whoever sampled it.
 
-Arms use the same sampling seeds, so engines that agree sample the same tokens; the trainer then has nothing new to
-compute.
+Engines are given the same sampling seeds, so those that agree sample the same tokens; the trainer then has nothing new
+to compute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import FLOAT32, ieee_float32
-from rlaudit.laboratory.fit import TRAINER_HEADROOM_BYTES
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext, SampledSequence
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics, SupportGrids, candidate_semantics
 from rlaudit.trainer import __path__ as trainer_folder
@@ -27,6 +27,11 @@ GRIDS = SupportGrids()
 SEMANTIC_PARAMETERS = frozenset(parameter.name for parameter in fields(Semantics))
 FLOOR_SEQUENCES = 8
 CHUNK_POSITIONS = 256
+GIB = 1 << 30
+# What scoring takes on each GPU beside the weights: CUDA itself 0.5 GiB; a float32 copy of the head up to 1 GiB
+# (KEPT_HEAD_BYTES); 256 rows of 152,000 float32 logits six times over 0.9 GiB (figures of score.py's buffers); a batch
+# of 4096 tokens in the widest layer of a 70 B model, 2 x 28,672 wide in bfloat16, 0.5 GiB.
+TRAINER_HEADROOM_BYTES = 3 * GIB
 
 SequenceKey = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -79,10 +84,10 @@ class ScoringBatch:
     sequences: dict[SequenceKey, int] = field(default_factory=dict)
     asked: int = 0
 
-    def add(self, prompt: Sequence[int], sequence: SampledSequence) -> None:
+    def add(self, prompt: Sequence[int], token_ids: Sequence[int]) -> None:
         """Ask for one sequence; one that is already there costs nothing."""
         self.asked += 1
-        self.sequences.setdefault((tuple(prompt), sequence.token_ids), len(self.sequences))
+        self.sequences.setdefault((tuple(prompt), tuple(token_ids)), len(self.sequences))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +104,33 @@ class Scores:
         places = [self.batch.sequences[key] for key in keys]
         return np.concatenate([np.arange(offsets[place], offsets[place + 1]) for place in places])
 
+    def by_sequence(self) -> dict[SequenceKey, NDArray[np.float64]]:
+        """The trainer's logprobs of every sequence."""
+        offsets, logprobs = self.arrays["offsets"], self.arrays["trainer_logprobs"].astype(np.float64)
+        return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in self.batch.sequences.items()}
 
-def scoring_cell(context: RolloutContext, batch: ScoringBatch, environment: Environment) -> Cell:
-    """The job that scores a batch."""
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Weights in the place of the model's: their folder, and what tells them from others in the same folder."""
+
+    path: str
+    identity: str
+
+
+def scoring_cell(
+    context: RolloutContext, batch: ScoringBatch, environment: Environment, checkpoint: Checkpoint | None = None
+) -> Cell:
+    """The job that scores a batch; with a checkpoint only the trainer's logprobs, and no other reading of them."""
     request = batch.request
     train = request.theta_train
     head_dtype = request.trainer.resolved_head_dtype
     declared = ieee_float32(context.device, request.trainer.dtype, float32_head=head_dtype in FLOAT32)
     job = {
-        "script": str(SCORE),
-        "model": context.model,
-        "revision": context.recipe.revision,
-        "trust_remote_code": context.recipe.trust_remote_code,
+        "script": shipped(SCORE),
+        "model": context.model if checkpoint is None else checkpoint.path,
+        "revision": context.revision if checkpoint is None else None,
+        "trust_remote_code": context.trust_remote_code,
         "device": context.device,
         "headroom_bytes": TRAINER_HEADROOM_BYTES,
         "dtype": request.trainer.dtype,
@@ -123,23 +143,27 @@ def scoring_cell(context: RolloutContext, batch: ScoringBatch, environment: Envi
         "sequences": [
             {"prompt_token_ids": list(prompt), "token_ids": list(sampled)} for prompt, sampled in batch.sequences
         ],
-        "candidates": [candidate.as_job() for candidate in request.candidates],
-        **GRIDS.as_job(),
-        "top_logprobs": 5,
         "batch_tokens": request.trainer.batch_tokens,
         "chunk_positions": CHUNK_POSITIONS,
-        "floor_sequences": FLOOR_SEQUENCES,
     }
+    if checkpoint is None:
+        job |= {
+            "candidates": [candidate.as_job() for candidate in request.candidates],
+            **GRIDS.as_job(),
+            "top_logprobs": 5,
+            "floor_sequences": FLOOR_SEQUENCES,
+        }
     return Cell(
         job=job,
         command=environment.command,
         variables={**environment.variables, **declared},
-        timeout_seconds=60.0 * context.recipe.timeout_minutes,
+        timeout_seconds=60.0 * context.timeout_minutes,
         identity={
             "variables": declared,
             "environment": trainer_identity(environment),
             "model": dict(context.model_identity),
             "accelerator": dict(context.accelerator_identity),
+            **({} if checkpoint is None else {"checkpoint": checkpoint.identity}),
         },
         sources=SHIPPED_WITH,
     )

@@ -12,9 +12,10 @@ from typing import Any
 import rlaudit
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
-from rlaudit.engines.cells.launch import NO_MEMORY, Failure, Outcome
+from rlaudit.engines.cells.launch import Failure, Outcome, shipped
+from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, engine_spec
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.environments.refusals import refuse
@@ -31,22 +32,21 @@ from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
 from rlaudit.laboratory.fit import plan_needs, refuse_what_cannot_fit
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.recipe import Recipe
-from rlaudit.laboratory.studies.arms.plan import Plan
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.laboratory.recipe import AnyRecipe
+from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.study import Plan, other_models, releases
 from rlaudit.progress import Progress, seconds_since
 from rlaudit.trainer import __path__ as trainer_folder
 
 TOKENIZE = Path(trainer_folder[0]) / "tokenize_prompts.py"
 TOKENIZE_TIMEOUT_SECONDS = 300.0
-MEMORY_TIMEOUT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
 
-    arm_models: the identities of models that arms have instead, by the names that the recipe gives them.
+    other_models: the identities of models that some engines have instead, by the names that the recipe gives them.
     """
 
     accelerator: Accelerator
@@ -56,44 +56,28 @@ class Surroundings:
     prompts: PromptSet
     memory: GpuMemory
     set_up_seconds: float
-    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def rollout_context(self, recipe: Recipe, outcome: Callable[[Cell, str], Outcome]) -> RolloutContext:
+    def rollout_context(self, recipe: AnyRecipe, needed: Callable[[Cell, str, str], Outcome]) -> RolloutContext:
         """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
-        cell = tokenize_cell(recipe, self.model, self.trainer, self.prompts)
-        told = outcome(cell, f"tokens of the {len(self.prompts.prompts)} prompts")
-        if told.status != "ok":
-            why = told.failure.message if told.failure else "no reason given"
-            raise NotFinished(f"the tokenizer of {self.model.path} cannot be used: {why}")
+        told = needed(
+            tokenize_cell(self.model, self.trainer, self.prompts, trust_remote_code=recipe.trust_remote_code),
+            f"tokens of the {len(self.prompts.prompts)} prompts",
+            f"the tokenizer of {self.model.path} cannot be used",
+        )
         return RolloutContext(
-            recipe=recipe.model_copy(update={"revision": self.model.revision}),
             model=str(self.model.path),
+            revision=self.model.revision,
             model_identity=self.model.identity,
             accelerator_identity=accelerator_identity(self.accelerator),
             device=self.accelerator.kind,
             machine=machine_of(self.accelerator),
             prompt_token_ids=told.result["prompt_token_ids"],
-            arm_models=self.arm_models,
+            trust_remote_code=recipe.trust_remote_code,
+            timeout_minutes=recipe.timeout_minutes,
+            seed=recipe.seed,
+            other_models=self.other_models,
         )
-
-    def wait_for_accelerator(self, progress: Progress) -> None:
-        """On a GPU, let the last engine's memory go first; says so when it does not."""
-        more_mib = self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
-        if more_mib:
-            progress.note(f"  {more_mib} MiB more of the GPU are in use than before; starting anyway")
-
-    def explained(self, outcome: Outcome) -> Outcome:
-        """The outcome; one that ran out of memory beside others on the GPU says who they are and what to do."""
-        failure = outcome.failure
-        if failure is None or failure.boundary != NO_MEMORY:
-            return outcome
-        # What the engine itself held has to go first.
-        self.memory.wait_until_free(MEMORY_TIMEOUT_SECONDS)
-        others = self.memory.held_by_others()
-        if others is None:
-            return outcome
-        advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
-        return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))
 
     def provenance(self) -> dict[str, Any]:
         """What is needed to repeat the run."""
@@ -156,14 +140,14 @@ def prepare(
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     shown = {spec: gpu_variables(accelerator.devices, spec) for spec in wanted}
     memory = GpuMemory(accelerator.devices)
-    read = [place for name in (plan.recipe.model, *_arm_models(plan)) for place in places_of_model(name)]
+    read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
         if spec.command:
             # A trainer may be of any release.
-            release = spec.version if spec.package == "vllm" else None
+            release = spec.version if spec.is_engine else None
             with progress.step(f"asking {shlex.join(spec.command)} what it holds"):
-                environment = given_environment(spec.package, spec.command, release, spec.build, folder, read)
+                environment = given_environment(spec.holds, spec.command, release, spec.build, folder, read)
         else:
             environment = _ensure(spec, progress)
         return replace(environment, variables={**environment.variables, **shown[spec]})
@@ -175,7 +159,7 @@ def prepare(
         # From here on a branch of the hub is the commit that it names now: engines and trainer load the same files.
         revision = files.commit or plan.recipe.revision
         model = ensure_model(plan.recipe.model, trainer.spec, progress.update, revision)
-        arm_models = {name: model_identity(name, _commit(name)) for name in _arm_models(plan)}
+        others = {name: model_identity(name, _commit(name)) for name in other_models(plan)}
     problem: NotFinished | None = None
     for spec in [spec for spec in engines_wanted if not spec.command]:
         if given.by_release:
@@ -192,7 +176,7 @@ def prepare(
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
     seconds = time.monotonic() - started
-    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, arm_models)
+    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, others)
 
 
 def environments_wanted(
@@ -202,16 +186,12 @@ def environments_wanted(
 
     Raises UsageError for an interpreter that was given for no release of the plan, and whatever choose_trainer raises.
     """
-    commands = given.for_releases(plan.versions)
+    wanted = releases(plan)
+    commands = given.for_releases(wanted)
     build: Build = accelerator.kind
-    engines = [EnvironmentSpec("vllm", version, build, commands.get(version, ())) for version in plan.versions]
+    engines = [engine_spec(version, build, commands.get(version, ())) for version in wanted]
     trust = plan.recipe.trust_remote_code
     return [*engines, choose_trainer(files, accelerator, given.trainer, trust_remote_code=trust)]
-
-
-def _arm_models(plan: Plan) -> list[str]:
-    """The models that some arms have instead of the recipe's."""
-    return list(dict.fromkeys(arm.model for block in plan.blocks for arm in block.arms if arm.model is not None))
 
 
 def _commit(model: str) -> str | None:
@@ -228,14 +208,16 @@ def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:
     return environment
 
 
-def tokenize_cell(recipe: Recipe, model: ModelOnDisk, trainer: Environment, prompts: PromptSet) -> Cell:
+def tokenize_cell(
+    model: ModelOnDisk, trainer: Environment, prompts: PromptSet, *, trust_remote_code: bool = False
+) -> Cell:
     """The job that turns prompts into token ids."""
     return Cell(
         job={
-            "script": str(TOKENIZE),
+            "script": shipped(TOKENIZE),
             "model": str(model.path),
             "revision": model.revision,
-            "trust_remote_code": recipe.trust_remote_code,
+            "trust_remote_code": trust_remote_code,
             "prompts": list(prompts.prompts),
         },
         command=trainer.command,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.errors import NotFinished
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.runner import Runner
 from rlaudit.laboratory.scoring import ScoringBatch, ScoringRequest, scoring_cell
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext, SampledSequence
 
 PROMPTS = 2
 TOKENS = 16
@@ -40,9 +40,8 @@ def try_trainer(
 def trial_batch(request: ScoringRequest, prompts: Sequence[Sequence[int]]) -> ScoringBatch:
     """The first prompts, each with its beginning as the prompt and what follows as if it were sampled."""
     batch = ScoringBatch(request)
-    for place, prompt in enumerate(prompts[:PROMPTS]):
+    for prompt in prompts[:PROMPTS]:
         ids = tuple(prompt[:TOKENS])
         begin = max(1, len(ids) // 2)
-        sampled = ids[begin:] or ids
-        batch.add(ids[:begin], SampledSequence(place, 0, 0, sampled, (), (), (), 0, ""))
+        batch.add(ids[:begin], ids[begin:] or ids)
     return batch

@@ -21,7 +21,7 @@ from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.honesty import ALPHA
 from rlaudit.meaning.report_fit import paired_interval, refined_temperature
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import sums_left
 
 LEAST_GAIN = 1e-3
 # Of the trainer's distribution in the mixture: small, because it costs every honest token its own size in nats.
@@ -35,7 +35,7 @@ class SampleFit:
 
     theta: accepted (the trainer's own unless another is). best: most likely, accepted or not. gain: nats per token by
     which `best` is likelier than the trainer, with a 99.9 % interval over prompts; ln_p: of the likelihood ratio.
-    gains_some: whether, with some prompts left out, a meaning is that much likelier (`left_out.py`); `differs` asks for
+    gains_some: whether, with some prompts left out, a meaning is that much likelier (`resample.py`); `differs` asks for
     it whichever are.
     """
 

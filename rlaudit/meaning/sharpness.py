@@ -19,9 +19,8 @@ import numpy as np
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
-from rlaudit.statistics.cluster_sums import cluster_sums
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.left_out import sums_left
+from rlaudit.statistics.resample import cluster_sums, sums_left
 
 # Half a step of a float32 just below 1: a smaller 1 - p is rounding, and the variance it stands for would be nothing's.
 LEAST_ROOM = 2.0**-25
@@ -34,7 +33,7 @@ SMALLEST_LOGPROB = math.log(math.ulp(0.0))
 class Sharpness:
     """score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
 
-    inverse_step_K: the step without each part of the prompts (`left_out.py`).
+    inverse_step_K: the step without each part of the prompts (`resample.py`).
     """
 
     score: Estimate

@@ -19,7 +19,8 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Tally, tally
 from rlaudit.measurement.metric import Metric, ObjectiveSettings
-from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_weights, interval
+from rlaudit.statistics.interval import interval
+from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_weights
 from rlaudit.tokens.pairs import LogprobPairs
 
 

@@ -17,16 +17,8 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.discover import discover
 from rlaudit.measurement.metric import Columns, Level, Metric, ObjectiveSettings
 from rlaudit.measurement.quantiles import Quantile, replicate_counts
-from rlaudit.statistics.resample import (
-    LEVEL,
-    REPLICATES,
-    IntervalMethod,
-    Weights,
-    cluster_weights,
-    interval,
-    replicate_together,
-    studentising_products,
-)
+from rlaudit.statistics.interval import IntervalMethod, interval, studentising_products
+from rlaudit.statistics.resample import LEVEL, REPLICATES, Weights, cluster_weights, replicate_together
 from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 

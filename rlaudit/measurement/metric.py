@@ -9,17 +9,16 @@ over says nothing about the engines (NeMo-RL PR 3900: 4.536 raw, 2.14 after it).
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from enum import Enum, StrEnum
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.statistics.resample import IntervalMethod
-from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
+from rlaudit.statistics.interval import IntervalMethod
+from rlaudit.tokens.pairs import LogprobPairs
 
 # One step of a float32 between 16 and 32, where logsumexps of language models lie. Rounding there moves all logprobs of
 # an engine one way (log_softmax in float32 was measured 1e-6 off float64), so averaging over tokens does not remove it.
@@ -117,8 +116,7 @@ class Metric:
     is_share: the mean of an event, so that an event never seen still has an upper bound.
     exponentiates: whether LOG_RATIO_CAP can touch it.
     resolution: what the value cannot resolve however many tokens there are; its interval is widened by that.
-    aliases: framework -> the exact name of the curve in its dashboard; alias_notes: framework -> where it
-    differs.
+    What frameworks call it on their dashboards is in `curves/mismatch_names.py`.
     """
 
     name: str
@@ -136,8 +134,6 @@ class Metric:
     resolution: float = 0.0
     clipping: str = "before any truncation or clipping"
     unavailable: Callable[[LogprobPairs], str | None] = always_available
-    aliases: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    alias_notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def formula_at(self, settings: ObjectiveSettings) -> str:
         """The formula with the numbers of `settings` in it."""
@@ -169,16 +165,6 @@ class Metric:
     def value(self, pairs: LogprobPairs, settings: ObjectiveSettings) -> float:
         """The metric over all of `pairs`, without an interval."""
         return float(self.combine(self.prompt_sums(pairs, settings).sum(axis=0)))
-
-
-def importance_ratio(log_ratio: Floats) -> Floats:
-    """exp(log_ratio), of at most LOG_RATIO_CAP so that nothing overflows."""
-    return np.exp(np.minimum(log_ratio, LOG_RATIO_CAP))
-
-
-def importance_ratio_minus_one(log_ratio: Floats) -> Floats:
-    """exp(log_ratio) - 1 without the cancellation of writing it so."""
-    return np.expm1(np.minimum(log_ratio, LOG_RATIO_CAP))
 
 
 def counted(values: Floats | NDArray[np.bool_]) -> tuple[Column, ...]:

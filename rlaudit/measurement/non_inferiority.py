@@ -26,7 +26,8 @@ from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import judge, side_by_side
 from rlaudit.measurement.measure import Tally
 from rlaudit.measurement.metric import Metric
-from rlaudit.statistics.resample import FEWEST_CLUSTERS, LEVEL, REPLICATES, IntervalMethod, cluster_weights, interval
+from rlaudit.statistics.interval import IntervalMethod, interval
+from rlaudit.statistics.resample import FEWEST_CLUSTERS, LEVEL, REPLICATES, cluster_weights
 
 # Between what changing nothing of substance does to a mean squared log ratio and what the smallest known defect does:
 # tensor parallelism of 4 instead of 8 moves it by 1.10 (mean |d| .0133 and .0127, vime issue 64), a float32 head on one

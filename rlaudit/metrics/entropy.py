@@ -8,8 +8,6 @@ Why beside mismatch metrics: it is one of the four curves that left the referenc
 Source: the definition. PipelineRL averages sequence means.
 """
 
-from types import MappingProxyType
-
 from rlaudit.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -37,13 +35,4 @@ METRIC = Metric(
     bounds=NON_NEGATIVE,
     unavailable=unavailable,
     clipping="no ratio in it",
-    aliases=MappingProxyType(
-        {
-            "PipelineRL": "rl/entropy",
-            "prime-rl": "entropy/all/mean",
-            "TRL": "entropy",
-            "verl": "actor/entropy",
-        }
-    ),
-    alias_notes=MappingProxyType({"PipelineRL": "mean of sequence means"}),
 )

@@ -12,9 +12,9 @@ Source: Kish, "Survey Sampling" (1965).
 
 import numpy as np
 
-from rlaudit.measurement.metric import ONE, Column, Level, Metric, ObjectiveSettings, effective_share, importance_ratio
-from rlaudit.statistics.resample import IntervalMethod
-from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.measurement.metric import ONE, Column, Level, Metric, ObjectiveSettings, effective_share
+from rlaudit.statistics.interval import IntervalMethod
+from rlaudit.tokens.pairs import LogprobPairs, importance_ratio
 
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:

@@ -10,12 +10,10 @@ Source: Kish, "Survey Sampling" (1965). PipelineRL's is post-clamp under reinfor
 here.
 """
 
-from types import MappingProxyType
-
 import numpy as np
 
 from rlaudit.measurement.metric import ONE, Column, Metric, ObjectiveSettings, effective_share
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 from rlaudit.tokens.pairs import LogprobPairs
 
 
@@ -35,11 +33,4 @@ METRIC = Metric(
     combine=effective_share,
     interval=IntervalMethod.NONE,
     exponentiates=True,
-    aliases=MappingProxyType({"PipelineRL": "rl/ess", "verl": "rollout_corr/rollout_is_eff_sample_size"}),
-    alias_notes=MappingProxyType(
-        {
-            "PipelineRL": "clamped first under reinforce; current policy, so it includes staleness",
-            "verl": "on weights clamped to [1/C, C]",
-        }
-    ),
 )

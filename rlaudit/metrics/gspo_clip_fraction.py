@@ -7,8 +7,6 @@ the indicator to tokens and averages it per sequence again, which is the same nu
 Source: Zheng et al., "Group Sequence Policy Optimization" (arXiv 2507.18071).
 """
 
-from types import MappingProxyType
-
 from rlaudit.measurement.metric import SHARE, Column, Level, Metric, ObjectiveSettings, counted, divided, mean
 from rlaudit.metrics.ppo_clip_fraction import is_clipped
 from rlaudit.tokens.pairs import LogprobPairs
@@ -32,6 +30,4 @@ METRIC = Metric(
     bounds=SHARE,
     is_share=True,
     clipping="counts what clipping would change; the ratio itself is unclipped",
-    aliases=MappingProxyType({"PipelineRL": "rl/clamp_log_ratio_new_old_indicator"}),
-    alias_notes=MappingProxyType({"PipelineRL": "under policy_loss gspo; current policy, so it includes staleness"}),
 )

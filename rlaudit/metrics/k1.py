@@ -10,8 +10,6 @@ Source: Schulman, "Approximating KL Divergence" (2020). slime's mismatch_kl is t
 mismatch_kl is k3.
 """
 
-from types import MappingProxyType
-
 from rlaudit.arrays import Floats
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.tokens.pairs import LogprobPairs
@@ -36,13 +34,4 @@ METRIC = Metric(
     columns=columns,
     combine=mean,
     resolution=FLOAT32_RESOLUTION,
-    aliases=MappingProxyType(
-        {
-            "ms-swift": "rollout_correction/kl",
-            "OpenRLHF": "train/vllm_kl",
-            "slime": "mismatch_kl",
-            "Tinker": "optim/kl_sample_train_v1",
-            "verl": "rollout_corr/kl",
-        }
-    ),
 )

@@ -7,8 +7,6 @@ Why not k3 for shares: k3 grows with exp(d), so a single token of large positive
 Source: Schulman, "Approximating KL Divergence" (2020).
 """
 
-from types import MappingProxyType
-
 import numpy as np
 
 from rlaudit.arrays import Floats
@@ -35,5 +33,4 @@ METRIC = Metric(
     columns=columns,
     combine=mean,
     bounds=NON_NEGATIVE,
-    aliases=MappingProxyType({"Tinker": "optim/kl_sample_train_v2"}),
 )

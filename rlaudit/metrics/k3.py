@@ -10,19 +10,9 @@ policy, so its curve includes staleness; ms-swift clamps at 10; slime has it as 
 mismatch_kl is k1; NeMo-RL's gen_kl_error follows its reference_policy_kl_type.
 """
 
-from types import MappingProxyType
-
 from rlaudit.arrays import Floats
-from rlaudit.measurement.metric import (
-    NON_NEGATIVE,
-    Column,
-    Metric,
-    ObjectiveSettings,
-    counted,
-    importance_ratio_minus_one,
-    mean,
-)
-from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.tokens.pairs import LogprobPairs, importance_ratio_minus_one
 
 
 def k3(log_ratio_T: Floats) -> Floats:
@@ -32,7 +22,7 @@ def k3(log_ratio_T: Floats) -> Floats:
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
     """Per token: k3, one."""
-    return counted(pairs.ratio_minus_one_T - pairs.log_ratio_T)
+    return counted(k3(pairs.log_ratio_T))
 
 
 METRIC = Metric(
@@ -45,22 +35,4 @@ METRIC = Metric(
     combine=mean,
     bounds=NON_NEGATIVE,
     exponentiates=True,
-    aliases=MappingProxyType(
-        {
-            "ms-swift": "rollout_correction/k3_kl",
-            "NeMo-RL": "train/gen_kl_error",
-            "PipelineRL": "rl/kl_new_old",
-            "prime-rl": "mismatch_kl/all/mean",
-            "slime": "mismatch_k3_kl",
-            "verl": "rollout_corr/k3_kl",
-        }
-    ),
-    alias_notes=MappingProxyType(
-        {
-            "ms-swift": "clamped at 10",
-            "NeMo-RL": "k3 unless reference_policy_kl_type says otherwise",
-            "PipelineRL": "mean of sequence means; current policy, so it includes staleness",
-            "prime-rl": "current policy, so it includes staleness",
-        }
-    ),
 )

@@ -8,8 +8,6 @@ Source: the definition. PipelineRL averages sequence means, and it and open-inst
 (staleness).
 """
 
-from types import MappingProxyType
-
 from rlaudit.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -28,19 +26,4 @@ METRIC = Metric(
     columns=columns,
     combine=mean,
     bounds=NON_NEGATIVE,
-    aliases=MappingProxyType(
-        {
-            "open-instruct": "debug/vllm_vs_local_logprob_diff_mean",
-            "PipelineRL": "rl/mean_abs_log_ratio_new_old",
-            "SkyRL": "policy/rollout_train_logprobs_abs_diff_mean",
-            "slime": "train/train_rollout_logprob_abs_diff",
-            "TRL": "sampling/sampling_logp_difference/mean",
-        }
-    ),
-    alias_notes=MappingProxyType(
-        {
-            "open-instruct": "current policy, so it includes staleness",
-            "PipelineRL": "mean of sequence means; current policy, so it includes staleness",
-        }
-    ),
 )

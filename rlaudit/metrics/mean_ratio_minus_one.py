@@ -13,14 +13,9 @@ Source: change of measure. Theirs are the mean itself, 1 higher; PipelineRL aver
 clamps first when policy_loss is reinforce; TRL and verl log it after truncation, which voids the test.
 """
 
-from types import MappingProxyType
-
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION, Column, Metric, ObjectiveSettings, counted, mean
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 from rlaudit.tokens.pairs import LogprobPairs
-
-# The unit in which PipelineRL's migration report plots it.
-PER_TEN_THOUSAND = 1e4
 
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
@@ -41,22 +36,4 @@ METRIC = Metric(
     # noise.
     interval=IntervalMethod.PERCENTILE,
     exponentiates=True,
-    aliases=MappingProxyType(
-        {
-            "NeMo-RL": "train/sampling_importance_ratio",
-            "PipelineRL": "rl/ratio_new_old",
-            "ROLL": "actor/train_infer_ratio_token_mean@sum",
-            "TRL": "sampling/importance_sampling_ratio/mean",
-            "verl": "rollout_corr/rollout_is_mean",
-        }
-    ),
-    alias_notes=MappingProxyType(
-        {
-            "NeMo-RL": "1 higher",
-            "PipelineRL": "1 higher; mean of sequence means; clamped under reinforce; includes staleness",
-            "ROLL": "1 higher; mean of sequence means",
-            "TRL": "1 higher; after truncation or masking",
-            "verl": "1 higher; after truncation",
-        }
-    ),
 )

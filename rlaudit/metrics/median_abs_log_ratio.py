@@ -10,7 +10,7 @@ Source: the definition; no framework logs it.
 
 from rlaudit.measurement.metric import Metric
 from rlaudit.measurement.quantiles import Quantile, abs_log_ratio_bins
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 
 METRIC = Metric(
     name="median_abs_log_ratio",

@@ -9,7 +9,6 @@ curve is this one only under policy_loss ppo.
 """
 
 import math
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,4 @@ METRIC = Metric(
     bounds=SHARE,
     is_share=True,
     clipping="counts what clipping would change; the ratio itself is unclipped",
-    aliases=MappingProxyType({"PipelineRL": "rl/clamp_log_ratio_new_old_indicator"}),
-    alias_notes=MappingProxyType({"PipelineRL": "under policy_loss ppo; mean of sequence means; includes staleness"}),
 )

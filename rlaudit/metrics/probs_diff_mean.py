@@ -6,8 +6,6 @@ variation.
 Source: verl/utils/debug/metrics.py; its docstring says logprobs, its code takes probabilities.
 """
 
-from types import MappingProxyType
-
 import numpy as np
 
 from rlaudit.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSettings, counted, mean
@@ -28,5 +26,4 @@ METRIC = Metric(
     columns=columns,
     combine=mean,
     bounds=NON_NEGATIVE,
-    aliases=MappingProxyType({"verl": "training/rollout_probs_diff_mean"}),
 )

@@ -10,7 +10,6 @@ one.
 """
 
 import math
-from types import MappingProxyType
 
 from rlaudit.measurement.metric import SHARE, Column, Metric, ObjectiveSettings, counted, mean
 from rlaudit.tokens.pairs import LogprobPairs
@@ -33,6 +32,4 @@ METRIC = Metric(
     combine=mean,
     bounds=SHARE,
     is_share=True,
-    aliases=MappingProxyType({"verl": "rollout_corr/rollout_is_ratio_fraction_high"}),
-    alias_notes=MappingProxyType({"verl": "one side only; add rollout_is_ratio_fraction_low"}),
 )

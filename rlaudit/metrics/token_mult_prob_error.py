@@ -7,11 +7,10 @@ Source: NeMo-RL, loss_functions.py and docs/guides/grpo.md.
 """
 
 import math
-from types import MappingProxyType
 
 from rlaudit.arrays import Floats
-from rlaudit.measurement.metric import Column, Metric, ObjectiveSettings, counted, importance_ratio_minus_one, mean
-from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.measurement.metric import Column, Metric, ObjectiveSettings, counted, mean
+from rlaudit.tokens.pairs import LogprobPairs, importance_ratio_minus_one
 
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
@@ -34,5 +33,4 @@ METRIC = Metric(
     combine=combine,
     bounds=(1.0, math.inf),
     exponentiates=True,
-    aliases=MappingProxyType({"NeMo-RL": "train/token_mult_prob_error"}),
 )

@@ -5,19 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.attribution.attribute import Attribution, all_causes, attribute
 from rlaudit.attribution.token_evidence import token_evidence
-from rlaudit.discover import discover
 from rlaudit.errors import UsageError
-from rlaudit.meaning.semantics import identify
-from rlaudit.selftest import faults as fault_files
-from rlaudit.selftest import generators as generator_files
-from rlaudit.selftest.fault import Fault
-from rlaudit.selftest.generator import Generator
-from rlaudit.selftest.ground import Ground
-from rlaudit.selftest.observe import Observation, observe
-from rlaudit.selftest.plant import Dose, healthy
+from rlaudit.layers import Verdict
+from rlaudit.meaning.from_scores import identify
 from rlaudit.tokens.alignment import alignment_report
+from rlaudit.worlds.ground import Ground
+from rlaudit.worlds.observe import Observation, observe
+from rlaudit.worlds.plant import Dose, healthy
 
 CLEAN = "clean"
 
@@ -55,24 +51,14 @@ class Trial:
         return set(self.label.causes) <= self.named if self.label.causes else self.clean
 
 
-def all_faults() -> dict[str, Fault]:
-    """Every fault that can be planted, by the name of its cause."""
-    return discover(fault_files, "FAULT", Fault)
-
-
-def all_generators() -> dict[str, Generator]:
-    """Every family of simulated models, by name."""
-    return discover(generator_files, "GENERATOR", Generator)
-
-
 def planted(ground: Ground, label: Label, floor_k2: float, rng: np.random.Generator) -> Observation:
     """The observation of a world in which the label is true. Raises UsageError for a cause that cannot be planted."""
-    faults = all_faults()
+    causes = all_causes()
     plant = healthy(ground)
     for cause, dose in zip(label.causes, label.doses, strict=True):
-        if cause not in faults:
-            raise UsageError(f"no fault {cause!r} to plant", f"there are: {', '.join(faults)}")
-        plant = faults[cause].plant(plant, ground, dose, rng)
+        if cause not in causes:
+            raise UsageError(f"no fault {cause!r} to plant", f"there are: {', '.join(causes)}")
+        plant = causes[cause].planted.plant(plant, ground, dose, rng)
     return observe(ground, plant, floor_k2, rng)
 
 
@@ -80,15 +66,15 @@ def judge(observation: Observation) -> Attribution:
     """What `compare` would say, from the observation alone."""
     batch = observation.batch
     alignment = alignment_report(batch)
-    semantics = None
+    meaning = None
     if not alignment.refused:
-        semantics = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
+        meaning = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
     evidence = token_evidence(
         batch,
         sampling=observation.sampling,
         trainer=observation.trainer,
         scored=observation.scored,
-        semantics=semantics,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=observation.floor_k2,
         extra={
@@ -106,6 +92,6 @@ def blind_trials(ground: Ground, labels: Sequence[Label], floor_k2: float, rng: 
     for place in rng.permutation(len(labels)).tolist():
         observation = planted(ground, labels[place], floor_k2, rng)
         found = judge(observation)
-        clean = not found.names and found.verdict.value == "match"
+        clean = not found.names and found.verdict is Verdict.MATCH
         trials.append(Trial(labels[place], found.names, clean, found.because))
     return trials

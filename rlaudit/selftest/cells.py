@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
-from rlaudit.selftest.blind import CLEAN, Label, all_faults
-from rlaudit.selftest.plant import Dose
+from rlaudit.selftest.blind import CLEAN, Label
+from rlaudit.worlds.plant import Dose
 
 # Doses at which neither fault makes less than a tenth of the mismatch: such a cause is not named by design.
 PAIRS = (
@@ -23,7 +24,7 @@ PAIRS = (
 
 def cells(causes: Sequence[str] = (), doses: Sequence[Dose] = tuple(Dose)) -> tuple[Label, ...]:
     """The rows asked for; all of them by default. Raises UsageError for a cause that cannot be planted."""
-    known = all_faults()
+    known = all_causes()
     for cause in causes:
         if cause not in (*known, CLEAN):
             raise UsageError(f"no fault {cause!r} to plant", f"there are: {', '.join((*known, CLEAN))}")

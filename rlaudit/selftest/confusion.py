@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from scipy import stats
-
 from rlaudit.selftest.blind import CLEAN, Label, Trial
-from rlaudit.selftest.plant import Dose
+from rlaudit.statistics.proportion import proportion_interval
+from rlaudit.worlds.plant import Dose
 
 TOP_RECALL = 0.95
 MIDDLE_RECALL = 0.85
@@ -60,10 +59,7 @@ class Target:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the share (Clopper-Pearson), trials counted as independent."""
-        low = stats.beta.ppf(0.025, self.events, self.trials - self.events + 1) if self.events else 0.0
-        full = self.events == self.trials
-        high = 1.0 if full else stats.beta.ppf(0.975, self.events + 1, self.trials - self.events)
-        return float(low), float(high)
+        return proportion_interval(self.events, self.trials)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from multiprocessing import get_context
 import numpy as np
 
 from rlaudit.errors import UsageError
-from rlaudit.selftest.blind import Label, Trial, all_generators, blind_trials
-from rlaudit.selftest.ground import new_ground
-from rlaudit.selftest.observe import measured_floor
+from rlaudit.selftest.blind import Label, Trial, blind_trials
+from rlaudit.worlds.generator import all_generators
+from rlaudit.worlds.ground import new_ground
+from rlaudit.worlds.observe import measured_floor
 
 # Matrices here are small: threads of a numerical library would only fight with the other processes.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -2,7 +2,7 @@
 
 Covered: means, and differences of two means, of clustered tokens; few prompts (Student's distribution); tokens whose
 variance the model itself states, which counts where the data show less of it; rounding that moves all tokens one way.
-An estimate convicts only where it does so with every part of the prompts left out (`left_out.py`); where it does with
+An estimate convicts only where it does so with every part of the prompts left out (`resample.py`); where it does with
 some of them only, it leans, and nobody is acquitted either.
 """
 
@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.statistics.left_out import MOST_PARTS, part_of
-from rlaudit.statistics.standard_score import ln_chance_apart, standard_score
+from rlaudit.statistics.resample import MOST_PARTS, REACH, ln_chance_apart, part_of, standard_score
 
 ALPHA = 1e-4
 NONE: Floats = np.zeros(0)
@@ -74,7 +73,7 @@ def estimate_of(
         one, its_error, its_units = _moments(sums_PJ[kept_P], known_P, resolution)
         left.append(one)
         ln_p_left.append(ln_chance_apart(standard_score(one, its_error, its_units, null), its_units))
-    reach = 1.96 * error
+    reach = REACH * error
     return Estimate(
         value=value,
         low=value - reach,

@@ -1,75 +1,60 @@
-"""Intervals by resampling prompts: tokens of one completion are not independent, and neither are siblings.
+"""The one cluster resampler: what chance could have made of a figure, and the guards against too few clusters.
 
-Share of 600 simulations in which a nominal 95 % interval held the truth (4 completions of about 64 tokens
-per prompt, sizes of differences lognormal between prompts, completions and tokens: the simulation of
-tests/simulated_pairs.py):
+Tokens of one completion are not independent, and neither are siblings: prompts are. So tokens are summed by prompt
+once, whole prompts are drawn again, and no figure is believed that a part of the prompts turns. What convicts passes
+through here, in one of three ways:
 
-    metric                        interval      16 prompts   64 prompts
-    mean ratio - 1                percentile       .94          .93
-    k1                            studentised      .91          .92
-    k2, k3                        studentised      .89          .92
-    mean |log ratio|, TV, entropy studentised      .94-.95      .94-.96
-    median |log ratio|            percentile       .96          .95
-    p99 |log ratio|               BCa              .88          .92
-    F(1.1), clip fractions        studentised      .95-.96      .94-.96
-    F(2), 1.6 events in 1000      studentised      .89          .92
+    replicates   `Resampled`: the spread of a figure over prompts drawn again, with percentiles and p-values
+    left out     `sums_left`: the figure without each part of the prompts
+    score        `standard_score`: how many standard errors a figure lies from what was expected of it
 
-The same with the plain percentile interval: k3 .79 and .88. With tokens taken as independent: k3 .45 and
-.50, mean |log ratio| .31 and .29. So averages and shares use studentised replicates (BCa where too few
-prompts have an event for that); a quantile has no delta-method error to studentise with. Percentiles are
-widened for few clusters after Hesterberg. The heavy tails of k2 and k3 remain the weakest point: no
-interval knows the outlier that did not occur. With fewer than 32 sequences or 16 prompts the interval is
-given and called unreliable. No interval is given for effective sample sizes, where all methods fail.
+A single prompt has no error: what its resamples differ by is the order in which a processor sums (OpenBLAS has kernels
+of its own for Haswell, Zen and SkylakeX), so its score is 0. Several prompts that all say the same are evidence,
+however small the error came out: it counts as what rounding leaves of the estimate. The error of few prompts is itself
+a guess, so chance is Student's with one degree of freedom less than there are prompts.
 
-Source: Davison & Hinkley, "Bootstrap Methods and their Application" (1997); Hesterberg, "What Teachers
-Should Know about the Bootstrap" (The American Statistician 69, 2015).
+Left out: prompts are dealt into at most MOST_PARTS parts, and a verdict that is not the same without each of them is
+open. Two tables that differ in one row have the same rest once the part of that row is left out, and whatever is said
+of one of them surely is true of that rest. So they cannot be said opposite things, whatever the row holds.
+
+Sources: Davison & Hinkley, "Bootstrap Methods and their Application" (1997); Cameron, Gelbach & Miller,
+"Bootstrap-Based Improvements for Inference with Clustered Errors" (2008), section 2; for the parts that are left out
+Broderick, Giordano & Meager, "An Automatic Finite-Sample Robustness Metric" (2020).
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
-from rlaudit.arrays import Floats
-from rlaudit.statistics.heavy_tail import normal_reach, widening
-from rlaudit.statistics.left_out import sums_left
-from rlaudit.statistics.standard_score import ROUNDING
+from rlaudit.arrays import Floats, Integers
 
 REPLICATES = 2000
 LEVEL = 0.95
+# Standard errors that an interval of that level reaches to either side of a normal variable.
+REACH = 1.96
+# With fewer an interval is given and called unreliable: coverage falls below nine in ten (table in `interval.py`).
 FEWEST_SEQUENCES = 32
 FEWEST_CLUSTERS = 16
+# The trade: more parts cost as many more evaluations, fewer take more than a sixtieth of the data out at a time.
+MOST_PARTS = 64
+# Far above the rounding of a sum of a million float64 terms, far below any error that sampling leaves.
+ROUNDING = 1e-9
 # Replicates converted to float at a time: bounds the memory, not the result.
 _BLOCK = 256
-_NORMAL = NormalDist()
 
 Weights = NDArray[np.uint16]
 Statistic = Callable[[Floats], Floats]
 
 
-class IntervalMethod(StrEnum):
-    """How replicates become an interval; the table above has the measured coverage of each."""
-
-    STUDENTISED = "studentised"
-    BCA = "bca"
-    PERCENTILE = "percentile"
-    NONE = "none"
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A confidence interval, or the reason why there is none. `method` is what was really used."""
-
-    low: float | None
-    high: float | None
-    level: float
-    method: str
-    reliable: bool
-    reason: str | None
+def cluster_sums(columns: Sequence[NDArray[Any]], cluster: Integers, clusters: int) -> Floats:
+    """(P, J) sums of J columns (N,) by the cluster of each row: all that a bootstrap needs of the tokens."""
+    sums = [np.bincount(cluster, column, minlength=clusters) for column in columns]
+    return np.stack(sums, axis=1).astype(np.float64)
 
 
 def cluster_weights(clusters: int, replicates: int = REPLICATES, seed: int = 0) -> Weights:
@@ -103,184 +88,73 @@ def replicate_together(weights_BP: Weights, sums: Sequence[Floats]) -> list[Floa
     return np.split(replicate_sums(weights_BP, np.concatenate(sums, axis=1)), ends[:-1], axis=1)
 
 
-def studentising_products(sums_PJ: Floats) -> Floats:
-    """(P, J * J) what the studentised interval resamples besides the sums; `interval` takes their replicates."""
-    scaled_PJ: Floats = sums_PJ / _scale(sums_PJ)
-    products_PK: Floats = np.einsum("pi,pj->pij", scaled_PJ, scaled_PJ).reshape(len(sums_PJ), -1)
-    return products_PK
+def part_of(clusters: int) -> Integers:
+    """(P,) the part of each prompt; one of its own up to MOST_PARTS prompts."""
+    return np.arange(clusters) % MOST_PARTS
 
 
-def _scale(sums_PJ: Floats) -> Floats:
-    """Scaled columns keep their products within float64 and the steps of the gradient comparable."""
-    scale_J: Floats = np.maximum(np.abs(sums_PJ).sum(axis=0), np.finfo(np.float64).tiny)
-    return scale_J
-
-
-def interval(
-    sums_PJ: Floats,
-    weights_BP: Weights,
-    statistic: Statistic,
-    method: IntervalMethod,
-    *,
-    sequences: int,
-    level: float = LEVEL,
-    is_share: bool = False,
-    replicates_BJ: Floats | None = None,
-    products_BK: Floats | None = None,
-) -> Interval:
-    """The interval of `statistic` of the column sums, over clusters with data only.
-
-    sums_PJ: (P, J). weights_BP: `cluster_weights(P)`.
-    statistic: sums (..., J) -> value (...), the same when all sums are scaled alike.
-    replicates_BJ, products_BK: `replicate_sums` of the sums and of their `studentising_products`, where the caller has
-    them already.
-    """
-    clusters = len(sums_PJ)
-    if method is IntervalMethod.NONE:
-        return _without(level, "describes this batch only")
-    if clusters < 2:
-        return _without(level, f"{clusters} prompt: nothing to resample")
-    if replicates_BJ is None:
-        replicates_BJ = replicate_sums(weights_BP, sums_PJ)
-    resampled = _Resampled(
-        statistic=statistic,
-        sums_PJ=sums_PJ,
-        value=float(statistic(sums_PJ.sum(axis=0))),
-        replicates_BJ=replicates_BJ,
-        values_B=statistic(replicates_BJ),
-        products_BK=products_BK,
-        level=level,
-    )
-    if not math.isfinite(resampled.value) or not np.isfinite(resampled.values_B).all():
-        return _without(level, "undefined in some resamples")
-    low, high, used = _ends(resampled, weights_BP, method, is_share)
-    left_K = statistic(sums_left(sums_PJ))
-    left_K = left_K[np.isfinite(left_K)]
-    # No single prompt turns a verdict: intervals of two tables that differ in one both hold the value without it.
-    low, high = min(low, float(left_K.min(initial=low))), max(high, float(left_K.max(initial=high)))
-    reason = _why_unreliable(sequences, clusters)
-    return Interval(low, high, level, used, reason is None, reason)
+def sums_left(sums_PJ: Floats) -> Floats:
+    """(K, J) column sums over the prompts that are left when each part is out."""
+    parts = np.zeros((min(len(sums_PJ), MOST_PARTS), sums_PJ.shape[1]))
+    np.add.at(parts, part_of(len(sums_PJ)), sums_PJ)
+    # Not total - part: where one part holds nearly all, the difference would be rounding.
+    before = np.concatenate([np.zeros((1, sums_PJ.shape[1])), np.cumsum(parts, axis=0)[:-1]])
+    after = np.concatenate([np.cumsum(parts[::-1], axis=0)[::-1][1:], np.zeros((1, sums_PJ.shape[1]))])
+    left: Floats = before + after
+    return left
 
 
 @dataclass(frozen=True, eq=False)
-class _Resampled:
-    statistic: Statistic
-    sums_PJ: Floats
+class Resampled:
+    """A figure, what it is in every replicate (B,), and what it is without each part of its clusters (K,)."""
+
     value: float
-    replicates_BJ: Floats
     values_B: Floats
-    products_BK: Floats | None
-    level: float
+    left_K: Floats
+    clusters: int
 
-    @property
-    def clusters(self) -> int:
-        return len(self.sums_PJ)
+    def percentiles(self, level: float = LEVEL) -> tuple[float, float]:
+        """Between which values `level` of the replicates lie."""
+        tail = (1.0 - level) / 2.0
+        low, high = np.quantile(self.values_B, [tail, 1.0 - tail])
+        return float(low), float(high)
 
-
-def _without(level: float, reason: str) -> Interval:
-    return Interval(None, None, level, "none", False, reason)
-
-
-def _why_unreliable(sequences: int, clusters: int) -> str | None:
-    if sequences < FEWEST_SEQUENCES:
-        return f"{sequences} sequences, below {FEWEST_SEQUENCES}"
-    if clusters < FEWEST_CLUSTERS:
-        return f"{clusters} prompts, below {FEWEST_CLUSTERS}"
-    return None
+    def chances(self, chance: Callable[[float, int], float]) -> tuple[float, Floats]:
+        """p-value of 0 by `chance` (score, clusters), and the same without each part."""
+        error = float(self.values_B.std(ddof=1))
+        whole = chance(standard_score(self.value, error, self.clusters), self.clusters)
+        rest = self.clusters - 1
+        return whole, np.array([chance(standard_score(one, error, rest), rest) for one in self.left_K.tolist()])
 
 
-def _ends(
-    resampled: _Resampled, weights_BP: Weights, method: IntervalMethod, is_share: bool
-) -> tuple[float, float, str]:
-    if np.ptp(resampled.values_B) <= ROUNDING * abs(resampled.value):
-        return _of_constant(resampled, is_share)
-    if method is IntervalMethod.STUDENTISED:
-        ends = _studentised(resampled, weights_BP)
-        if ends is not None:
-            return *ends, method.value
-    if method is IntervalMethod.PERCENTILE:
-        return *_percentile(resampled), method.value
-    return *_bca(resampled), IntervalMethod.BCA.value
+def resampled(sums_PJ: Floats, weights_BP: Weights, statistic: Statistic) -> Resampled:
+    """`statistic` of the column sums of (P, J), under the draws of `cluster_weights`."""
+    value = float(statistic(sums_PJ.sum(axis=0)))
+    return Resampled(value, statistic(replicate_sums(weights_BP, sums_PJ)), statistic(sums_left(sums_PJ)), len(sums_PJ))
 
 
-def _of_constant(resampled: _Resampled, is_share: bool) -> tuple[float, float, str]:
-    value = resampled.value
-    if is_share and value in {0.0, 1.0}:
-        # No prompt showed the event (or its absence): one-sided bound for a fault that takes whole prompts.
-        room = 1.0 - (1.0 - resampled.level) ** (1.0 / resampled.clusters)
-        return (0.0, room, "zero events") if value == 0.0 else (1.0 - room, 1.0, "zero events")
-    return value, value, "constant"
+def holding(low: float, high: float, left_K: Floats) -> tuple[float, float]:
+    """No single prompt turns a verdict: intervals of two tables that differ in one both hold the value without it."""
+    return min(low, float(left_K.min(initial=low))), max(high, float(left_K.max(initial=high)))
 
 
-def _studentised(resampled: _Resampled, weights_BP: Weights) -> tuple[float, float] | None:
-    """Bootstrap-t with delta-method standard errors; None where too many replicates have no spread."""
-    sums_PJ = resampled.sums_PJ
-    clusters, columns = sums_PJ.shape
-    scale_J = _scale(sums_PJ)
-    scaled_PJ = sums_PJ / scale_J
-
-    def scaled_statistic(sums: Floats) -> Floats:
-        return resampled.statistic(sums * scale_J)
-
-    products_BK = resampled.products_BK
-    if products_BK is None:
-        products_BK = replicate_sums(weights_BP, studentising_products(sums_PJ))
-    products_BJJ = products_BK.reshape(-1, columns, columns)
-    # The gradient of a statistic that scaling leaves alone is orthogonal to the sums, so that the squares
-    # below are about 0 already and no mean has to be subtracted.
-    gradient_BJ = _gradient(scaled_statistic, resampled.replicates_BJ / scale_J)
-    variance_B = np.einsum("bi,bij,bj->b", gradient_BJ, products_BJJ, gradient_BJ)
-    gradient_J = _gradient(scaled_statistic, scaled_PJ.sum(axis=0)[None])[0]
-    error = float(np.sqrt(np.square(scaled_PJ @ gradient_J).sum()))
-    usable_B = variance_B > (1e-6 * error) ** 2
-    if error == 0 or usable_B.mean() < 0.99:
-        return None
-    pivots = (resampled.values_B[usable_B] - resampled.value) / np.sqrt(variance_B[usable_B])
-    tail = (1.0 - resampled.level) / 2.0
-    upper, lower = np.quantile(pivots, [1.0 - tail, tail])
-    error *= math.sqrt(clusters / (clusters - 1))
-    down, up = widening(scaled_PJ @ gradient_J, resampled.level)
-    return resampled.value - float(upper) * error * down, resampled.value - float(lower) * error * up
+def standard_score(value: float, error: float, units: int, expected: float = 0.0) -> float:
+    """(value - expected) / error. `units`: independent ones behind the error, prompts or tokens; below two it is 0."""
+    least = ROUNDING * max(abs(value), abs(expected))
+    error = max(error, least)
+    return (value - expected) / error if units > 1 and error > 0 else 0.0
 
 
-def _gradient(statistic: Statistic, sums: Floats) -> Floats:
-    step = 1e-5
-    partials = []
-    for column in range(sums.shape[-1]):
-        shift = np.zeros(sums.shape[-1])
-        shift[column] = step
-        partials.append((statistic(sums + shift) - statistic(sums - shift)) / (2.0 * step))
-    return np.stack(partials, axis=-1)
+def chance_above(score: float, units: int) -> float:
+    """One-sided p-value of a score whose error comes from so many independent units; 1 below two of them."""
+    return float(stdtr(units - 1, -score)) if units > 1 else 1.0
 
 
-def _bca(resampled: _Resampled) -> tuple[float, float]:
-    values_B = resampled.values_B
-    influence = _influence(resampled)
-    largest = float(np.abs(influence).max())
-    acceleration = 0.0
-    if largest > 0:
-        influence /= largest  # the cube of a capped ratio would overflow
-        acceleration = float((influence**3).sum()) / (6.0 * float(np.square(influence).sum()) ** 1.5)
-    below = float((values_B < resampled.value).mean() + 0.5 * (values_B == resampled.value).mean())
-    bias = _NORMAL.inv_cdf(min(max(below, 1.0 / len(values_B)), 1.0 - 1.0 / len(values_B)))
-    down, up = normal_reach(influence, resampled.level)
-    levels = []
-    for side in (-down, up):
-        shifted = bias + side
-        denominator = 1.0 - acceleration * shifted
-        levels.append(_NORMAL.cdf(bias + shifted / denominator) if denominator > 0 else float(side > 0))
-    low, high = np.quantile(values_B, levels)
-    return float(low), float(high)
+def chance_apart(score: float, units: int) -> float:
+    """Two-sided p-value, 0 to 1."""
+    return min(1.0, 2.0 * chance_above(abs(score), units))
 
 
-def _percentile(resampled: _Resampled) -> tuple[float, float]:
-    down, up = normal_reach(_influence(resampled), resampled.level)
-    low, high = np.quantile(resampled.values_B, [_NORMAL.cdf(-down), _NORMAL.cdf(up)])
-    return float(low), float(high)
-
-
-def _influence(resampled: _Resampled) -> Floats:
-    """(P,) what each prompt adds to the error, by leaving it out."""
-    left_out = resampled.statistic(resampled.sums_PJ.sum(axis=0) - resampled.sums_PJ)
-    influence_P: Floats = np.nan_to_num(np.mean(left_out) - left_out)
-    return influence_P
+def ln_chance_apart(score: float, units: int) -> float:
+    """Natural logarithm of the two-sided p-value; no less than that of the smallest float."""
+    return math.log(max(chance_apart(score, units), math.ulp(0.0)))

@@ -20,6 +20,16 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 LOG_RATIO_CAP = 300.0
 
 
+def importance_ratio(log_ratio: Floats) -> Floats:
+    """exp(log_ratio), of at most LOG_RATIO_CAP so that nothing overflows."""
+    return np.exp(np.minimum(log_ratio, LOG_RATIO_CAP))
+
+
+def importance_ratio_minus_one(log_ratio: Floats) -> Floats:
+    """exp(log_ratio) - 1 without the cancellation of writing it so."""
+    return np.expm1(np.minimum(log_ratio, LOG_RATIO_CAP))
+
+
 @dataclass(frozen=True, eq=False)
 class LogprobPairs:
     """Rollout and trainer logprobs (nats) of T sampled tokens in S sequences of P prompts.
@@ -93,7 +103,7 @@ class LogprobPairs:
     @cached_property
     def ratio_minus_one_T(self) -> Floats:
         """Importance ratio - 1 per token, of a log ratio of at most LOG_RATIO_CAP."""
-        return np.expm1(np.minimum(self.log_ratio_T, LOG_RATIO_CAP))
+        return importance_ratio_minus_one(self.log_ratio_T)
 
     @cached_property
     def prompt_T(self) -> Integers:

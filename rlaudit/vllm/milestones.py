@@ -90,5 +90,7 @@ CONFIG_FILE_OF_THE_MODULE = Version("0.14.0")
 # Hardware: CUDA_VISIBLE_DEVICES may hold UUIDs (vllm/platforms/cuda.py, device_control_id_to_physical_device_id; 0.22.0
 # and older call int() in interface.py); wheels on PyPI are for CUDA 13, those for 12.9 on vLLM's own index
 # (https://wheels.vllm.ai/0.20.0/cu129 and later, which its installation page names).
+# The oldest with a CPU build on the index, and the last before V1 became the default engine.
+OLDEST_RUN = Version("0.8.5")
 VISIBLE_UUIDS = Version("0.24.0")
 CUDA_12_9_ELSEWHERE = Version("0.20.0")

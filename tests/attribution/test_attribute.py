@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from token_tables import table, with_columns, with_trainer
 
-from rlaudit.attribution.attribute import all_causes, attribute, holm_adjusted
+from rlaudit.attribution.attribute import ALIGNMENT, MEANING, all_causes, attribute, holm_adjusted
 from rlaudit.attribution.token_evidence import token_evidence
+from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.alignment import alignment_report
@@ -43,6 +44,18 @@ def test_every_cause_of_the_contract_has_a_file_of_its_own():
         "token-dropped-after-resume", "retokenised", "bos", "stale-weights", "wrong-weights", "stale-prefix-kv",
         "body-precision", "head-precision", "batch-dependence", "chunk-boundary", "quantised-kv", "moe-routing",
     }  # fmt: skip
+
+
+def test_what_no_covariate_shows_is_looked_for_before_anything_is_fitted():
+    """The procedure has an order of its own among these, so it names them; a new one belongs there as well."""
+    of_meaning = {name for name, cause in all_causes().items() if cause.layer is Layer.SEMANTIC and cause.basis is None}
+    assert {*ALIGNMENT, *MEANING} == of_meaning | {"token-dropped-after-resume"}
+
+
+def test_a_cause_that_an_ablation_removes_names_one_of_its_factors():
+    factors = {cause.factor for cause in all_causes().values()} - {None}
+    assert factors <= set(known_factors())
+    assert len(factors) >= 7
 
 
 @pytest.mark.parametrize("name", sorted(all_causes()))

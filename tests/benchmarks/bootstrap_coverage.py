@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from rlaudit.measurement.measure import all_metrics, measure
-from rlaudit.statistics.resample import IntervalMethod
+from rlaudit.statistics.interval import IntervalMethod
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from simulated_pairs import honest_pairs

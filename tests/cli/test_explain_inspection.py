@@ -2,6 +2,7 @@
 
 import pytest
 
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules
@@ -42,3 +43,15 @@ def test_a_framework_is_explained_and_a_wrong_name_has_a_nearest(capsys: pytest.
     assert run(["explain", "raw-logprob"]) == 2
     assert "did you mean raw-logprobs?" in capsys.readouterr().err
     assert run(["explain", "../rules"]) == 2
+
+
+def test_every_cause_is_listed_and_explained_with_what_refutes_and_removes_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = {line.split()[0]: line for line in printed(capsys, "list", "causes").splitlines()}
+    assert set(lines) == set(all_causes())
+    for name, cause in all_causes().items():
+        text = printed(capsys, "explain", name)
+        assert cause.title in lines[name]
+        for said in (cause.title, cause.falsifier, cause.next, cause.factor or "no factor", *cause.planted.doses):
+            assert said in text, name

@@ -8,11 +8,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from rlaudit.engines.vllm import doctor
-from rlaudit.laboratory.recipe import load_recipe, recipe_folders
+from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.updates.matrix import EngineStart, plan_starts
-from rlaudit.laboratory.studies.updates.settings import load_update_recipe
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
+from rlaudit.laboratory.study import load_study
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named
 
@@ -73,11 +74,11 @@ def shipped_cases() -> tuple[Case, ...]:
 
 
 def _of_recipe(path: str, name: str) -> Iterator[Case]:
-    updates = load_update_recipe(path, "cuda")
-    if updates is not None:
-        yield from (_of_start(name, start) for start in plan_starts(updates.recipe, 2, "cuda"))
+    _, recipe, _ = load_study(path, "cuda")
+    if isinstance(recipe, UpdateRecipe):
+        yield from (_of_start(name, start) for start in plan_starts(recipe, 2, "cuda"))
         return
-    for block in make_plan(load_recipe(path, "cuda").recipe).blocks:
+    for block in make_plan(recipe).blocks:
         yield from (_of_arm(f"{name}: {block.name}", arm) for arm in block.arms)
 
 

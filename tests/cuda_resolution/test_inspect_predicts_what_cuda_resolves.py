@@ -17,7 +17,7 @@ from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.laboratory.studies.arms.rollout import GENERATE
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.vllm.builds import published_build
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import machine_named
@@ -89,7 +89,7 @@ def run(version: str, folder: Path) -> Run:
         json.dumps(
             {
                 "tree": str(tree),
-                "generate": str(GENERATE),
+                "generate": str(ENGINE.generate),
                 "model": str(model_in(folder)),
                 "groups": [
                     {

@@ -1,4 +1,4 @@
-"""Names of training logs, against the aliases that the metrics themselves declare."""
+"""Names of training logs, against what frameworks call the metrics of a comparison."""
 
 import re
 from pathlib import Path
@@ -10,9 +10,8 @@ from rlaudit.curves.curve import Curve, Run
 from rlaudit.curves.logged_metric import Clip, Group, Weights
 from rlaudit.curves.metric_names import KNOWN, known_metric
 from rlaudit.curves.pairing import pair_up
-from rlaudit.measurement.measure import all_metrics
 
-# What a dashboard's curve is called where it is not exactly the metric that names it as an alias.
+# What a dashboard's curve is called where it is not exactly the metric.
 RENAMED = {
     "ppo_clip_fraction": "clip_fraction",
     "gspo_clip_fraction": "clip_fraction",
@@ -21,12 +20,44 @@ RENAMED = {
     "tail_fraction_2": "share_corrected",
 }
 ALIASES = [
-    (metric.name, framework, alias) for metric in all_metrics().values() for framework, alias in metric.aliases.items()
+    ("entropy", "PipelineRL", "rl/entropy"),
+    ("entropy", "TRL", "entropy"),
+    ("entropy", "prime-rl", "entropy/all/mean"),
+    ("entropy", "verl", "actor/entropy"),
+    ("ess_token", "PipelineRL", "rl/ess"),
+    ("ess_token", "verl", "rollout_corr/rollout_is_eff_sample_size"),
+    ("gspo_clip_fraction", "PipelineRL", "rl/clamp_log_ratio_new_old_indicator"),
+    ("k1", "OpenRLHF", "train/vllm_kl"),
+    ("k1", "Tinker", "optim/kl_sample_train_v1"),
+    ("k1", "ms-swift", "rollout_correction/kl"),
+    ("k1", "slime", "mismatch_kl"),
+    ("k1", "verl", "rollout_corr/kl"),
+    ("k2", "Tinker", "optim/kl_sample_train_v2"),
+    ("k3", "NeMo-RL", "train/gen_kl_error"),
+    ("k3", "PipelineRL", "rl/kl_new_old"),
+    ("k3", "ms-swift", "rollout_correction/k3_kl"),
+    ("k3", "prime-rl", "mismatch_kl/all/mean"),
+    ("k3", "slime", "mismatch_k3_kl"),
+    ("k3", "verl", "rollout_corr/k3_kl"),
+    ("mean_abs_log_ratio", "PipelineRL", "rl/mean_abs_log_ratio_new_old"),
+    ("mean_abs_log_ratio", "SkyRL", "policy/rollout_train_logprobs_abs_diff_mean"),
+    ("mean_abs_log_ratio", "TRL", "sampling/sampling_logp_difference/mean"),
+    ("mean_abs_log_ratio", "open-instruct", "debug/vllm_vs_local_logprob_diff_mean"),
+    ("mean_abs_log_ratio", "slime", "train/train_rollout_logprob_abs_diff"),
+    ("mean_ratio_minus_one", "NeMo-RL", "train/sampling_importance_ratio"),
+    ("mean_ratio_minus_one", "PipelineRL", "rl/ratio_new_old"),
+    ("mean_ratio_minus_one", "ROLL", "actor/train_infer_ratio_token_mean@sum"),
+    ("mean_ratio_minus_one", "TRL", "sampling/importance_sampling_ratio/mean"),
+    ("mean_ratio_minus_one", "verl", "rollout_corr/rollout_is_mean"),
+    ("ppo_clip_fraction", "PipelineRL", "rl/clamp_log_ratio_new_old_indicator"),
+    ("probs_diff_mean", "verl", "training/rollout_probs_diff_mean"),
+    ("tail_fraction_2", "verl", "rollout_corr/rollout_is_ratio_fraction_high"),
+    ("token_mult_prob_error", "NeMo-RL", "train/token_mult_prob_error"),
 ]
 
 
 @pytest.mark.parametrize(("name", "framework", "alias"), ALIASES, ids=str)
-def test_what_a_metric_says_it_is_called_is_what_the_log_is_read_as(name: str, framework: str, alias: str) -> None:
+def test_what_a_framework_calls_a_metric_is_read_as_that_metric(name: str, framework: str, alias: str) -> None:
     found = known_metric(alias)
     assert found is not None
     if alias == "mismatch_kl":

@@ -12,7 +12,7 @@ from rlaudit.cli.app import run
 pytestmark = pytest.mark.engine
 
 RECIPE = Path(__file__).with_name("small-weight-update.yaml")
-SCHEMA = Path(__file__).parents[2] / "rlaudit" / "reports" / "report.schema.json"
+SCHEMA = Path(__file__).parents[2] / "rlaudit" / "report" / "report.schema.json"
 
 
 def engine_processes() -> set[int]:

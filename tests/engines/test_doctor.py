@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from rlaudit.engines.cells.launch import Outcome
-from rlaudit.engines.environments.environment_spec import Build, Environment, EnvironmentSpec
+from rlaudit.engines.engine import Build
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator, Device
 from rlaudit.engines.vllm import doctor
-from rlaudit.laboratory.recipe import Recipe
 from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import engine_of
 
 FEATURES = {"logprobs_modes": [], "async_scheduling": False, "attention_backend": True, "batch_invariance": True}

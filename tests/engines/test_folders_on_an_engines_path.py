@@ -8,7 +8,7 @@ import pytest
 from rlaudit.engines.cells.guarded import GUARDIAN
 from rlaudit.engines.cells.launch import WORKER
 from rlaudit.engines.cells.worker import PACKAGES
-from rlaudit.laboratory.studies.arms.rollout import EXTENSION
+from rlaudit.engines.vllm.engine import EXTENSION
 
 
 # A script that is started by path has its folder first on the path, and PYTHONPATH names the extension.

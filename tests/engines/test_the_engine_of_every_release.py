@@ -8,8 +8,8 @@ from packaging.version import Version
 
 from rlaudit.engines.vllm.expected_engine import resolution_of
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.recipe import Recipe
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
+from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import engine_of, engine_settings
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import machine_named

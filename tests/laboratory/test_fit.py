@@ -10,8 +10,8 @@ from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.fit import GIB, misfit, plan_needs, refuse_what_cannot_fit, trainer_need
-from rlaudit.laboratory.recipe import Recipe
 from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.recipe import Recipe
 
 
 def gpus(count: int, gib: int = 80) -> Accelerator:

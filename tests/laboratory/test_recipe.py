@@ -6,8 +6,10 @@ import yaml
 
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.recipe import Recipe, find_recipe, load_recipe, overlay, recipe_folders
+from rlaudit.laboratory.recipe import find_recipe, recipe_folders
 from rlaudit.laboratory.studies.arms.plan import Role, make_plan
+from rlaudit.laboratory.studies.arms.recipe import Recipe, recipe_of
+from rlaudit.laboratory.study import load_study
 
 # `weight-update` has a course of its own (tests/laboratory/studies/updates).
 RECIPES = [path for folder in recipe_folders() for path in folder.glob("*.yaml")]
@@ -18,13 +20,13 @@ BLOCK = {"name": "one", "candidate": {"version": "0.18.1"}}
 def loaded(tmp_path: Path, profile: Literal["cpu", "cuda"], **keys: Any) -> Recipe:
     path = tmp_path / "recipe.yaml"
     path.write_text(yaml.safe_dump({"schema": "rlaudit-recipe/1", "blocks": [BLOCK]} | keys))
-    return load_recipe(str(path), profile).recipe
+    return load_study(str(path), profile)[1]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("profile", ["cpu", "cuda"])
 def test_every_shipped_recipe_makes_a_plan_on_both_profiles(name: str, profile: Literal["cpu", "cuda"]) -> None:
-    recipe = load_recipe(name, profile).recipe
+    recipe = load_study(name, profile)[1]
     plan = make_plan(recipe)
     assert recipe.description
     assert all(block.with_role(Role.CANDIDATE) for block in plan.blocks)
@@ -62,7 +64,7 @@ def test_a_block_s_own_keys_win_over_the_recipe_s_and_its_cpu_keys_over_both(tmp
 
 def test_an_overlay_leaves_the_document_that_was_read_alone() -> None:
     document = {"samples": 2, "cpu": {"samples": 4}, "blocks": [dict(BLOCK)]}
-    overlay(document, "cpu")
+    recipe_of(document, Path("mine.yaml"), "cpu")
     assert document == {"samples": 2, "cpu": {"samples": 4}, "blocks": [BLOCK]}
 
 
@@ -75,7 +77,7 @@ def test_levels_that_yaml_reads_as_booleans_are_words_again(tmp_path: Path) -> N
         "    candidate: {version: 0.18.1, levels: {prefix-caching: off}}\n"
         "    factors: {async-scheduling: off, dummy: [on, off], enforce-eager: yes}\n"
     )
-    block = load_recipe(str(path), "cpu").recipe.blocks[0]
+    block = load_study(str(path), "cpu")[1].blocks[0]
     assert block.candidate.levels == {"prefix-caching": "off"}
     assert block.factors == {"async-scheduling": ["off"], "dummy": ["on", "off"], "enforce-eager": ["on"]}
 
@@ -89,7 +91,7 @@ def test_a_recipe_that_is_not_utf8_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_bytes(b"description: caf\xe9\n")
     with pytest.raises(UsageError, match="not readable as YAML"):
-        load_recipe(str(path), "cpu")
+        load_study(str(path), "cpu")
 
 
 def test_the_path_of_a_shipped_recipe_in_a_checkout_finds_it_from_anywhere(

@@ -5,16 +5,6 @@ import pytest
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.measurement.metric import ObjectiveSettings
 
-HEADLINES = [
-    "mean_ratio_minus_one",
-    "k1",
-    "k3",
-    "mean_abs_log_ratio",
-    "entropy",
-    "ess_token",
-    "probs_diff_mean",
-]
-
 
 @pytest.mark.parametrize("name", sorted(all_metrics()))
 def test_a_metric_is_named_after_its_file_and_documents_itself(name: str) -> None:
@@ -24,20 +14,9 @@ def test_a_metric_is_named_after_its_file_and_documents_itself(name: str) -> Non
     for part in ("Covered:", "Not covered:", "Why", "Source:") if name not in DASHBOARD_ONLY else ("Source:",):
         assert part in documentation, part
     assert all((metric.title, metric.formula, metric.unit, metric.reads, metric.clipping))
-    assert set(metric.alias_notes) <= set(metric.aliases)
 
 
 DASHBOARD_ONLY = {"token_mult_prob_error", "probs_diff_mean"}
-
-
-@pytest.mark.parametrize("name", HEADLINES)
-def test_headline_metrics_say_what_other_frameworks_call_them(name: str) -> None:
-    assert all_metrics()[name].aliases
-
-
-def test_the_two_meanings_of_mismatch_kl_are_kept_apart() -> None:
-    assert all_metrics()["k1"].aliases["slime"] == "mismatch_kl"
-    assert all_metrics()["k3"].aliases["prime-rl"] == "mismatch_kl/all/mean"
 
 
 def test_clip_formulas_state_the_epsilons_of_the_user() -> None:

@@ -7,8 +7,8 @@ import pytest
 from simulated_pairs import five_tokens
 
 from rlaudit.measurement.measure import all_metrics
-from rlaudit.measurement.metric import LOG_RATIO_CAP, ObjectiveSettings
-from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.measurement.metric import ObjectiveSettings
+from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 SETTINGS = ObjectiveSettings(gspo_epsilon_low=0.04, gspo_epsilon_high=0.04)
 BY_HAND = {

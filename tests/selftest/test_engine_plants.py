@@ -6,11 +6,12 @@ import pytest
 from rlaudit.cli.app import run
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, given_interpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.laboratory.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.recipe import recipe_of
+from rlaudit.laboratory.study import releases
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.report.selftest_text import render
-from rlaudit.selftest.blind import Label, all_generators, planted
+from rlaudit.selftest.blind import Label, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
 from rlaudit.selftest.engines.engine_trial import EngineTrial
@@ -18,8 +19,9 @@ from rlaudit.selftest.engines.engines_under_test import engines_under_test
 from rlaudit.selftest.engines.not_planted import not_planted
 from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
 from rlaudit.selftest.engines.update_plants import update_plants
-from rlaudit.selftest.ground import new_ground
 from rlaudit.tokens.alignment import Misalignment, alignment_report
+from rlaudit.worlds.generator import all_generators
+from rlaudit.worlds.ground import new_ground
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +31,9 @@ def batch():
 
 
 def test_the_plants_are_a_plan_of_both_engines_with_one_arm_each():
-    recipe = recipe_of(recipe_document(wanted_plants([]), 0, "cpu"), HERE, "cpu").recipe
+    recipe = recipe_of(recipe_document(wanted_plants([]), 0, "cpu"), HERE, "cpu")
     plan = make_plan(recipe)
-    assert plan.versions == ("0.8.5", "0.18.1")
+    assert releases(plan) == ("0.8.5", "0.18.1")
     assert [block.name for block in plan.blocks] == [plant.name for plant in engine_plants()]
     assert all(len(block.arms) == 1 for block in plan.blocks)
 

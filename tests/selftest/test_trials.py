@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 
+from rlaudit.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
 from rlaudit.report.selftest_text import render
-from rlaudit.selftest.blind import Label, Trial, all_faults, all_generators, judge, planted
+from rlaudit.selftest.blind import Label, Trial, judge, planted
 from rlaudit.selftest.cells import PAIRS, cells
 from rlaudit.selftest.confusion import confusion_of
 from rlaudit.selftest.document import document_of
-from rlaudit.selftest.ground import new_ground
-from rlaudit.selftest.observe import measured_floor
-from rlaudit.selftest.plant import Dose
 from rlaudit.selftest.run import run_trials
+from rlaudit.worlds.generator import all_generators
+from rlaudit.worlds.ground import new_ground
+from rlaudit.worlds.observe import measured_floor
+from rlaudit.worlds.plant import Dose
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,7 @@ def world():
     return ground, measured_floor(ground, rng)
 
 
-@pytest.mark.parametrize("cause", sorted(all_faults()))
+@pytest.mark.parametrize("cause", sorted(all_causes()))
 def test_the_top_dose_of_every_cause_is_named_and_nothing_else(cause, world):
     ground, floor = world
     found = judge(planted(ground, Label((cause,), (Dose.TOP,)), floor, np.random.default_rng(1)))
@@ -53,7 +55,7 @@ def test_an_unknown_cause_or_generator_is_a_usage_error():
 def test_the_matrix_covers_fourteen_causes_at_three_doses_and_pairs_of_them():
     every = cells()
     assert len({label.causes for label in every if len(label.causes) == 1}) >= 14
-    assert sum(len(label.causes) == 1 for label in every) == 3 * len(all_faults())
+    assert sum(len(label.causes) == 1 for label in every) == 3 * len(all_causes())
     assert {pair.causes for pair in PAIRS} <= {label.causes for label in every}
     assert Label() in every
 

@@ -4,7 +4,7 @@ import pytest
 from flights import ScoredFlights, run_of
 
 from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED, plan_starts
-from rlaudit.laboratory.studies.updates.settings import update_recipe_of
+from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.selftest.engines.run_engine_plants import HERE
 from rlaudit.selftest.engines.run_update_plants import judge_table, judge_updates, table_of
 from rlaudit.selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants

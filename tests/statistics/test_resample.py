@@ -1,21 +1,22 @@
+"""What chance could have made of a figure: draws, parts left out, scores, under every kernel that sums."""
+
 import numpy as np
 import pytest
-from simulated_pairs import honest_pairs
 
-from rlaudit.measurement.measure import all_metrics, measure
-from rlaudit.measurement.metric import mean
-from rlaudit.statistics.resample import IntervalMethod, cluster_weights, interval, replicate_sums
-
-METRICS = all_metrics()
-
-
-def columns_of(values: list[float]) -> np.ndarray:
-    return np.stack([np.array(values), np.ones(len(values))], axis=1)
-
-
-def interval_of(sums_PJ: np.ndarray, method: IntervalMethod = IntervalMethod.STUDENTISED, **options: object):  # type: ignore[no-untyped-def]
-    sequences = options.pop("sequences", 64)
-    return interval(sums_PJ, cluster_weights(len(sums_PJ), 500), mean, method, sequences=sequences, **options)  # type: ignore[arg-type]
+from rlaudit.attribution.excess import part_of_k2
+from rlaudit.statistics.interval import IntervalMethod, interval
+from rlaudit.statistics.resample import (
+    MOST_PARTS,
+    Resampled,
+    chance_above,
+    chance_apart,
+    cluster_weights,
+    ln_chance_apart,
+    part_of,
+    replicate_sums,
+    standard_score,
+    sums_left,
+)
 
 
 def test_every_replicate_draws_as_many_clusters_as_there_are() -> None:
@@ -36,90 +37,59 @@ def test_replicate_sums_are_the_weighted_sums_of_the_clusters() -> None:
     np.testing.assert_allclose(replicate_sums(weights_BP, sums_PJ), weights_BP.astype(float) @ sums_PJ)
 
 
-# Truths are from 12000 simulated prompts. The table in resample.py is from 600 simulations; the gates here
-# leave room for the 2.5 points by which 150 err.
-@pytest.mark.parametrize(
-    ("name", "truth", "at_least"),
-    [
-        ("mean_ratio_minus_one", 0.0, 0.88),
-        ("k3", 0.0029, 0.83),
-        ("mean_abs_log_ratio", 0.0318, 0.88),
-        ("median_abs_log_ratio", 0.0117, 0.89),
-        ("tail_fraction_1_1", 0.072, 0.88),
-    ],
-)
-def test_intervals_over_prompts_cover_the_truth_about_as_often_as_they_say(
-    name: str, truth: float, at_least: float
-) -> None:
-    covered = 0
-    for seed in range(150):
-        found = measure(honest_pairs(seed, prompts=40), metrics=[METRICS[name]], replicates=500, seed=seed)[name]
-        assert found.low is not None
-        assert found.high is not None
-        covered += found.low <= truth <= found.high
-    assert covered / 150 >= at_least
+@pytest.mark.parametrize("prompts", [1, 2, 5, MOST_PARTS, MOST_PARTS + 1, 300])
+def test_every_prompt_is_left_out_once_and_all_others_stay(prompts):
+    sums_PJ = np.random.default_rng(prompts).standard_normal((prompts, 3))
+    part_P = part_of(prompts)
+    left_KJ = sums_left(sums_PJ)
+    assert len(left_KJ) == len(np.unique(part_P)) == min(prompts, MOST_PARTS)
+    for part, left_J in enumerate(left_KJ):
+        np.testing.assert_allclose(left_J, sums_PJ[part_P != part].sum(axis=0), atol=1e-12)
 
 
-def test_treating_tokens_as_independent_would_cover_far_less() -> None:
-    covered = 0
-    for seed in range(150):
-        values = np.abs(honest_pairs(seed, prompts=40).log_ratio_T)
-        covered += abs(values.mean() - 0.0318) <= 1.96 * values.std() / np.sqrt(values.size)
-    assert covered / 150 < 0.5
+def test_a_prompt_that_holds_nearly_everything_leaves_no_rounding_behind():
+    sums_PJ = np.ones((5, 1))
+    sums_PJ[2] = 1e30
+    assert sums_left(sums_PJ)[2, 0] == 4.0
 
 
-@pytest.mark.parametrize("method", [IntervalMethod.STUDENTISED, IntervalMethod.BCA, IntervalMethod.PERCENTILE])
-def test_every_method_agrees_with_the_normal_interval_where_that_is_right(method: IntervalMethod) -> None:
-    values = np.random.default_rng(0).standard_normal(400)
-    found = interval_of(columns_of(values.tolist()), method)
-    error = values.std() / 20
-    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.35 * error)
-    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.35 * error)
-    assert found.method == method.value
+ONE_STEP = np.finfo(np.float64).eps
 
 
-def test_few_sequences_or_prompts_make_an_interval_unreliable_and_say_so() -> None:
-    values = columns_of(list(np.random.default_rng(0).standard_normal(40)))
-    assert interval_of(values, sequences=40).reliable
-    few_sequences = interval_of(values, sequences=31)
-    assert not few_sequences.reliable
-    assert few_sequences.reason == "31 sequences, below 32"
-    few_prompts = interval_of(values[:15], sequences=64)
-    assert not few_prompts.reliable
-    assert few_prompts.reason == "15 prompts, below 16"
+def test_a_score_counts_standard_errors_from_what_was_expected():
+    assert standard_score(0.3, 0.1, 30) == pytest.approx(3.0)
+    assert standard_score(0.3, 0.1, 30, expected=0.5) == pytest.approx(-2.0)
 
 
-def test_one_prompt_has_no_interval() -> None:
-    found = interval_of(columns_of([1.0]))
-    assert (found.low, found.high) == (None, None)
-    assert found.reason == "1 prompt: nothing to resample"
+@pytest.mark.parametrize("error", [0.0, 5e-324, 1e-18, 0.1 * ONE_STEP])
+def test_one_prompt_has_no_error_whatever_its_resamples_differ_by(error):
+    assert standard_score(0.1, error, 1) == 0.0
 
 
-def test_an_event_never_seen_still_has_an_upper_bound() -> None:
-    found = interval_of(columns_of([0.0] * 50), is_share=True)
-    assert found.low == 0.0
-    assert found.high == pytest.approx(1 - 0.05 ** (1 / 50))
-    assert found.method == "zero events"
+@pytest.mark.parametrize("error", [0.0, 5e-324, 1e-18, 0.1 * ONE_STEP])
+def test_prompts_that_agree_to_the_last_digit_count_alike_under_every_kernel(error):
+    assert standard_score(0.1, error, 8) == standard_score(0.1, 0.0, 8) > 1e8
+    assert standard_score(0.0, 0.0, 8) == 0.0
+    assert abs(standard_score(1.0 + ONE_STEP, error, 8, expected=1.0)) < 1e-6
 
 
-def test_a_mean_that_never_varies_has_an_interval_of_no_width() -> None:
-    found = interval_of(columns_of([0.25] * 50))
-    assert (found.low, found.high, found.method) == (0.25, 0.25, "constant")
+def test_the_resamples_of_one_prompt_convict_nobody():
+    replicates_B = 0.05 * (1.0 + ONE_STEP * np.resize([0.0, 1.0, 2.0], 400))
+    assert part_of_k2(Resampled(0.05, replicates_B, np.zeros(0), clusters=1)).surely_p == 1.0
 
 
-def test_an_event_in_one_prompt_falls_back_from_studentising() -> None:
-    found = interval_of(columns_of([0.0] * 49 + [1.0]), is_share=True)
-    assert found.method == "bca"
-    assert found.high is not None
-    assert found.high >= 1 / 50
+def test_few_prompts_take_a_larger_score_than_many():
+    assert chance_above(3.0, 1) == 1.0
+    assert chance_above(3.0, 3) == pytest.approx(0.0477, abs=1e-3)
+    assert chance_above(3.0, 100_000) == pytest.approx(0.00135, abs=1e-5)
+    assert chance_apart(-3.0, 3) == 2 * chance_above(3.0, 3)
+    assert chance_apart(0.0, 5) == 1.0
+    assert ln_chance_apart(1e9, 100_000) == pytest.approx(-744, abs=1)
 
 
-def test_a_statistic_undefined_in_some_resamples_has_no_interval() -> None:
-    sums_PJ = np.array([[1.0, 1.0]] + [[0.0, 0.0]] * 3)
-    assert interval_of(sums_PJ).reason == "undefined in some resamples"
-
-
-def test_studentising_leans_towards_the_tail_that_was_hardly_seen() -> None:
-    values = np.exp(np.random.default_rng(4).standard_normal(60))
-    found = interval_of(columns_of(values.tolist()))
-    assert found.high - values.mean() > 1.5 * (values.mean() - found.low)
+def test_replicates_that_differ_by_the_order_of_sums_are_constant_to_an_interval():
+    sums_PJ = np.array([[0.1 * (1.0 + ONE_STEP * step), 1.0] for step in (0, 1, 2, 1) * 8])
+    found = interval(
+        sums_PJ, cluster_weights(32), lambda sums: sums[..., 0] / sums[..., 1], IntervalMethod.STUDENTISED, sequences=32
+    )
+    assert found.method == "constant"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
-from vllm_catalogue.__main__ import main
-from vllm_catalogue.archive import open_tree, version_of
-from vllm_catalogue.release import release
 from vllm_sources import tree_of
 
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.vllm import review
 from rlaudit.vllm.catalogue import known_versions
+from rlaudit.vllm.extract.__main__ import main
+from rlaudit.vllm.extract.archive import open_tree, version_of
+from rlaudit.vllm.extract.release import release
 from rlaudit.vllm.resolve import resolution_rules
 
 FILES = {

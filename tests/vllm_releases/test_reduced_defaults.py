@@ -1,9 +1,10 @@
 from typing import Any
 
 import pytest
-from vllm_catalogue.modules import Tree
-from vllm_catalogue.reduce import REQUIRED, Expression, Instance, as_json, default_of
 from vllm_sources import module_of, tree_of
+
+from rlaudit.vllm.extract.modules import Tree
+from rlaudit.vllm.extract.reduce import REQUIRED, Expression, Instance, as_json, default_of
 
 CONFIG = """
     import enum

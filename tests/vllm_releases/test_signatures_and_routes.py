@@ -1,6 +1,7 @@
-from vllm_catalogue.routes import GATE, routes
-from vllm_catalogue.signatures import signatures
 from vllm_sources import tree_of
+
+from rlaudit.vllm.extract.routes import GATE, routes
+from rlaudit.vllm.extract.signatures import signatures
 
 ENGINE = """
     class Pausing:

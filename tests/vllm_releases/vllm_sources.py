@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from vllm_catalogue.modules import Module, Tree
+from rlaudit.vllm.extract.modules import Module, Tree
 
 
 def tree_of(**files: str) -> Tree:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.handed_over import hand_over
-from rlaudit.engines.cells.launch import WORKER, Event, Outcome, judge, launch
+from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.secrets import mask
@@ -57,7 +57,7 @@ class Cell:
     def key(self) -> str:
         """A hash of the job, the sources that run it, and its surroundings, taken once: sources that are changed while
         the cell runs must not make another folder of it."""
-        script = Path(self.job["script"])
+        script = PACKAGE / self.job["script"]
         everything = {
             # Another token fetches the same weights, and what was not hashed cannot be guessed from a hash.
             "job": mask({**self.job, "script": script.name}),

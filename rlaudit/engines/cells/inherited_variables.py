@@ -12,6 +12,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.secrets import MASK, mask_text, names_a_secret
 
 Device = Literal["cpu", "cuda"]
@@ -41,7 +42,7 @@ class Inheritance:
 # The first that matches decides; a variable that none matches is passed, unless its name is that of a secret.
 INHERITANCE = (
     Inheritance(
-        ("VLLM_*", "TORCHINDUCTOR_*", "TORCH_LOGS*"),
+        (*ENGINE.settings, "TORCHINDUCTOR_*", "TORCH_LOGS*"),
         Fate.STRIPPED,
         "settings of the engine and its compiler: the recipe declares them",
     ),

@@ -17,12 +17,15 @@ from rlaudit.engines.cells.inherited_variables import STRIPPED, handed_on, inher
 from rlaudit.engines.cells.log import read_log, root_cause, says_out_of_memory
 from rlaudit.engines.cells.masked_log import masked_log
 from rlaudit.engines.environments.environment_spec import Command
+from rlaudit.engines.vllm.engine import ENGINE
 
 WORKER = Path(__file__).with_name("worker.py")
+# rlaudit itself, wherever it lies on the machine that runs a cell.
+PACKAGE = Path(__file__).resolve().parents[2]
 STARTING = ("launch", "load")
 NO_MEMORY = "out-of-memory"
 # Set in every cell.
-QUIET = {"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+QUIET = {**ENGINE.quiet, "PYTHONUNBUFFERED": "1"}
 
 Event = dict[str, Any]
 
@@ -43,6 +46,11 @@ class Outcome:
     result: Mapping[str, Any]
     failure: Failure | None
     usage: Mapping[str, Any]
+
+
+def shipped(script: Path) -> str:
+    """A script as a job names it: by its place in the package, any other by its whole path."""
+    return str(script.relative_to(PACKAGE)) if script.is_relative_to(PACKAGE) else str(script)
 
 
 def cell_environment(declared: Mapping[str, str], in_front: bool = False) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 Started as a plain file, never imported by rlaudit:  PYTHON -s worker.py CELL_DIR
 
-Reads   CELL_DIR/job.json           what to run; `script` names the file whose `run(job, channel)` does it
+Reads   CELL_DIR/job.json           what to run; `script` names the file whose `run(job, channel)` does it, by its place
+                                    in rlaudit's package
         CELL_DIR/environment.json   the variables to run it with, and those to run it without
         CELL_DIR/secrets.json       what is left out of these two, and removed once it is read
 Writes  CELL_DIR/events.jsonl       one line per step, flushed as it happens
@@ -126,8 +127,7 @@ def forget_secrets(cell_dir):
 
 def secrets():
     """rlaudit's own word on what a secret is (rlaudit/secrets.py)."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    return load_script(os.path.join(package, "secrets.py"))
+    return load_script("secrets.py")
 
 
 def settle(cell_dir):
@@ -190,8 +190,10 @@ def leave_init():
             os._exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
 
-def load_script(path):
-    """The module of a shipped script, by path: rlaudit itself is not installed here."""
+def load_script(name):
+    """The module of a shipped script by its place in rlaudit's package, which is not installed here."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = os.path.join(package, name)
     spec = importlib.util.spec_from_file_location("rlaudit_cell_script", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

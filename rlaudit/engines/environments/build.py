@@ -13,7 +13,6 @@ from rlaudit.engines.environments.describe import Interpreter, describe
 from rlaudit.engines.environments.disk import gigabytes
 from rlaudit.engines.environments.environment_spec import Command, Environment, EnvironmentSpec
 from rlaudit.engines.environments.health import check
-from rlaudit.engines.environments.preload import preload_for
 from rlaudit.engines.environments.refusals import needs_of_lock, refusal
 from rlaudit.engines.environments.release import choose_release
 from rlaudit.engines.environments.resolve import (
@@ -28,6 +27,7 @@ from rlaudit.engines.environments.resolve import (
 )
 from rlaudit.engines.environments.uv import Uv, UvError
 from rlaudit.engines.hardware.driver import offered_cuda
+from rlaudit.engines.vllm.preload import preload_for
 from rlaudit.errors import NotFinished
 
 Report = Callable[[str], None]
@@ -55,7 +55,7 @@ def build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bui
 
 
 def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Built:
-    if spec.package == "vllm":
+    if spec.is_engine:
         release = choose_release(spec, uv.sources)
         minor, as_of = release.python, release.as_of
         requirements = [release.requirement, *known_good.ALSO_NEEDED]
@@ -71,13 +71,13 @@ def _build(spec: EnvironmentSpec, directory: Path, uv: Uv, report: Report) -> Bu
     python = prefix / "bin" / "python"
 
     pin = None
-    if spec.package == "vllm" and spec.build == "cpu":
+    if spec.is_engine and spec.build == "cpu":
         # Its own metadata says which torch it pins; installed files are the surest place to read it.
         wanted = directory / "release.txt"
         wanted.write_text(requirements[0] + "\n", encoding="utf-8")
         install(uv, python, compiled(uv, python, Plan(), "--no-deps", wanted), directory)
         pin = _torch_pin(describe((str(python),)), spec.distribution, minor)
-    caps = known_good.caps(spec.version) if spec.package == "vllm" else ()
+    caps = known_good.caps(spec.version) if spec.is_engine else ()
     reachable = spec.build == "cpu" and torch_index_is_reachable()
     ways = plans(spec, pin, as_of, caps, reachable)
     resolution = resolve(uv, python, requirements, ways, directory)
@@ -121,7 +121,7 @@ def environment_at(
     The lock is what the interpreter lists where none is given.
     """
     variables: dict[str, str] = {}
-    if spec.package == "vllm" and spec.build == "cpu":
+    if spec.is_engine and spec.build == "cpu":
         preload = preload_for(interpreter.site_packages, interpreter.prefix, directory / "preload")
         variables, notes = preload.variables, (*notes, *preload.notes)
     locked = tuple(line.strip() for line in lock or interpreter.lock if line.strip())

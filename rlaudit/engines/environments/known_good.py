@@ -5,9 +5,6 @@ Every fact has its reason beside it. What an index or a wheel's own metadata can
 
 from packaging.version import Version
 
-# The first release with a CPU build on the index, and the last one before V1 became the default engine.
-OLDEST_VLLM = "0.8.5"
-
 # Asked for by the CPU builds without a version, published on PyTorch's own index only, and imported by no
 # text model.
 NOT_NEEDED_FOR_TEXT = ("torchaudio", "torchvision", "torchcodec")

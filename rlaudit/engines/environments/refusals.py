@@ -81,7 +81,7 @@ def needs(spec: EnvironmentSpec) -> Needs | None:
     """What an environment for CUDA gets, as far as it is recorded; None for one that needs no driver."""
     if spec.build == "cpu":
         return None
-    if spec.package == "vllm":
+    if spec.is_engine:
         build = published_build(spec.version, "cuda")
         return Needs(build.torch, build.cuda) if build else None
     cuda = cuda_of_torch(spec.torch)
@@ -113,7 +113,7 @@ def _is_on_a_named_index(spec: EnvironmentSpec, driver_cuda: str, sources: Packa
 
     PyPI holds no such versions and is not asked. What such a build gets is held against the driver once resolved.
     """
-    if spec.package != "vllm" or (sources.index == DEFAULT_INDEX and not sources.extra_indexes):
+    if not spec.is_engine or (sources.index == DEFAULT_INDEX and not sources.extra_indexes):
         return False
     try:
         published = releases(spec.distribution, sources)
@@ -124,7 +124,7 @@ def _is_on_a_named_index(spec: EnvironmentSpec, driver_cuda: str, sources: Packa
 
 
 def _other_engines(spec: EnvironmentSpec, driver_cuda: str) -> list[str]:
-    if spec.package == "trainer":
+    if not spec.is_engine:
         return ["an interpreter whose torch runs here, given as --trainer-python"]
     ways = []
     newest = newest_release(driver_cuda)

@@ -83,7 +83,8 @@ def _without_post(version: Version) -> Version:
 def _as_of(spec: EnvironmentSpec, release: Release, sources: PackageSources) -> str | None:
     """The day to resolve dependencies for: when vLLM itself came out, not when the CPU build was packaged."""
     uploaded = release.uploaded
-    if spec.distribution != "vllm":
-        upstream = releases("vllm", sources).get(_without_post(release.version))
+    published_as = spec.holds.distributions["cuda"]
+    if spec.distribution != published_as:
+        upstream = releases(published_as, sources).get(_without_post(release.version))
         uploaded = (upstream.uploaded if upstream else None) or uploaded
     return str(date.fromisoformat(uploaded[:10]) + _MARGIN) if uploaded else None

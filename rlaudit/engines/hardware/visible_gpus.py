@@ -14,8 +14,8 @@ from packaging.version import Version
 
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.hardware.nvidia_driver import Device, Gpu
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished
-from rlaudit.vllm.milestones import VISIBLE_UUIDS
 
 VISIBLE, ORDER, BUS_ORDER = "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
 DO_WITHOUT = "give --cpu to do without a GPU"
@@ -49,12 +49,12 @@ def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str,
     if not devices:
         return {VISIBLE: ""}
     by_uuid = any(device.only_by_uuid for device in devices)
-    if by_uuid and spec.package == "vllm":
+    if by_uuid and spec.is_engine:
         for device in devices:
-            if Version(spec.version) < VISIBLE_UUIDS or not device.found_by_uuid:
+            if Version(spec.version) < ENGINE.takes_uuids or not device.found_by_uuid:
                 raise NotFinished(
                     f"vLLM {spec.version} cannot be shown {device.uuid} ({device.name}): here CUDA and the driver may "
-                    f"number it differently; vLLM finds a GPU by its UUID from {VISIBLE_UUIDS} on, a MIG instance "
+                    f"number it differently; vLLM finds a GPU by its UUID from {ENGINE.takes_uuids} on, a MIG instance "
                     "seldom",
                     "run where that is the only one there is, as in a container that was given no other "
                     f"(docker run --gpus device={device.uuid}); {DO_WITHOUT}",

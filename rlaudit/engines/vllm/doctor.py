@@ -18,7 +18,7 @@ from packaging.version import Version
 from platformdirs import user_cache_path
 
 from rlaudit.engines.cells.handed_over import hand_over
-from rlaudit.engines.cells.launch import Outcome, launch
+from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.environments.kernel_compiler import missing_for_triton
 from rlaudit.engines.hardware.accelerator import detect
@@ -30,7 +30,6 @@ from rlaudit.vllm.machine import Machine, machine_named
 from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
 
 _SCRIPTS = Path(__file__).with_name("scripts")
-_EXTENSION = Path(__file__).with_name("extension")
 _SECONDS = 600.0
 # Longer than one block of the KV cache anywhere: the second round can reuse that block.
 _PROMPT = list(range(10, 58))
@@ -213,10 +212,8 @@ def _run(
     variables: Mapping[str, str] | None = None,
 ) -> Outcome:
     cell.mkdir()
-    hand_over(cell, "job.json", {"script": str(_SCRIPTS / script), **job})
+    hand_over(cell, "job.json", {"script": shipped(_SCRIPTS / script), **job})
     declared = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables, **(variables or {})}
-    if job.get("fp32_head"):
-        declared["PYTHONPATH"] = str(_EXTENSION)
     return launch(cell, environment.command, declared, _SECONDS)
 
 

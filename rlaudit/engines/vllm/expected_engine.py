@@ -13,9 +13,10 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.errors import UsageError
+from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.resolution.engine import EngineKind, has_v0, why_v1_refuses
+from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for, why_v1_refuses
 from rlaudit.vllm.resolve import Resolution, resolve
 
 
@@ -77,6 +78,22 @@ def expected_engine(
     else:
         because = f"rlaudit expects {found}: {resolution.why_engine}"
     return ExpectedEngine(version, kind, because, asked is not None, refused)
+
+
+def check_engine(kind: EngineKind | None, version: str, variables: Mapping[str, str], where: str) -> None:
+    """Raise UsageError, naming `where`, when a release cannot be the engine that is asked for, or is told another."""
+    if kind == "V0" and not has_v0(Version(version)):
+        last = max(known for known in known_versions() if has_v0(known))
+        raise UsageError(
+            f"{where}: vLLM {version} has no engine V0, which was removed in {FIRST_WITHOUT_V0}",
+            f"write `engine: V0` for {last} and older releases only, and `engine: V1` or nothing here",
+        )
+    told, meant = variables.get(VARIABLE), variables_for(kind, Version(version)).get(VARIABLE)
+    if told is not None and meant is not None and told != meant:
+        raise UsageError(
+            f"{where}: `engine: {kind}` and the environment variable {VARIABLE}={told} contradict each other",
+            f"take {VARIABLE} out of environment_variables: `engine` sets it where the release reads it",
+        )
 
 
 def resolution_of(

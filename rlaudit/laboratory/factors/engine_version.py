@@ -6,7 +6,7 @@ a V1 of one release tells apart what the engine changed and what the version did
 
 from dataclasses import replace
 
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
 from rlaudit.laboratory.treatment import Treatment
@@ -24,7 +24,7 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
             f"factor engine-version has no level {level!r}: {kind!r} is no engine",
             "write a release, such as 0.18.1, or a release and its engine, such as 0.8.5 V0",
         )
-    return replace(treatment, version=EnvironmentSpec("vllm", version, "cpu").version, engine=ENGINES[kind])
+    return replace(treatment, version=engine_spec(version, "cpu").version, engine=ENGINES[kind])
 
 
 def observe(trace: ArmTrace) -> Observation:

@@ -7,6 +7,7 @@ from typing import Any
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.selftest.engines.engine_plants import STANDARD
 
 
@@ -31,6 +32,6 @@ def engines_under_test(accelerator: Accelerator, given: GivenInterpreters, model
     Raises what asking an interpreter raises, where one was given without its release.
     """
     if given.engine:
-        release = given_environment("vllm", given.engine, build=accelerator.kind).spec.version
+        release = given_environment(ENGINE.package, given.engine, build=accelerator.kind).spec.version
         given = replace(given, by_release={release: given.engine}, engine=())
     return EnginesUnderTest(accelerator, tuple(given.by_release) or STANDARD, given, model)

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.recipe import recipe_of
 from rlaudit.laboratory.run_folder import opened
 from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.run import FinishedRun, execute
+from rlaudit.laboratory.study import releases
 from rlaudit.laboratory.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
@@ -41,9 +42,9 @@ def run_engine_plants(
     if not plants:
         return []
     device = engines.accelerator.kind
-    recipe = recipe_of({**recipe_document(plants, seed, device), **engines.recipe_keys}, HERE, device).recipe
+    recipe = recipe_of({**recipe_document(plants, seed, device), **engines.recipe_keys}, HERE, device)
     plan = make_plan(recipe)
-    given = engines.given.among(plan.versions)
+    given = engines.given.among(releases(plan))
     surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
     with opened(folder) as kept:
         return judge_run(execute(plan, kept, surroundings, progress), plants)

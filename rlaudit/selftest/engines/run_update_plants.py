@@ -9,12 +9,12 @@ from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.run_folder import opened
-from rlaudit.laboratory.studies.arms.plan import make_plan
-from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED
+from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED, plan_updates
+from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
-from rlaudit.laboratory.studies.updates.settings import update_recipe_of
+from rlaudit.laboratory.study import releases
 from rlaudit.laboratory.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
@@ -39,11 +39,12 @@ def run_update_plants(
         return []
     versions = tuple(dict.fromkeys(plant.version for plant in plants))
     recipe = update_recipe_of({**recipe_document(versions, seed), **engines.recipe_keys}, HERE)
-    plan = make_plan(recipe.as_recipe())
-    given = engines.given.among(plan.versions)
-    surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
+    prompts = load_prompts(recipe.prompts, recipe.prompts_read)
+    plan = plan_updates(recipe, engines.accelerator, prompts)
+    given = engines.given.among(releases(plan))
+    surroundings = prepare(plan, folder, engines.accelerator, prompts, progress, given)
     with opened(folder) as kept:
-        return judge_updates(execute(recipe, kept, surroundings, progress), plants)
+        return judge_updates(execute(plan, kept, surroundings, progress), plants)
 
 
 def judge_updates(run: FinishedUpdates, plants: Sequence[UpdatePlant]) -> list[EngineTrial]:

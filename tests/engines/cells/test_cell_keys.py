@@ -8,10 +8,12 @@ import pytest
 
 from rlaudit.engines.cells import cell as cells
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import PACKAGE
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
-from rlaudit.laboratory.recipe import Recipe
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, make_plan
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext, requests, rollout_cell
+from rlaudit.laboratory.studies.arms.recipe import Recipe
+from rlaudit.laboratory.studies.arms.rollout import requests, rollout_cell
 from rlaudit.vllm.machine import machine_named
 
 ENGINE = Environment(EnvironmentSpec("vllm", "0.18.1", "cpu"), Path("/e"), ("/e/bin/python",), lock=("vllm==0.18.1",))
@@ -25,8 +27,10 @@ def block_of(**keys: Any) -> tuple[Recipe, BlockPlan]:
 
 def context(recipe: Recipe, **changes: Any) -> RolloutContext:
     plain = RolloutContext(
-        recipe=recipe,
         model="/m",
+        revision=None,
+        timeout_minutes=recipe.timeout_minutes,
+        seed=recipe.seed,
         model_identity={"weights": "sha256:1"},
         accelerator_identity={"name": "a processor"},
         device="cpu",
@@ -101,7 +105,7 @@ def test_a_changed_worker_or_script_runs_every_cell_again(tmp_path: Path, monkey
     with_other_worker = replace(cell).key
     monkeypatch.undo()
     script = tmp_path / Path(cell.job["script"]).name
-    script.write_bytes(Path(cell.job["script"]).read_bytes())
+    script.write_bytes((PACKAGE / cell.job["script"]).read_bytes())
     same_script_elsewhere = replace(cell, job={**cell.job, "script": str(script)})
     assert same_script_elsewhere.key == before
     script.write_bytes(script.read_bytes() + b"# changed\n")

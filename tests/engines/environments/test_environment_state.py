@@ -13,6 +13,7 @@ import pytest
 from rlaudit.engines.environments import environment
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished, UsageError
 
 SPEC = EnvironmentSpec("trainer", "4.57.6", "cuda")
@@ -176,7 +177,7 @@ def test_removing_what_is_not_there_is_a_usage_error(uv: Path, name: str) -> Non
 
 def test_a_given_interpreter_without_the_package_is_a_usage_error(uv: Path) -> None:
     with pytest.raises(UsageError, match="holds no vLLM"):
-        given_environment("vllm", (sys.executable,))
+        given_environment(ENGINE.package, (sys.executable,))
 
 
 def test_a_full_disk_is_told_with_figures_before_anything_is_installed(

@@ -7,7 +7,9 @@ import pytest
 
 from rlaudit.engines.environments import given_environment as file
 from rlaudit.engines.environments.describe import Interpreter
+from rlaudit.engines.environments.environment_spec import TRAINER
 from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.vllm.engine import ENGINE as VLLM
 from rlaudit.errors import NotFinished, UsageError
 
 COMMAND = ("docker", "run", "image", "python3")
@@ -41,10 +43,10 @@ def tells(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_release_is_the_one_that_was_named(tells: Any, held: str, wanted: str, same: bool) -> None:
     tells({**ENGINE, "vllm": held}, torch_cuda="12.8")
     if same:
-        assert given_environment("vllm", COMMAND, wanted, "cuda").spec.version == wanted
+        assert given_environment(VLLM.package, COMMAND, wanted, "cuda").spec.version == wanted
     else:
         with pytest.raises(UsageError, match=rf"docker run image python3 holds vllm .*, not {wanted}"):
-            given_environment("vllm", COMMAND, wanted, "cuda")
+            given_environment(VLLM.package, COMMAND, wanted, "cuda")
 
 
 @pytest.mark.parametrize(
@@ -63,30 +65,30 @@ def test_a_build_for_the_other_device_is_refused(
     tells: Any, versions: dict[str, str], cuda: str | None, build: str
 ) -> None:
     tells(versions, torch_cuda=cuda)
-    assert given_environment("vllm", COMMAND).spec.build == build
+    assert given_environment(VLLM.package, COMMAND).spec.build == build
     other: Any = {"cpu": "cuda", "cuda": "cpu"}[build]
     with pytest.raises(UsageError, match=f"holds a build for {build}, and this run is on {other}"):
-        given_environment("vllm", COMMAND, build=other)
+        given_environment(VLLM.package, COMMAND, build=other)
 
 
 def test_a_trainer_for_cuda_can_score_on_the_cpu_and_one_for_the_cpu_not_on_cuda(tells: Any) -> None:
     tells({"torch": "2.13.0", "transformers": "5.1.0"}, torch_cuda="13.0")
-    assert given_environment("trainer", COMMAND, build="cpu").spec.version == "5.1.0"
+    assert given_environment(TRAINER, COMMAND, build="cpu").spec.version == "5.1.0"
     tells({"torch": "2.13.0", "transformers": "5.1.0"}, torch_cuda="")
     with pytest.raises(UsageError, match="holds a build for cpu, and this run is on cuda"):
-        given_environment("trainer", COMMAND, build="cuda")
+        given_environment(TRAINER, COMMAND, build="cuda")
 
 
 def test_a_package_that_does_not_import_is_not_finished_and_what_was_left_out_is_named(tells: Any) -> None:
     tells(ENGINE, torch_cuda="12.8", import_error="ImportError: libx", dropped={"PYTHONPATH": "/a"})
     with pytest.raises(NotFinished, match=r"does not import: ImportError: libx\n.*PYTHONPATH"):
-        given_environment("vllm", COMMAND)
+        given_environment(VLLM.package, COMMAND)
 
 
 def test_folders_that_it_does_not_see_are_named_with_the_mounts_that_show_them(tells: Any) -> None:
     tells(ENGINE, torch_cuda="12.8", out_of_sight=("/runs/one", "/models/two"))
     with pytest.raises(UsageError) as raised:
-        given_environment("vllm", COMMAND, folder=Path("/runs/one"))
+        given_environment(VLLM.package, COMMAND, folder=Path("/runs/one"))
     assert "does not see /runs/one and /models/two" in raised.value.message
     assert "docker run -v /runs/one:/runs/one -v /models/two:/models/two" in str(raised.value.hint)
     assert "--bind /runs/one,/models/two" in str(raised.value.hint)
@@ -94,7 +96,7 @@ def test_folders_that_it_does_not_see_are_named_with_the_mounts_that_show_them(t
 
 def test_what_it_holds_is_its_lock(tells: Any) -> None:
     tells(ENGINE, torch_cuda="12.8")
-    environment = given_environment("vllm", COMMAND)
+    environment = given_environment(VLLM.package, COMMAND)
     assert environment.lock == ("vllm==0.18.1",)
     assert environment.command == COMMAND
     assert environment.notes == ()
@@ -103,6 +105,6 @@ def test_what_it_holds_is_its_lock(tells: Any) -> None:
 def test_libraries_that_only_the_image_of_a_cpu_engine_can_name_are_kept(tells: Any) -> None:
     dropped = {"LD_PRELOAD": "/in/libiomp5.so", "VLLM_USE_V1": "1"}
     tells({**ENGINE, "vllm": "0.18.1+cpu"}, torch_cuda="", dropped=dropped)
-    assert given_environment("vllm", COMMAND).variables == {"LD_PRELOAD": "/in/libiomp5.so"}
+    assert given_environment(VLLM.package, COMMAND).variables == {"LD_PRELOAD": "/in/libiomp5.so"}
     tells(ENGINE, torch_cuda="12.8", dropped=dropped)
-    assert given_environment("vllm", COMMAND).variables == {}
+    assert given_environment(VLLM.package, COMMAND).variables == {}

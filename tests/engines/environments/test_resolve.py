@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rlaudit.engines.environments.environment_spec import Build, EnvironmentSpec
+from rlaudit.engines.engine import Build
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.engines.environments.resolve import Plan, install, plans, resolve, torch_pin
 from rlaudit.engines.environments.uv import Uv, UvError, find_uv

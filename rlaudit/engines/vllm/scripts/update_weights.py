@@ -56,6 +56,7 @@ async def play(job, channel):
     channel.phase("load")
     started = time.monotonic()
     generate = neighbour("generate")
+    neighbour("loaded_engine").offer_extensions()
     with generate.refusal_of_engine(job, channel):
         engine = neighbour("steerable_engine").start(job, channel)
     try:

@@ -17,8 +17,8 @@ from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
-from rlaudit.laboratory.recipe import Sampling
 from rlaudit.laboratory.studies.arms.plan import known_factors
+from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")

@@ -7,23 +7,23 @@ of the machine does not look like a factor.
 
 import difflib
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from packaging.version import Version
-
 from rlaudit.discover import discover
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.emulated_dtypes import emulated
+from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory import factors as factor_files
 from rlaudit.laboratory.factor import Factor
-from rlaudit.laboratory.recipe import Block, ExtraArm, Point, Recipe, Sampling
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.scoring import ScoringRequest
+from rlaudit.laboratory.studies.arms.recipe import Block, ExtraArm, Point, Recipe, Sampling
+from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings, Treatment
-from rlaudit.vllm.catalogue import known_versions
-from rlaudit.vllm.resolution.engine import FIRST_WITHOUT_V0, VARIABLE, EngineKind, has_v0, variables_for
 
 
 class Role(StrEnum):
@@ -97,9 +97,43 @@ class Plan:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def versions(self) -> tuple[str, ...]:
-        """The vLLM releases the plan needs, oldest first."""
-        return tuple(sorted({arm.treatment.version for block in self.blocks for arm in block.arms}, key=Version))
+    def title(self) -> str:
+        """What is run, in two words."""
+        return f"{len(list(self._arms()))} arms"
+
+    @property
+    def engines(self) -> tuple[EngineWanted, ...]:
+        """The engine of every arm, in the order in which they run."""
+        return tuple(
+            EngineWanted(
+                f"vLLM {arm.treatment.version}, {arm.block}: {arm.name}",
+                arm.treatment.version,
+                arm.treatment.engine_args,
+                arm.model,
+            )
+            for arm in self._arms()
+        )
+
+    @property
+    def scoring(self) -> tuple[ScoringRequest, ...]:
+        """How the trainer will score; what another model sampled is not scored."""
+        return tuple(scoring_request(arm) for arm in self._arms() if arm.model is None)
+
+    def arms(self) -> list[dict[str, str]]:
+        """The arms as plan.json names them."""
+        return [
+            {"block": arm.block, "name": arm.name, "role": arm.role.value, "version": arm.treatment.version}
+            for arm in self._arms()
+        ]
+
+    def _arms(self) -> Iterator[Arm]:
+        return (arm for block in self.blocks for arm in block.arms)
+
+
+def scoring_request(arm: Arm) -> ScoringRequest:
+    """How the trainer scores an arm's sequences."""
+    sampling = {name: value for name, value in arm.treatment.sampling.items() if name != "max_tokens"}
+    return ScoringRequest(arm.treatment.trainer, sampling)
 
 
 def known_factors() -> dict[str, Factor]:
@@ -131,6 +165,17 @@ def for_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
             next(iter(left_out.values())), "a block without `native_dtype` is run wherever it is asked for"
         )
     return replace(plan, blocks=kept, left_out=left_out)
+
+
+def plan_arms(recipe: Recipe, accelerator: Accelerator, prompts: PromptSet) -> Plan:
+    """The arms of a recipe that this machine runs. Raises UsageError where a block wants more prompts than there are,
+    and whatever make_plan and for_accelerator raise."""
+    plan = for_accelerator(make_plan(recipe), accelerator)
+    for block in plan.blocks:
+        wanted, available = block.settings.prompts_used, len(prompts.prompts)
+        if wanted is not None and wanted > available:
+            raise UsageError(f"block {block.name} uses {wanted} prompts, the prompt set has {available}")
+    return plan
 
 
 def _plan_block(block: Block, factors: dict[str, Factor], shuffle: random.Random) -> BlockPlan:
@@ -248,25 +293,9 @@ def _check_engine(arm: Arm) -> None:
     check_engine(treatment.engine, treatment.version, treatment.variables, f"block {arm.block}: {arm.name}")
 
 
-def check_engine(kind: EngineKind | None, version: str, variables: Mapping[str, str], where: str) -> None:
-    """Raise UsageError, naming `where`, when a release cannot be the engine that is asked for, or is told another."""
-    if kind == "V0" and not has_v0(Version(version)):
-        last = max(known for known in known_versions() if has_v0(known))
-        raise UsageError(
-            f"{where}: vLLM {version} has no engine V0, which was removed in {FIRST_WITHOUT_V0}",
-            f"write `engine: V0` for {last} and older releases only, and `engine: V1` or nothing here",
-        )
-    told, meant = variables.get(VARIABLE), variables_for(kind, Version(version)).get(VARIABLE)
-    if told is not None and meant is not None and told != meant:
-        raise UsageError(
-            f"{where}: `engine: {kind}` and the environment variable {VARIABLE}={told} contradict each other",
-            f"take {VARIABLE} out of environment_variables: `engine` sets it where the release reads it",
-        )
-
-
 def check_version(version: str) -> str:
     """The version as it is, when rlaudit can build it. Raises UsageError otherwise."""
-    return EnvironmentSpec("vllm", version, "cpu").version
+    return engine_spec(version, "cpu").version
 
 
 def _check_names(block: Block, factors: dict[str, Factor]) -> None:

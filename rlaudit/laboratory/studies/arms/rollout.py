@@ -2,32 +2,26 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure
+from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
-from rlaudit.engines.models.model_identity import identities_in
-from rlaudit.engines.vllm import __path__ as vllm_folder
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
-from rlaudit.laboratory.recipe import Block, Recipe
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
+from rlaudit.laboratory.studies.arms.recipe import Block
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine
-
-GENERATE = Path(vllm_folder[0]) / "scripts" / "generate.py"
-BESIDE = tuple(GENERATE.with_name(name) for name in ("loaded_engine.py", "batch_probe.py"))
-EXTENSION = Path(vllm_folder[0]) / "extension"
-# V1 on CPU takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
-CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "2"}
 
 
 @dataclass(frozen=True)
@@ -46,21 +40,6 @@ class SampledSequence:
 
 
 @dataclass(frozen=True)
-class RolloutContext:
-    """What all rollout cells of a run share. `model_identity` tells the model from others; so do those of `arm_models`,
-    which some arms have instead."""
-
-    recipe: Recipe
-    model: str
-    model_identity: Mapping[str, Any]
-    accelerator_identity: Mapping[str, Any]
-    device: str
-    machine: Machine
-    prompt_token_ids: Sequence[Sequence[int]]
-    arm_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class EngineSettings:
     """What an arm's engine process is started with on one device.
 
@@ -76,7 +55,7 @@ class EngineSettings:
 def engine_settings(treatment: Treatment, device: str) -> EngineSettings:
     """Engine arguments and environment variables of a treatment on `device`: cuda or cpu."""
     on_cuda = device == "cuda"
-    of_device = treatment.cuda_variables if on_cuda else CPU_VARIABLES
+    of_device = treatment.cuda_variables if on_cuda else ENGINE.on_cpu
     ieee = ieee_float32(device, treatment.engine_args.get("dtype"), treatment.fp32_head)
     return EngineSettings(
         engine_args=execution_args(
@@ -100,12 +79,11 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     treatment = arm.treatment
     settings = engine_settings(treatment, context.device)
     prompts = list(context.prompt_token_ids[: block.prompts_used])
-    model_identity = context.model_identity if arm.model is None else context.arm_models[arm.model]
     job = {
-        "script": str(GENERATE),
+        "script": shipped(ENGINE.generate),
         "model": arm.model or context.model,
-        "revision": context.recipe.revision if arm.model is None else model_identity["revision"],
-        "trust_remote_code": context.recipe.trust_remote_code,
+        "revision": context.revision if arm.model is None else context.other_models[arm.model]["revision"],
+        "trust_remote_code": context.trust_remote_code,
         "engine": engine_of(treatment, context.machine, arm.model or context.model).as_job(),
         "engine_args": settings.engine_args,
         "optional_engine_args": settings.optional_engine_args,
@@ -117,7 +95,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         "sampling": dict(treatment.sampling),
         "top_logprobs": block.top_logprobs,
         "prompt_token_ids": prompts,
-        "requests": requests(len(prompts), block.samples, block.rounds, context.recipe.seed),
+        "requests": requests(len(prompts), block.samples, block.rounds, context.seed),
         "concurrency": treatment.concurrency,
         "replicate": arm.replicate,
     }
@@ -125,15 +103,9 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         job=job,
         command=environment.command,
         variables={**environment.variables, **kernel_cache(settings.variables), **settings.variables},
-        timeout_seconds=60.0 * (arm.timeout_minutes or context.recipe.timeout_minutes),
-        identity={
-            "variables": settings.variables,
-            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
-            "model": dict(model_identity),
-            "named_in_engine_args": identities_in(settings.engine_args),
-            "accelerator": dict(context.accelerator_identity),
-        },
-        sources=(*sorted(EXTENSION.glob("*.py")), *BESIDE),
+        timeout_seconds=60.0 * (arm.timeout_minutes or context.timeout_minutes),
+        identity=context.identity(environment, settings.variables, settings.engine_args, arm.model),
+        sources=ENGINE.generate_with,
         refusal=known_factors()[arm.factor].refusal if arm.factor else None,
     )
 

@@ -3,14 +3,11 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
-from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.models.model_identity import contents
-from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
-from rlaudit.laboratory.runner import Runner
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.laboratory.course import Course
+from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.checkpoints import (
     Order,
     derive_cell,
@@ -19,7 +16,7 @@ from rlaudit.laboratory.studies.updates.checkpoints import (
     version_orders,
     version_path,
 )
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 
 TIMEOUT_SECONDS = 900.0
 
@@ -27,21 +24,15 @@ TIMEOUT_SECONDS = 900.0
 class CheckpointStore:
     """Folders by version ("0", "1"), fault or mixture."""
 
-    def __init__(
-        self, recipe: UpdateRecipe, context: RolloutContext, trainer: Environment, runner: Runner, folder: Path
-    ) -> None:
-        self._recipe, self._context, self._trainer, self._runner = recipe, context, trainer, runner
-        self._folder = folder.resolve()
-        self._paths: dict[str, str] = {"0": context.model}
+    def __init__(self, recipe: UpdateRecipe, course: Course) -> None:
+        self._recipe, self._course = recipe, course
+        self._folder = (course.folder / "checkpoints").resolve()
+        self._paths: dict[str, str] = {"0": course.context.model}
         self._made: dict[str, object] = {"0": "the model"}
 
-    def path(self, name: str) -> str:
-        """The folder of a checkpoint that was written."""
-        return self._paths[name]
-
-    def identity(self, name: str) -> str:
-        """What tells this checkpoint from another one in the same folder."""
-        return json.dumps(self._made[name], sort_keys=True)
+    def checkpoint(self, name: str) -> Checkpoint:
+        """A checkpoint that was written, and how."""
+        return Checkpoint(self._paths[name], json.dumps(self._made[name], sort_keys=True))
 
     def write_versions(self, versions: int) -> None:
         """Versions 1 to `versions`."""
@@ -52,7 +43,7 @@ class CheckpointStore:
         for version in range(1, versions + 1):
             name = str(version)
             made_by = [order for order in orders if int(order["name"].rpartition("-")[2]) <= version]
-            self._paths[name] = version_path(self._recipe, version, self._context.model, self._folder)
+            self._paths[name] = version_path(self._recipe, version, self._course.context.model, self._folder)
             self._made[name] = {"version": version, "orders": made_by, "own": own_contents}
 
     def write_faults(self, faults: Sequence[str]) -> None:
@@ -77,13 +68,8 @@ class CheckpointStore:
         if not orders:
             return
         timeout = max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes)
-        cell = derive_cell(self._context, self._folder, orders, self._trainer, timeout)
-        outcome = self._runner.outcome(cell, title)
-        if outcome.status != "ok":
-            why = outcome.failure.message if outcome.failure else "no reason given"
-            raise NotFinished(
-                f"the checkpoints could not be written: {why}", f"its log: {self._runner.directory(cell)}/log.txt"
-            )
+        cell = derive_cell(self._course.context, self._folder, orders, self._course.surroundings.trainer, timeout)
+        outcome = self._course.runner.needed(cell, title, "the checkpoints could not be written")
         # A hub id is a folder from here on: engines load the old weights by path too.
         self._paths["0"] = str(outcome.result["model"])
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.home import expanded
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
@@ -55,9 +56,9 @@ def derive_cell(
     """The job that writes checkpoints into `folder`, where whoever changes or deletes one gets it again."""
     return Cell(
         job={
-            "script": str(DERIVE),
+            "script": shipped(DERIVE),
             "model": context.model,
-            "revision": context.recipe.revision,
+            "revision": context.revision,
             "output": str(folder),
             "make": list(orders),
         },

@@ -3,9 +3,11 @@
 Rates were measured with the default model in float32 on 2 quiet cores; a GPU starts slower and samples faster.
 """
 
-from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase, plan_starts
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
-from rlaudit.vllm.machine import Machine
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase, UpdatePlan
+from rlaudit.laboratory.study import Cost
 
 START_SECONDS = {"cpu": 20.0, "cuda": 60.0}
 LOAD_SECONDS = {"cpu": 1.5, "cuda": 1.0}
@@ -16,19 +18,17 @@ CHECKPOINT_SECONDS = 4.0
 SCORING_START_SECONDS = 3.0
 
 
-def estimate(recipe: UpdateRecipe, prompts: int, machine: Machine) -> str:
-    """Engine starts with their engine, cases and minutes, as text."""
-    device = machine.platform
-    starts = plan_starts(recipe, prompts, device)
+def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
+    """Every engine start with its engine and its cases."""
+    machine = machine_of(accelerator)
+    starts, device = plan.starts, machine.platform
     seconds = sum(start_seconds(start, device) for start in starts) + scoring_seconds(starts, device)
     lines = []
     for start in starts:
-        engine = start.expected(machine, recipe.model)
+        engine = start.expected(machine, plan.recipe.model)
         lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}")
         lines += [f"  {case.name}" for case in start.cases]
-    lines.append(f"engine starts: {len(starts)}")
-    lines.append(f"minutes: about {seconds / 60:.0f} on this {device}")
-    return "\n".join(lines)
+    return Cost(lines, len(starts), seconds)
 
 
 def start_seconds(start: EngineStart, device: str) -> float:

@@ -17,11 +17,16 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.ieee_float32 import ieee_float32
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.studies.arms.rollout import CPU_VARIABLES
-from rlaudit.laboratory.studies.updates.settings import EngineToUpdate, UpdateRecipe, WeightUpdates
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.scoring import ScoringRequest
+from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
+from rlaudit.laboratory.study import EngineWanted
+from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolution.engine import EngineKind, variables_for
@@ -75,7 +80,7 @@ class EngineStart:
     def variables(self, device: str) -> dict[str, str]:
         """Environment variables of the engine process on cuda or cpu."""
         return {
-            **(CPU_VARIABLES if device == "cpu" else {}),
+            **(ENGINE.on_cpu if device == "cpu" else {}),
             **ieee_float32(device, self.engine_args.get("dtype")),
             **variables_for(self.engine, Version(self.version)),
             **self.environment_variables,
@@ -87,14 +92,45 @@ class EngineStart:
         return expected_engine(self.version, self.engine, self.engine_args, variables, machine, model)
 
 
+@dataclass(frozen=True)
+class UpdatePlan:
+    """The engine starts of a recipe, in the order in which they run."""
+
+    recipe: UpdateRecipe
+    starts: tuple[EngineStart, ...]
+    title: str = "weight updates"
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def engines(self) -> tuple[EngineWanted, ...]:
+        """The engine of every start."""
+        return tuple(EngineWanted(start.name, start.version, start.engine_args) for start in self.starts)
+
+    @property
+    def scoring(self) -> tuple[ScoringRequest, ...]:
+        """The one way in which every checkpoint is scored."""
+        return (ScoringRequest(TrainerSettings(dtype=self.recipe.dtype), {"temperature": 1.0}),)
+
+    def arms(self) -> list[dict[str, str]]:
+        """The engine starts as plan.json names them."""
+        return [
+            {"block": "weight updates", "name": start.name, "role": "engine start", "version": start.version}
+            for start in self.starts
+        ]
+
+
+def plan_updates(recipe: UpdateRecipe, accelerator: Accelerator, prompts: PromptSet) -> UpdatePlan:
+    """The engine starts of a recipe on this machine. Raises UsageError where two have one name."""
+    return UpdatePlan(recipe, plan_starts(recipe, len(prompts.prompts), accelerator.kind))
+
+
 def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[EngineStart, ...]:
     """Every engine start of the recipe, in the order in which they run. Raises UsageError where two have one name."""
     settings = recipe.weight_updates
     starts: list[EngineStart] = []
     for entry, engine in enumerate(settings.engines):
         shared = {
-            **_dtype_args(recipe.dtype),
-            **_device_args(engine.version, device),
+            **_usual_args(engine.version, recipe.dtype, device),
             **recipe.engine_args,
             **engine.engine_args,
         }
@@ -131,15 +167,16 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
     return tuple(starts)
 
 
-def _dtype_args(dtype: str) -> dict[str, Any]:
-    return {"dtype": dtype}
-
-
-def _device_args(version: str, device: str) -> dict[str, Any]:
+def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
     if device != "cpu":
-        return {}
-    block = smallest_cpu_block(Version(version))
-    return {"enforce_eager": True, "block_size": block, "max_model_len": 256, "max_num_batched_tokens": 8192}
+        return {"dtype": dtype}
+    return {
+        "dtype": dtype,
+        "enforce_eager": True,
+        "block_size": smallest_cpu_block(Version(version)),
+        "max_model_len": 256,
+        "max_num_batched_tokens": 8192,
+    }
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, WARNING, UpdateFinding
 from rlaudit.secrets import mask
 from rlaudit.write_atomically import write_atomically

@@ -4,40 +4,28 @@ Order matters: what an engine held is read back before anything is scored, becau
 otherwise look like stale keys and values in every case.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure, Outcome
+from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import kernel_cache
-from rlaudit.engines.models.model_identity import identities_in
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.laboratory.course import Bookkeeping, Course
+from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.laboratory.runner import Runner
-from rlaudit.laboratory.scoring import ScoringRequest
-from rlaudit.laboratory.studies.arms.rollout import EXTENSION, GENERATE, RolloutContext
+from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.checkpoint_store import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, plan_starts, unshared
+from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, UpdatePlan, unshared
 from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_record, read_record
 from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
 from rlaudit.laboratory.surroundings import Surroundings
-from rlaudit.laboratory.treatment import TrainerSettings
-from rlaudit.laboratory.trial import try_trainer
 from rlaudit.progress import Progress
-
-UPDATE = GENERATE.with_name("update_weights.py")
-BESIDE = ("steerable_engine", "update_session", "request_in_flight", "engine_processes")
-SHIPPED_WITH = (
-    *(UPDATE.with_name(f"{name}.py") for name in BESIDE),
-    GENERATE,
-    EXTENSION / "rlaudit_weight_update.py",
-)
 
 
 @dataclass(frozen=True)
@@ -45,57 +33,47 @@ class FinishedUpdates:
     """Everything the findings need.
 
     held: per engine start, what its first read back found. effective: version to the mixture that stands for it where
-    something was old. located: what scores alone say of starts whose old parts nothing else explains. damaged: files
-    that were not as an earlier run had left them; what they belong to was made again.
+    something was old. located: what scores alone say of starts whose old parts nothing else explains.
     """
 
-    recipe: UpdateRecipe
+    plan: UpdatePlan
     surroundings: Surroundings
     records: tuple[EngineRecord, ...]
     held: Mapping[str, PartsRead | None]
     effective: Mapping[str, Mapping[int, str]]
     located: Mapping[str, Located]
     book: Scorebook
-    seconds: float
-    cells_run: int
-    cells_kept: int
-    peak_memory_mib: float
-    damaged: tuple[str, ...] = ()
+    bookkeeping: Bookkeeping
+
+    @property
+    def recipe(self) -> UpdateRecipe:
+        """What was asked for."""
+        return self.plan.recipe
 
     def book_of(self, record: EngineRecord) -> Scorebook:
         """The scores as this engine is to be judged by."""
         return self.book.of_engine(self.effective[record.start.name])
 
 
-def execute(recipe: UpdateRecipe, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
+def execute(plan: UpdatePlan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedUpdates:
     """Run every engine start and score what it sampled. An engine start that fails does not stop the others.
 
     Raises NotFinished when checkpoints or scores could not be made, OSError where the run directory cannot be written.
     """
-    started = time.monotonic()
-    asked = surroundings.prompts.prompts[: recipe.prompts_used]
-    starts = plan_starts(recipe, len(asked), surroundings.accelerator.kind)
-    folder.begin(_as_document(recipe, starts, surroundings))
-    for said in folder.damaged:
-        progress.note(f"  {'damaged':<11} {said}; it is made again")
-    runner = Runner(folder, surroundings, progress)
-    context = surroundings.rollout_context(recipe.as_recipe(), runner.outcome)
-    request = ScoringRequest(TrainerSettings(dtype=recipe.dtype), {"temperature": 1.0})
-    try_trainer(runner, context, [request], surroundings.trainer)
-    prompts = [list(prompt) for prompt in context.prompt_token_ids[: recipe.prompts_used]]
+    starts = plan.starts
+    course = Course(plan, folder, surroundings, progress)
+    prompts = [list(prompt) for prompt in course.context.prompt_token_ids]
     everyone = [*prompts, *unshared(prompts)]
-    store = CheckpointStore(recipe, context, surroundings.trainer, runner, folder.folder / "checkpoints")
+    store = CheckpointStore(plan.recipe, course)
     store.write_versions(versions_needed(starts))
     store.write_faults(list(dict.fromkeys(case.fault for start in starts for case in start.cases if case.fault)))
     records = tuple(
-        _run_start(
-            recipe, start, context, everyone, store, surroundings, runner, f"{number}/{len(starts)} {start.name}"
-        )
+        _run_start(plan.recipe, start, course, everyone, store, f"{number}/{len(starts)} {start.name}")
         for number, start in enumerate(starts, start=1)
     )
     held = {record.start.name: _held(record) for record in records}
     effective = {record.start.name: _effective(record, held[record.start.name], store) for record in records}
-    keeper = ScoreKeeper(recipe, context, surroundings.trainer, runner, store)
+    keeper = ScoreKeeper(plan, course, store)
     _ask_for_scores(records, effective, store, keeper)
     keeper.score()
     located = {}
@@ -107,32 +85,7 @@ def execute(recipe: UpdateRecipe, folder: RunFolder, surroundings: Surroundings,
                 effective[record.start.name] = _mixtures(record, explained.tensors, store)
     _ask_for_scores(records, effective, store, keeper)
     keeper.score()
-    return FinishedUpdates(
-        recipe=recipe,
-        surroundings=surroundings,
-        records=records,
-        held=held,
-        effective=effective,
-        located=located,
-        book=keeper.book,
-        seconds=time.monotonic() - started,
-        cells_run=runner.cells_run,
-        cells_kept=runner.cells_kept,
-        peak_memory_mib=runner.peak_memory_mib,
-        damaged=tuple(folder.damaged),
-    )
-
-
-def _as_document(recipe: UpdateRecipe, starts: Sequence[EngineStart], surroundings: Surroundings) -> dict[str, Any]:
-    """The recipe as it was understood, and everything needed to repeat the run."""
-    return {
-        "recipe": recipe.model_dump(mode="json", by_alias=True),
-        "arms": [
-            {"block": "weight updates", "name": start.name, "role": "engine start", "version": start.version}
-            for start in starts
-        ],
-        "provenance": surroundings.provenance(),
-    }
+    return FinishedUpdates(plan, surroundings, records, held, effective, located, keeper.book, course.books())
 
 
 def _ask_for_scores(
@@ -178,24 +131,21 @@ def checkpoints_of(start: EngineStart) -> list[str]:
 def _run_start(
     recipe: UpdateRecipe,
     start: EngineStart,
-    context: RolloutContext,
+    course: Course,
     prompts: Sequence[Sequence[int]],
     store: CheckpointStore,
-    surroundings: Surroundings,
-    runner: Runner,
     title: str,
 ) -> EngineRecord:
-    engine = surroundings.engines[start.version]
+    engine = course.surroundings.engines[start.version]
     if isinstance(engine, Failure):
         return failed_record(start, "failed", engine.message, "")
-    names = checkpoints_of(start)
-    paths = {name: store.path(name) for name in names}
-    identity = [store.identity(name) for name in names]
-    cell = engine_cell(recipe, start, context, prompts, paths, identity, engine)
-    outcome = runner.outcome(cell, title)
+    checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
+    cell = engine_cell(recipe, start, course.context, prompts, checkpoints, engine)
+    outcome = course.runner.outcome(cell, title)
     if outcome.status != "ok":
-        return failed_record(start, outcome.status, _why(outcome), cell.key)
-    return read_record(start, runner.directory(cell), outcome.result, prompts, cell.key)
+        why = outcome.failure.message if outcome.failure else "no reason given"
+        return failed_record(start, outcome.status, why, cell.key)
+    return read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
 
 
 def engine_cell(
@@ -203,39 +153,34 @@ def engine_cell(
     start: EngineStart,
     context: RolloutContext,
     prompts: Sequence[Sequence[int]],
-    checkpoints: Mapping[str, str],
-    identity: Sequence[str],
+    checkpoints: Mapping[str, Checkpoint],
     environment: Environment,
 ) -> Cell:
-    """The job of one engine start. `identity` tells these checkpoints from others in the same place."""
+    """The job of one engine start."""
     declared = start.variables(context.device)
     return Cell(
         job={
-            "script": str(UPDATE),
+            "script": shipped(ENGINE.update),
             "model": context.model,
-            "revision": context.recipe.revision,
+            "revision": context.revision,
             "trust_remote_code": recipe.trust_remote_code,
             "engine": start.expected(context.machine, context.model).as_job(),
             "engine_args": dict(start.engine_args),
             "path": start.path,
-            "checkpoints": dict(checkpoints),
+            "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
             "prompt_token_ids": [list(prompt) for prompt in prompts],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
             "drain_seconds": recipe.weight_updates.drain_seconds,
             "cases": [case.as_job() for case in start.cases],
         },
         command=environment.command,
-        variables={**environment.variables, **kernel_cache(declared), "PYTHONPATH": str(EXTENSION), **declared},
+        variables={**environment.variables, **kernel_cache(declared), **declared},
         timeout_seconds=60.0 * recipe.timeout_minutes,
         identity={
-            "variables": declared,
-            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
-            "model": dict(context.model_identity),
-            "named_in_engine_args": identities_in(start.engine_args),
-            "accelerator": dict(context.accelerator_identity),
-            "checkpoints": list(identity),
+            **context.identity(environment, declared, start.engine_args),
+            "checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()],
         },
-        sources=SHIPPED_WITH,
+        sources=ENGINE.update_with,
     )
 
 
@@ -244,7 +189,3 @@ def _held(record: EngineRecord) -> PartsRead | None:
     honest = {case.name for case in record.start.cases if not case.planted and case.fault is None}
     reads = [read_parts(read) for read in record.read_backs if read.case in honest]
     return reads[0] if reads else None
-
-
-def _why(outcome: Outcome) -> str:
-    return outcome.failure.message if outcome.failure else "no reason given"

@@ -9,19 +9,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.errors import NotFinished
-from rlaudit.laboratory.runner import Runner
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.laboratory.course import Course
+from rlaudit.laboratory.scoring import ScoringBatch, SequenceKey
 from rlaudit.laboratory.studies.updates.checkpoint_store import CheckpointStore
 from rlaudit.laboratory.studies.updates.checkpoints import tensor_names
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.locate import Located, locate_old, parts_in_order
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER
+from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, UpdatePlan
 from rlaudit.laboratory.studies.updates.parts import HEAD
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, Sequence_, Wanted, read_scores, score_cell
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.metrics.k3 import k3
 
 HONEST = ("matrix", "in a row", "path")
@@ -30,18 +27,11 @@ HONEST = ("matrix", "in a row", "path")
 class ScoreKeeper:
     """Scores by checkpoint, growing as they are asked for."""
 
-    def __init__(
-        self,
-        recipe: UpdateRecipe,
-        context: RolloutContext,
-        trainer: Environment,
-        runner: Runner,
-        store: CheckpointStore,
-    ) -> None:
-        self._recipe, self._context, self._trainer, self._runner = recipe, context, trainer, runner
-        self._store = store
-        self._scores: dict[str, dict[Sequence_, Floats]] = {}
-        self._waiting: dict[str, Wanted] = {}
+    def __init__(self, plan: UpdatePlan, course: Course, store: CheckpointStore) -> None:
+        self._margin, (self._request,) = plan.recipe.equivalence_margin, plan.scoring
+        self._course, self._store = course, store
+        self._scores: dict[str, dict[SequenceKey, Floats]] = {}
+        self._waiting: dict[str, ScoringBatch] = {}
 
     @property
     def book(self) -> Scorebook:
@@ -52,26 +42,18 @@ class ScoreKeeper:
         """Ask for scores of these requests; those that are there are not asked for again."""
         book = self.book
         for flight in flights:
-            if not book.has(checkpoint, flight):
-                self._waiting.setdefault(checkpoint, Wanted()).add(flight)
+            # Nothing to score is not asked for.
+            if flight.token_ids and not book.has(checkpoint, flight):
+                batch = self._waiting.setdefault(checkpoint, ScoringBatch(self._request))
+                batch.add(flight.prompt_token_ids, flight.token_ids)
 
     def score(self) -> None:
         """Run a job for every checkpoint that was asked for. Raises NotFinished when the trainer cannot score."""
         for name, batch in sorted(self._waiting.items()):
-            if batch.sequences:
-                self._scores.setdefault(name, {}).update(self._scored(name, batch))
+            title = f"trainer: {len(batch.sequences)} sequences with the weights {name}"
+            scores = self._course.scores(batch, title, self._store.checkpoint(name))
+            self._scores.setdefault(name, {}).update(scores.by_sequence())
         self._waiting = {}
-
-    def _scored(self, name: str, batch: Wanted) -> dict[Sequence_, Floats]:
-        path, identity = self._store.path(name), self._store.identity(name)
-        cell = score_cell(self._context, self._recipe, path, identity, batch, self._trainer)
-        outcome = self._runner.outcome(cell, f"trainer: {len(batch.sequences)} sequences with the weights {name}")
-        if outcome.status != "ok":
-            why = outcome.failure.message if outcome.failure else "no reason given"
-            raise NotFinished(
-                f"the trainer could not score with {path}: {why}", f"its log: {self._runner.directory(cell)}/log.txt"
-            )
-        return read_scores(self._runner.directory(cell), batch)
 
     def locate_unexplained(self, record: EngineRecord, effective: Mapping[int, str]) -> Located | None:
         """The old parts of an engine whose cold tokens fit neither the new weights nor what was read back; None where
@@ -84,12 +66,12 @@ class ScoreKeeper:
         ]
         # One case is enough: all of them load by the same path.
         cold = [flight for flight in cold if flight.case == cold[0].case]
-        margin = fit_margin(record.flights, self.book, self._recipe.equivalence_margin)
+        margin = fit_margin(record.flights, self.book, self._margin)
         if not cold or any(self._fits(cold, weights, margin) for weights in (effective.get(1, "1"), "0")):
             return None
         rollout_T = np.concatenate([np.asarray(flight.logprobs) for flight in cold])
         # A tied model has a head all the same; in a mixture it may differ from the embedding.
-        names = dict.fromkeys([*tensor_names(self._store.path("1")), HEAD])
+        names = dict.fromkeys([*tensor_names(self._store.checkpoint("1").path), HEAD])
         parts = parts_in_order(list(names))
 
         def score(old: Sequence[str]) -> Floats:

@@ -5,37 +5,14 @@ One job per checkpoint, over all engines and cases: equal engines sample equal t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.laboratory.fit import TRAINER_HEADROOM_BYTES
-from rlaudit.laboratory.scoring import SCORE, SHIPPED_WITH, trainer_identity
-from rlaudit.laboratory.studies.arms.rollout import RolloutContext
+from rlaudit.laboratory.scoring import SequenceKey
 from rlaudit.laboratory.studies.updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
-from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Tokens
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe
+from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.tokens.pairs import LogprobPairs
-
-# Asked of one job only: how far a score moves when a sequence is scored alone.
-FLOOR_SEQUENCES = 8
-CHUNK_POSITIONS = 256
-Sequence_ = tuple[Tokens, Tokens]
-
-
-@dataclass
-class Wanted:
-    """The distinct sequences to score with one checkpoint, in the order in which they were first asked for."""
-
-    sequences: dict[Sequence_, int] = field(default_factory=dict)
-
-    def add(self, flight: Flight) -> None:
-        """Ask for a request's tokens; nothing to score is not asked for."""
-        if flight.token_ids:
-            self.sequences.setdefault((flight.prompt_token_ids, flight.token_ids), len(self.sequences))
 
 
 @dataclass(frozen=True)
@@ -46,7 +23,7 @@ class Scorebook:
     to the mixture that one engine held in its place; a version that is not in it was held whole.
     """
 
-    scores: dict[str, dict[Sequence_, Floats]]
+    scores: dict[str, dict[SequenceKey, Floats]]
     effective: Mapping[int, str] = field(default_factory=dict)
 
     def of_engine(self, effective: Mapping[int, str]) -> "Scorebook":
@@ -89,45 +66,6 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[st
         for name in names:
             wanted.setdefault(name, []).append(flight)
     return wanted
-
-
-def score_cell(
-    context: RolloutContext, recipe: UpdateRecipe, checkpoint: str, identity: str, batch: Wanted, trainer: Environment
-) -> Cell:
-    """The job that scores a batch with the checkpoint in folder `checkpoint`, which `identity` tells from others."""
-    job = {
-        "script": str(SCORE),
-        "model": checkpoint,
-        "revision": None,
-        "trust_remote_code": recipe.trust_remote_code,
-        "device": context.device,
-        "headroom_bytes": TRAINER_HEADROOM_BYTES,
-        "dtype": recipe.dtype,
-        "head_dtype": recipe.dtype,
-        "attention": "sdpa",
-        "temperature": 1.0,
-        "sequences": [
-            {"prompt_token_ids": list(prompt), "token_ids": list(sampled)} for prompt, sampled in batch.sequences
-        ],
-        "batch_tokens": 4096,
-        "chunk_positions": CHUNK_POSITIONS,
-        "floor_sequences": FLOOR_SEQUENCES if identity == "0" else 0,
-    }
-    return Cell(
-        job=job,
-        command=trainer.command,
-        variables=dict(trainer.variables),
-        timeout_seconds=60.0 * recipe.timeout_minutes,
-        identity={"trainer": trainer_identity(trainer), "model": dict(context.model_identity), "checkpoint": identity},
-        sources=SHIPPED_WITH,
-    )
-
-
-def read_scores(directory: Path, batch: Wanted) -> dict[Sequence_, Floats]:
-    """The logprobs of a finished scoring cell."""
-    with np.load(directory / "scores.npz", allow_pickle=False) as stored:
-        offsets, logprobs = stored["offsets"], stored["trainer_logprobs"].astype(np.float64)
-    return {key: logprobs[offsets[place] : offsets[place + 1]] for key, place in batch.sequences.items()}
 
 
 def pairs_of(

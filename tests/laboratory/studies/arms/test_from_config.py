@@ -9,8 +9,8 @@ from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.recipe import recipe_of
 from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.recipe import recipe_of
 
 CPU = Accelerator("cpu", "a processor", (), "", 2, 24_000)
 ONE_GPU = Accelerator("cuda", "H100", (Device(0, "GPU-a", "H100", 81_559, "sm90"),), "570", 16, 128_000)
@@ -114,7 +114,7 @@ def test_a_written_recipe_is_a_recipe_and_plans_the_same_arms(config: Path, tmp_
     assert is_recipe(path)
     again = recipe_of(yaml.safe_load(path.read_text(encoding="utf-8")), path, "cuda")
     first = recipe_of(dict(made.document), path, "cuda")
-    assert make_plan(again.recipe).blocks[0].arms == make_plan(first.recipe).blocks[0].arms
+    assert make_plan(again).blocks[0].arms == make_plan(first).blocks[0].arms
 
 
 def test_a_config_is_not_taken_for_a_recipe(config: Path) -> None:

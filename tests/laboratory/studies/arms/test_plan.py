@@ -4,8 +4,9 @@ import pytest
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.laboratory.recipe import Recipe, Sampling
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role, for_accelerator, make_plan, sampling_in_force
+from rlaudit.laboratory.studies.arms.recipe import Recipe, Sampling
+from rlaudit.laboratory.study import releases
 
 FACTORS = {"logprobs-mode": ["processed"], "prefix-caching": ["off"], "async-scheduling": ["off"]}
 
@@ -78,7 +79,7 @@ def test_versions_are_those_of_all_arms_from_old_to_new() -> None:
         "candidate": {"version": "0.32.0"},
         "arms": [{"name": "old", "version": "0.9.1"}],
     }
-    assert make_plan(Recipe.model_validate({"blocks": [block]})).versions == ("0.9.1", "0.10.2", "0.32.0")
+    assert releases(make_plan(Recipe.model_validate({"blocks": [block]}))) == ("0.9.1", "0.10.2", "0.32.0")
 
 
 def test_levels_of_reference_and_candidate_are_set_on_them_alone() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rlaudit.laboratory.recipe import load_recipe
 from rlaudit.laboratory.studies.arms.plan import Role, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_of
+from rlaudit.laboratory.study import load_study
 from rlaudit.vllm.machine import machine_named
 
 
@@ -12,7 +12,7 @@ from rlaudit.vllm.machine import machine_named
 @pytest.mark.parametrize("device", ["h100", "a100", "b200", "cpu"])
 def test_the_reference_of_0_8_5_is_v0_and_everything_else_is_v1(name: str, device: str) -> None:
     machine = machine_named(device)
-    for block in make_plan(load_recipe(name, machine.platform).recipe).blocks:
+    for block in make_plan(load_study(name, machine.platform)[1]).blocks:
         for arm in block.arms:
             expected = engine_of(arm.treatment, machine)
             assert expected.kind == ("V0" if arm.role is Role.REFERENCE else "V1")
@@ -22,7 +22,7 @@ def test_the_reference_of_0_8_5_is_v0_and_everything_else_is_v1(name: str, devic
 @pytest.mark.parametrize("name", ["v0-to-v1", "v1-to-latest"])
 def test_compiling_and_graphs_are_told_apart_where_there_are_graphs(name: str) -> None:
     def tried(profile: str) -> set[str]:
-        return set(make_plan(load_recipe(name, profile).recipe).blocks[0].settings.factors)
+        return set(make_plan(load_study(name, profile)[1]).blocks[0].settings.factors)
 
     apart = {"compile", "cudagraphs"}
     assert apart | {"enforce-eager"} <= tried("cuda")

@@ -17,14 +17,15 @@ from rlaudit.engines.environments.environment_spec import Environment, Environme
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.models.model import ModelOnDisk
-from rlaudit.laboratory import scoring as scoring_of_arms
+from rlaudit.laboratory import scoring
 from rlaudit.laboratory import surroundings as surroundings_module
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import opened
-from rlaudit.laboratory.studies.updates import checkpoints, scoring
+from rlaudit.laboratory.studies.updates import checkpoints
 from rlaudit.laboratory.studies.updates.document import document_of
+from rlaudit.laboratory.studies.updates.matrix import plan_updates
+from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
-from rlaudit.laboratory.studies.updates.settings import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
@@ -52,12 +53,10 @@ def recipe_with(**engine: Any) -> UpdateRecipe:
 
 def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) -> FinishedUpdates:
     # The stand-in takes none of the arguments that a CPU engine is given.
-    monkeypatch.setattr("rlaudit.laboratory.studies.updates.matrix._device_args", lambda version, device: {})
-    monkeypatch.setattr("rlaudit.laboratory.studies.updates.matrix._dtype_args", lambda dtype: {})
+    monkeypatch.setattr("rlaudit.laboratory.studies.updates.matrix._usual_args", lambda version, dtype, device: {})
     monkeypatch.setattr(surroundings_module, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
     monkeypatch.setattr(checkpoints, "DERIVE", HERE / "stand_ins" / "derive_checkpoints.py")
-    for scores in (scoring, scoring_of_arms):  # the trainer is tried as arms are scored
-        monkeypatch.setattr(scores, "SCORE", HERE / "stand_ins" / "score.py")
+    monkeypatch.setattr(scoring, "SCORE", HERE / "stand_ins" / "score.py")
     model = folder / "model"
     model.mkdir(exist_ok=True)
     (model / "weights.json").write_text('{"version": 0}')
@@ -72,8 +71,9 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
         memory=GpuMemory(()),
         set_up_seconds=0.0,
     )
+    plan = plan_updates(recipe, around.accelerator, around.prompts)
     with opened(folder / "run") as kept:
-        return execute(recipe, kept, around, Progress(quiet=True))
+        return execute(plan, kept, around, Progress(quiet=True))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +167,7 @@ def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeyp
     first = run_in(tmp_path, monkeypatch, recipe)
     again = run_in(tmp_path, monkeypatch, recipe)
     assert document_of(first, Path("recipe.yaml"), fail_on_mismatch=True)["exit_code"] == 0
-    assert (again.cells_run, again.cells_kept) == (0, first.cells_run)
+    assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, first.bookkeeping.cells_run)
 
 
 def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_a_terminal_breaks_sentences_and_neither_tables_nor_code(report: dict[st
 
 
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
-    schema = json.loads((Path(rlaudit.__file__).parent / "reports" / "report.schema.json").read_text())
+    schema = json.loads((Path(rlaudit.__file__).parent / "report" / "report.schema.json").read_text())
     jsonschema.validate(json.loads(json.dumps(report)), schema)
 
 

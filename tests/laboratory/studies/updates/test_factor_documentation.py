@@ -4,8 +4,8 @@ import pytest
 
 from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.recipe import Recipe
 from rlaudit.laboratory.studies.arms.plan import make_plan
+from rlaudit.laboratory.studies.arms.recipe import Recipe
 
 
 def test_the_factor_is_listed_with_the_others(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from rlaudit.arrays import Floats
 from rlaudit.laboratory.studies.updates.locate import Located, locate_old, parts_in_order
-from rlaudit.tokens.pairs import Floats
 
 NAMES = [
     "model.embed_tokens.weight",

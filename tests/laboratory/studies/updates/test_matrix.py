@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
-from rlaudit.laboratory.studies.updates.estimate import estimate
+from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.matrix import (
     AFTER,
     COLD_AFTER,
@@ -17,9 +18,9 @@ from rlaudit.laboratory.studies.updates.matrix import (
     plan_starts,
     unshared,
 )
+from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import checkpoints_of, versions_needed
-from rlaudit.laboratory.studies.updates.settings import load_update_recipe, update_recipe_of
-from rlaudit.vllm.machine import machine_named
+from rlaudit.laboratory.study import load_study
 
 
 def starts_of(**engine: Any) -> tuple[EngineStart, ...]:
@@ -109,8 +110,8 @@ def test_seeds_differ_between_prompts_samples_and_streams() -> None:
 
 
 def test_the_estimate_names_every_start_and_the_minutes() -> None:
-    loaded = load_update_recipe("weight-update", "cpu")
-    assert loaded is not None
-    text = estimate(loaded.recipe, 16, machine_named("cpu"))
-    assert "engine starts: 12" in text
-    assert "minutes: about" in text
+    study, recipe, _ = load_study("weight-update", "cpu")
+    cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
+    cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
+    assert cost.engine_starts == 12 == sum(" cases, loading by " in line for line in cost.lines)
+    assert cost.seconds > 60

@@ -1,17 +1,16 @@
 """How the pause of each release is asked for, from its signature."""
 
 import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from rlaudit.laboratory.studies.updates.run import UPDATE
+from rlaudit.engines.vllm.engine import ENGINE
 
 
 @pytest.fixture(scope="module")
 def steering() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("steerable_engine", Path(UPDATE).with_name("steerable_engine.py"))
+    spec = importlib.util.spec_from_file_location("steerable_engine", ENGINE.update.with_name("steerable_engine.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -4,24 +4,24 @@ from pathlib import Path
 
 import pytest
 
+from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.arms.plan import make_plan
-from rlaudit.laboratory.studies.updates.command import overridden
-from rlaudit.laboratory.studies.updates.matrix import plan_starts
-from rlaudit.laboratory.studies.updates.settings import load_update_recipe, update_recipe_of
+from rlaudit.laboratory.studies.updates.matrix import plan_starts, plan_updates
+from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
+from rlaudit.laboratory.study import load_study, releases
 from rlaudit.vllm.machine import machine_named
 
 
 def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
-    loaded = load_update_recipe("weight-update", "cpu")
-    assert loaded is not None
-    assert [engine.version for engine in loaded.recipe.weight_updates.engines] == ["0.18.1", "0.8.5", "0.32.0"]
+    study, recipe, _ = load_study("weight-update", "cpu")
+    assert study.name == "updates"
+    assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.8.5", "0.32.0"]
 
 
 @pytest.mark.parametrize("name", ["v0-to-v1", "quick"])
 def test_an_ablation_recipe_is_none_of_these(name: str) -> None:
-    assert load_update_recipe(name, "cpu") is None
+    assert load_study(name, "cpu")[0].name == "arms"
 
 
 def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
@@ -42,17 +42,16 @@ def test_on_and_off_are_levels_and_not_truth_values() -> None:
 
 
 def test_environments_are_prepared_for_every_release_of_the_recipe() -> None:
-    loaded = load_update_recipe("weight-update", "cpu")
-    assert loaded is not None
-    assert make_plan(loaded.recipe.as_recipe()).versions == ("0.8.5", "0.18.1", "0.32.0")
+    _, recipe, _ = load_study("weight-update", "cpu")
+    plan = plan_updates(recipe, detect(cpu=True), load_prompts(recipe.prompts))
+    assert releases(plan) == ("0.8.5", "0.18.1", "0.32.0")
 
 
 def test_the_command_line_overrides_the_recipe() -> None:
-    loaded = load_update_recipe("weight-update", "cpu")
-    assert loaded is not None
-    mine = overridden(loaded.recipe, model="m", seed=4, samples=3)
+    _, recipe, _ = load_study("weight-update", "cpu")
+    mine = recipe.overridden(model="m", seed=4, samples=3)
     assert (mine.model, mine.seed, mine.weight_updates.samples) == ("m", 4, 3)
-    assert mine.prompts == loaded.recipe.prompts
+    assert mine.prompts == recipe.prompts
 
 
 def test_its_prompts_share_a_cache_with_themselves_only() -> None:
@@ -63,9 +62,8 @@ def test_its_prompts_share_a_cache_with_themselves_only() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_reference_of_0_8_5_is_v0_on_a_gpu_whatever_the_dtype(dtype: str) -> None:
-    loaded = load_update_recipe("weight-update", "cuda")
-    assert loaded is not None
-    starts = plan_starts(loaded.recipe.model_copy(update={"dtype": dtype}), 16, "cuda")
+    _, recipe, _ = load_study("weight-update", "cuda")
+    starts = plan_starts(recipe.model_copy(update={"dtype": dtype}), 16, "cuda")
     (reference,) = [start for start in starts if start.version == "0.8.5"]
     assert reference.variables("cuda")["VLLM_USE_V1"] == "0"
     assert reference.expected(machine_named("h100")).kind == "V0"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rlaudit.engines.cells.launch import Outcome, launch
-from rlaudit.laboratory.studies.updates.run import UPDATE
+from rlaudit.engines.vllm.engine import ENGINE
 
 FAKES = Path(__file__).with_name("fake_vllm")
 REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(3)]
@@ -28,7 +28,7 @@ def outcome_of(folder: Path, steps: list[dict[str, Any]], ailment: str = "", **j
     (folder / "torn").mkdir()
     (folder / "torn" / "weights.json").write_text('{"version')
     document = {
-        "script": str(UPDATE),
+        "script": str(ENGINE.update),
         "model": str(folder / "v0"),
         "path": "reload_weights",
         "engine_args": {},

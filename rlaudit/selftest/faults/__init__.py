@@ -1,1 +1,0 @@
-"""Faults that can be planted, one file each."""

@@ -8,7 +8,6 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
@@ -66,14 +65,6 @@ class Side:
     def variable(self, name: str) -> Setting | None:
         """An environment variable that the config or the framework sets."""
         return self.config.environment.get(name)
-
-    def processes_logits(self) -> bool | None:
-        """Whether sampling changes logits at all (temperature, filters, penalties); None where it cannot be told."""
-        values = [self.sampling(name) for name in NEUTRAL_SAMPLING]
-        if any(not isinstance(value, Unknown) and value != neutral
-               for value, neutral in zip(values, NEUTRAL_SAMPLING.values(), strict=True)):  # fmt: skip
-            return True
-        return None if any(isinstance(value, Unknown) for value in values) else False
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,7 @@ from typing import Any
 
 import yaml
 
-from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import UsageError
 from rlaudit.inspection.files import collect
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_file

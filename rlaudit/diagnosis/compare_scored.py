@@ -21,9 +21,8 @@ from rlaudit.engines.environments.environment_spec import TRAINER, Command, Envi
 from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
-from rlaudit.engines.hardware.machine import machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import read_model_files

@@ -15,7 +15,7 @@ from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_set
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic import judge_semantics
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen

@@ -76,12 +76,13 @@ class ReadBack:
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step that did not simply succeed, or has something to say."""
+    """A step that did not simply succeed, or has something to say. timed_out: its call did not come back."""
 
     case: str
     step: str
     status: str
     message: str
+    timed_out: bool = False
 
 
 @dataclass(frozen=True)

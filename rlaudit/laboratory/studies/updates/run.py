@@ -16,7 +16,7 @@ from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
-from rlaudit.laboratory.studies.updates.checkpoint_store import CheckpointStore
+from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
 from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, UpdatePlan, unshared
 from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts

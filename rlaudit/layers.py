@@ -25,3 +25,7 @@ class Verdict(StrEnum):
     MISMATCH = "mismatch"
     INCONCLUSIVE = "inconclusive"
     NOT_TESTED = "not tested"
+
+
+# A mismatch anywhere is a mismatch, and what was not seen never becomes fine.
+WORST_FIRST = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)

@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.cli.app import run
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import Loss, Lost, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -22,6 +22,7 @@ from rlaudit.inspection import read_configs, selection
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 V0, V1 = "0.8.5", "0.18.1"
 PLAIN = "toy:\n  engine:\n    seed: 1  # keep\n  sampling:\n    temperature: 0.7\n"
@@ -75,7 +76,7 @@ def _write(source: Source, engine: Node | None, name: str, value: Any) -> tuple[
 
 def _raw(audit: Audit) -> Iterator[Finding]:
     """Raw logprobs, where the version before returned others."""
-    if audit.crosses("0.10.2") and audit.after.value("logprobs_mode") == "raw_logprobs":
+    if audit.crosses(PROCESSED_IS_FINAL) and audit.after.value("logprobs_mode") == "raw_logprobs":
         fix = audit.fix("return processed logprobs", True, logprobs_mode="processed_logprobs")
         yield RAW.finding(audit, Severity.ERROR, "logprobs_mode", "Raw logprobs, 100 % of them: set it.", fix, "ablate")
 
@@ -104,12 +105,12 @@ CACHING = Rule("toy-caching", Layer.INFERENCE_PATH, _caching)
 WARM = Rule("toy-warm", Layer.SEMANTIC, _warm)
 FAILING = Rule("toy-failing", Layer.OBJECTIVE, _failing)
 RULES = {rule.name: rule for rule in (RAW, CACHING, WARM, FAILING)}
-TOY = Framework("toy", "Toy", 10, _recognise, _read)
+TOY = Dialect("toy", "Toy", 10, _recognise, _read)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """Only toys are known, and `folder` is a repository and the working directory."""
-    monkeypatch.setattr(read_configs, "known_frameworks", lambda: {"toy": TOY})
+    monkeypatch.setattr(read_configs, "known_dialects", lambda: {"toy": TOY})
     monkeypatch.setattr(selection, "known_rules", lambda: RULES)
     monkeypatch.setattr("rlaudit.inspection.inspect.known_rules", lambda: RULES)
     (folder / ".git").mkdir()

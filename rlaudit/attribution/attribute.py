@@ -25,8 +25,8 @@ from rlaudit.attribution.excess import ExcessModel, fit_excess
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.discover import discover
 from rlaudit.layers import Layer, Verdict
-from rlaudit.meaning.constant_shift import constant_shift
-from rlaudit.meaning.semantic_signature import (
+from rlaudit.meaning.from_logs import constant_shift
+from rlaudit.meaning.signatures import (
     FILTERS_NOT_REPLAYED,
     HIDDEN_TRUNCATION,
     PENALTY,
@@ -66,10 +66,11 @@ class NamedCause:
 
 @dataclass(frozen=True)
 class Untested:
-    """A cause that could be neither named nor excluded, and why."""
+    """A cause that could be neither named nor excluded, and why. column: of the log, that would tell."""
 
     name: str
     reason: str
+    column: str | None = None
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,18 @@ class Attribution:
         """Names of the causes that were convicted."""
         return frozenset(cause.name for cause in self.named)
 
+    def leaning_of(self, layer: Layer) -> tuple[str, ...]:
+        """Causes of a layer that lean."""
+        causes = all_causes()
+        return tuple(name for name in self.leaning if causes[name].layer is layer)
+
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         return {
             "verdict": self.verdict.value,
             "named": [cause.as_dict() for cause in self.named],
             "unexplained": self.unexplained,
-            "not_tested": [asdict(one) for one in self.not_tested],
+            "not_tested": [{"name": one.name, "reason": one.reason} for one in self.not_tested],
             "leaning": {name: asdict(signature) for name, signature in self.leaning.items()},
             "excluded": {name: asdict(signature) for name, signature in self.excluded.items()},
             "k2": {"value": self.k2, "low": self.k2_low, "high": self.k2_high},
@@ -132,7 +138,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     if case.convict(ALIGNMENT):
         case.leave("the data are shifted: nothing is measured on them")
         return case.attribution(margin, unexplained=None)
-    corrected = evidence.semantics is not None
+    corrected = evidence.meaning is not None
     if case.convict(MEANING) and not corrected:
         case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
         return case.attribution(margin, unexplained=None)
@@ -160,7 +166,7 @@ class _Case:
         self.leaning: dict[str, Signature] = {}
         self.excluded: dict[str, Signature] = {}
         self.untested: list[Untested] = []
-        self.unfit: dict[str, str] = {}
+        self.unfit: dict[str, NotTested] = {}
 
     @property
     def excess(self) -> ExcessModel:
@@ -174,7 +180,7 @@ class _Case:
             self.waiting.pop(name, None)
             outcome = self._outcome(self.causes[name])
             if isinstance(outcome, NotTested):
-                self.untested.append(Untested(name, outcome.reason))
+                self.untested.append(Untested(name, outcome.reason, outcome.column))
             else:
                 found[name] = outcome
         adjusted = holm_adjusted({name: one.p_value for name, one in found.items()}) if holm else {}
@@ -192,12 +198,12 @@ class _Case:
     def _outcome(self, cause: Cause) -> Signature | NotTested:
         missing = self.evidence.missing(cause.needs)
         if missing:
-            return NotTested(f"column {' and '.join(missing)} is missing")
+            return NotTested(f"column {' and '.join(missing)} is missing", missing[0])
         lacking = cause.least.lacking(self.evidence)
         if lacking is not None:
             return NotTested(lacking)
         if cause.name in self.unfit:
-            return NotTested(self.unfit[cause.name])
+            return self.unfit[cause.name]
         return cause.signature(self.evidence)
 
     def leave(self, reason: str) -> None:
@@ -238,7 +244,7 @@ class _Case:
                 continue
             columns = basis(self.evidence)
             if isinstance(columns, NotTested):
-                self.unfit[name] = columns.reason
+                self.unfit[name] = columns
             else:
                 bases[name] = columns
         return bases
@@ -272,9 +278,9 @@ class _Case:
             )
         else:
             verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] against {margin:.2g} nats^2"
-        semantics = self.evidence.semantics
-        if not self.named and semantics is not None and semantics.verdict is Verdict.MISMATCH:
-            verdict, because = Verdict.MISMATCH, semantics.because
+        meaning = self.evidence.meaning
+        if not self.named and meaning is not None and meaning.verdict is Verdict.MISMATCH:
+            verdict, because = Verdict.MISMATCH, meaning.said.because
         if unexplained is not None:
             because += f"; unexplained residual: {unexplained:.0%} of the excess k2"
         return Attribution(

@@ -42,9 +42,10 @@ class Signature:
 
 @dataclass(frozen=True)
 class NotTested:
-    """Why a cause could be neither named nor excluded."""
+    """Why a cause could be neither named nor excluded. column: of the log, that would tell."""
 
     reason: str
+    column: str | None = None
 
 
 Outcome = Signature | NotTested

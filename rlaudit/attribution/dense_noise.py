@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats
 from rlaudit.attribution.excess import CAP, LEAST_ROOM
 from rlaudit.attribution.token_evidence import TokenEvidence
-from rlaudit.meaning.logged_semantics import seen_shift
+from rlaudit.meaning.from_logs import seen_shift
 from rlaudit.statistics.resample import standard_score
 
 # Of the variance that the same token id, or neighbouring tokens, have in common.

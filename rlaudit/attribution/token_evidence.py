@@ -2,7 +2,7 @@
 
 The log ratio is taken after the meaning of the reported logprobs was found (`rlaudit/meaning`): a temperature that one
 side forgot would otherwise be explained by everything that correlates with entropy. Where the meaning could not be
-found (no scores, no top-k logprobs of the trainer) the log ratio is the logged one, and `semantics` is None.
+found (no scores, no top-k logprobs of the trainer) the log ratio is the logged one, and `meaning` is None.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,8 @@ from rlaudit.arrays import Floats, Integers
 from rlaudit.attribution.excess import ExcessModel
 from rlaudit.attribution.head_rounding import HeadRounding, head_rounding
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.reported_meaning import reported_meaning
+from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.meaning.semantics import SemanticEvidence
 from rlaudit.tokens.alignment import AlignmentReport
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
@@ -36,7 +35,7 @@ class TokenEvidence:
     log_ratio_T: trainer - rollout in nats, the trainer taken under the meaning that the rollout reports; finite.
     sequence_T, cluster_S: as in LogprobPairs. columns: covariates by the names of the token table, each (T,), besides
     version_lag, batch_size, seen_before, absolute_position and base_logprob where they are known.
-    reported: the meaning that the reported logprobs follow (`reported_meaning.py`), None where `semantics` is.
+    meaning: where the trainer's scores under other meanings found one.
     tops: top logprobs of each side, (T, K), by their names in TokenBatch.
     floor_k2: k2 of a comparison in which nothing is wrong, nats^2; None where none was measured.
     """
@@ -52,8 +51,7 @@ class TokenEvidence:
     tops: Mapping[str, NDArray[Any]]
     sampling: Semantics = PLAIN
     trainer: Semantics = PLAIN
-    semantics: SemanticEvidence | None = None
-    reported: Semantics | None = None
+    meaning: Meaning | None = None
     alignment: AlignmentReport | None = None
     floor_k2: float | None = None
     excess: ExcessModel | None = field(default=None, repr=False)
@@ -91,7 +89,7 @@ class TokenEvidence:
         return head_rounding(
             self.tops.get("rollout_top_logprobs"),
             self.tops.get("trainer_top_logprobs"),
-            (self.reported or self.sampling).temperature,
+            (self.meaning.reported if self.meaning else self.sampling).temperature,
             self.trainer.temperature,
         )
 
@@ -100,7 +98,7 @@ class TokenEvidence:
         there = {*self.columns, *self.tops}
         if np.any(self.token_id_T != NO_TOKEN):
             there.add("token_id")
-        if self.semantics is not None:
+        if self.meaning is not None:
             there.add("trainer_scores")
         return tuple(name for name in needs if name not in there)
 
@@ -115,7 +113,7 @@ def token_evidence(
     sampling: Semantics = PLAIN,
     trainer: Semantics = PLAIN,
     scored: ScoredTokens | None = None,
-    semantics: SemanticEvidence | None = None,
+    meaning: Meaning | None = None,
     alignment: AlignmentReport | None = None,
     floor_k2: float | None = None,
     extra: Mapping[str, NDArray[Any]] = MappingProxyType({}),
@@ -124,12 +122,11 @@ def token_evidence(
     """Gather what a batch tells.
 
     scored: the scores of the comparable tokens of the batch, in its order; gives the log ratio under the meaning that
-    `semantics` found. extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens,
+    `meaning` found. extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens,
     seen_before. Whole sequences are left out evenly where there are more than `most_tokens` tokens.
     Raises ValueError where `scored` does not fit the batch.
     """
-    reported = None if semantics is None else reported_meaning(semantics, scored)
-    explained_T = _explained(batch, scored, reported, trainer)
+    explained_T = _explained(batch, scored, None if meaning is None else meaning.reported, trainer)
     usable_T = batch.comparable_T & np.isfinite(explained_T) & np.isfinite(batch.rollout_logprobs_T)
     if batch.tokens > most_tokens:
         stride = -(-batch.tokens // most_tokens)
@@ -154,8 +151,7 @@ def token_evidence(
         tops=tops,
         sampling=sampling,
         trainer=trainer,
-        semantics=semantics,
-        reported=reported,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=floor_k2,
     )

@@ -26,7 +26,9 @@ def basis(evidence: TokenEvidence) -> Floats | NotTested:
     if not np.ptp(evidence.position_T) > 0:
         return NotTested("all tokens have one position")
     if "cached_tokens" not in evidence.columns and _weights_changed(evidence):
-        return NotTested("column cached_tokens is missing: a prefix cache kept across a weight update fades as well")
+        return NotTested(
+            "column cached_tokens is missing: a prefix cache kept across a weight update fades as well", "cached_tokens"
+        )
     return np.stack([np.exp(-evidence.position_T / tokens) for tokens in FADES_OVER], axis=1)
 
 

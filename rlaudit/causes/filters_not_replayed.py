@@ -18,17 +18,16 @@ from rlaudit.attribution.least_data import OF_A_BIAS
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.constant_shift import constant_shift
-from rlaudit.meaning.logged_semantics import (
+from rlaudit.meaning.from_logs import (
     FEWEST_POSITIONS,
-    LEAST_MEAN_RATIO,
     ONE_SIDED,
+    constant_shift,
     mean_ratio_minus_one,
     one_sidedness,
     one_sidedness_left,
 )
-from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
-from rlaudit.meaning.semantic_signature import FILTERS_NOT_REPLAYED, semantic_signature
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.signatures import FILTERS_NOT_REPLAYED, logged_signature, semantic_signature, temperature_signature
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant
@@ -36,7 +35,7 @@ from rlaudit.worlds.plant import Dose, Plant
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the sign and the size of the log ratios."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, FILTERS_NOT_REPLAYED)
     found = mean_ratio_minus_one(evidence)
     one_sided = one_sidedness(evidence)
@@ -47,9 +46,9 @@ def signature(evidence: TokenEvidence) -> Outcome:
     temperature = temperature_signature(evidence, dishonest=True)
     if temperature is not None and temperature.large:
         below = False
-    surely = found.convicts(LEAST_MEAN_RATIO)
+    surely = found.convicts(MEAN_RATIO_EFFECT)
     named = below and surely and bool(sided_K.all())
-    leans = below and (surely or found.leans(LEAST_MEAN_RATIO)) and bool(sided_K.any()) and not named
+    leans = below and (surely or found.leans(MEAN_RATIO_EFFECT)) and bool(sided_K.any()) and not named
     because = f"mean ratio - 1 = {found.value:+.3g}, and {one_sided:.0%} of the squared log ratio has one sign"
     return logged_signature(found, "mean ratio - 1", named, because, leans)
 

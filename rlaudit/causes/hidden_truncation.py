@@ -14,7 +14,7 @@ from rlaudit.attribution.least_data import OF_SCORES
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.semantic_signature import HIDDEN_TRUNCATION, semantic_signature
+from rlaudit.meaning.signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant

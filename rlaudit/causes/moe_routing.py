@@ -45,7 +45,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
     excess = evidence.excess
     if excess is None:
         return NotTested("no mismatch to explain")
-    if evidence.reported is not None and evidence.reported.filtered:
+    if evidence.meaning is not None and evidence.meaning.reported.filtered:
         return NotTested("tokens at the edge of the sampler's filter are outliers as well")
     # A routing flip follows no covariate: it is counted where none is at work.
     quiet_T = ~_loud(excess)

@@ -15,9 +15,9 @@ from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, seen_shift, too_high
-from rlaudit.meaning.logged_signature import logged_signature
-from rlaudit.meaning.semantic_signature import PENALTY, semantic_signature
+from rlaudit.meaning.from_logs import seen_shift, too_high
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.signatures import PENALTY, logged_signature, semantic_signature
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant
@@ -27,14 +27,14 @@ LEAST_SHIFT = 0.02
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the log ratios of tokens seen before."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, PENALTY)
     high = too_high(evidence)
-    if high is not None and high.convicts(LEAST_MEAN_RATIO):
+    if high is not None and high.convicts(MEAN_RATIO_EFFECT):
         return NotTested("the mean ratio is surely above 1: a penalty that was reported would leave it at 1")
     seen = seen_shift(evidence)
     if seen is None:
-        return NotTested("column token_id is missing, or too few tokens were sampled twice")
+        return NotTested("column token_id is missing, or too few tokens were sampled twice", "token_id")
     because = (
         f"log ratio of tokens seen before, less that of others, over 1 - p: {seen.shift.value:+.3g} nats, "
         f"{seen.share:.0%} of their squares"

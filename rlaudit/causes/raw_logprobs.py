@@ -16,9 +16,9 @@ from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.logged_semantics import LEAST_MEAN_RATIO, too_high
-from rlaudit.meaning.logged_signature import logged_signature, temperature_signature
-from rlaudit.meaning.semantic_signature import RAW_LOGPROBS, semantic_signature
+from rlaudit.meaning.from_logs import too_high
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
+from rlaudit.meaning.signatures import RAW_LOGPROBS, logged_signature, semantic_signature, temperature_signature
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant
@@ -26,7 +26,7 @@ from rlaudit.worlds.plant import Dose, Plant
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, RAW_LOGPROBS)
     found = temperature_signature(evidence, dishonest=True)
     if found is not None:
@@ -37,7 +37,7 @@ def signature(evidence: TokenEvidence) -> Outcome:
             f"sampled at T={evidence.sampling.temperature:g}, and the mean ratio is {high.value:+.3g} "
             f"[{high.low:+.3g}, {high.high:+.3g}] off 1: upwards only where the report leaves a temperature out"
         )
-        surely, leans = high.convicts(LEAST_MEAN_RATIO), high.leans(LEAST_MEAN_RATIO)
+        surely, leans = high.convicts(MEAN_RATIO_EFFECT), high.leans(MEAN_RATIO_EFFECT)
         if surely or leans:
             return logged_signature(high, "mean ratio - 1", surely, because, leans)
     return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")

@@ -14,8 +14,7 @@ from rlaudit.attribution.least_data import OF_A_MEAN
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.logged_signature import temperature_signature
-from rlaudit.meaning.semantic_signature import TRAINER_TEMPERATURE, semantic_signature
+from rlaudit.meaning.signatures import TRAINER_TEMPERATURE, semantic_signature, temperature_signature
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant
@@ -23,7 +22,7 @@ from rlaudit.worlds.plant import Dose, Plant
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The semantic verdict; without scores the temperature between the top logprobs of both sides."""
-    if evidence.semantics is not None:
+    if evidence.meaning is not None:
         return semantic_signature(evidence, TRAINER_TEMPERATURE)
     found = temperature_signature(evidence, dishonest=False)
     return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")

@@ -10,7 +10,7 @@ from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import UsageError
 from rlaudit.inspection.files import collect
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_file
-from rlaudit.inspection.read_configs import known_frameworks
+from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
@@ -55,7 +55,7 @@ def _inspected(path: Path, before: str | None, after: str | None, machine: Machi
     if not collected.files:
         raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
     sides = [version_named(side) if side is not None else None for side in (before, after)]
-    found = inspect_file(collected.files[0], Context(known_rules(), known_frameworks(), machine, *sides))
+    found = inspect_file(collected.files[0], Context(known_rules(), known_dialects(), machine, *sides))
     if found.bugs:
         raise RuntimeError("; ".join(str(bug) for bug in found.bugs))
     if found.unreadable:

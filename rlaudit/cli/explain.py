@@ -19,7 +19,7 @@ from rlaudit.standard_output import to_stdout
 # Causes, factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
     from rlaudit.attribution.cause import Cause
-    from rlaudit.configs.dialect import Framework
+    from rlaudit.configs.dialect import Dialect
     from rlaudit.laboratory.factor import Factor
     from rlaudit.measurement.metric import Metric
 
@@ -75,13 +75,13 @@ def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
 def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.attribution.attribute import all_causes
     from rlaudit.cli.metric_translation import QUANTITIES, about_quantity, logged_only
-    from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
     from rlaudit.measurement.measure import all_metrics
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
-    frameworks = {name: partial(_about_framework, one) for name, one in known_frameworks().items()}
+    frameworks = {name: partial(_about_framework, one) for name, one in known_dialects().items()}
     about = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
     factors: dict[str, Callable[[], str]] = {**about, weight_update.NAME: weight_update.documentation}
     causes = {name: partial(_about_cause, name) for name in all_causes()}
@@ -104,7 +104,7 @@ def _rule_names() -> list[str]:
     return [*known_rules(), *ABOUT_SUPPRESSIONS]
 
 
-def _about_framework(framework: "Framework") -> str:
+def _about_framework(framework: "Dialect") -> str:
     return f"{framework.title}\n\n{_module_doc(framework.read)}"
 
 
@@ -170,11 +170,10 @@ def _rules() -> str:
 
 
 def _frameworks() -> str:
-    from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.inspection.read_configs import known_dialects
 
     return "\n".join(
-        f"{name:<18} {one.title:<24} {_module_doc(one.read).splitlines()[0]}"
-        for name, one in known_frameworks().items()
+        f"{name:<18} {one.title:<24} {_module_doc(one.read).splitlines()[0]}" for name, one in known_dialects().items()
     )
 
 

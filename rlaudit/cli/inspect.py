@@ -36,7 +36,7 @@ def inspect(arguments: list[str]) -> int:
     # Catalogue, readers and rules are imported once the command line is known to be this one's.
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
-    from rlaudit.inspection.read_configs import known_frameworks
+    from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.inspection.selection import known_rules, selected
     from rlaudit.inspection.settings import find_settings
     from rlaudit.inspection.versions import version_named
@@ -64,7 +64,7 @@ def inspect(arguments: list[str]) -> int:
     rules, about_suppressions = selected(known_rules(), asked.select or settings.get("select") or (), asked.ignore)
     request = Request(
         paths=tuple(asked.paths),
-        context=Context(rules, known_frameworks(), machine, *sides),
+        context=Context(rules, known_dialects(), machine, *sides),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
         stdin_name=asked.stdin_name,

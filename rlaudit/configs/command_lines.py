@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import shortened
 from rlaudit.configs.syntax.shell_text import Command, commands
-from rlaudit.configs.syntax.writer import Spell, Write, flags_writer, list_writer
+from rlaudit.configs.syntax.spelling import Spell, Write
 
 _YAML = {".yaml", ".yml"}
 

@@ -1,4 +1,9 @@
-"""What a dialect offers: how it is recognised, and how it is read."""
+"""What a dialect offers: how it is recognised, and how it is read.
+
+A dialect is a file of `dialects/` that binds DIALECT, or a folder in which one does. In a folder, `read.py` finds and
+reads its files, `engine.py` says what its code hands to vLLM, `trainer.py` what its trainer does with the logprobs,
+`release.py` which release of it is meant, `write.py` how an argument is written. Each fills a Draft (draft.py).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +15,7 @@ from rlaudit.configs.source import Source
 
 
 @dataclass(frozen=True)
-class Framework:
+class Dialect:
     """One dialect.
 
     recognise: whether a file is written in it; must be cheap and must never raise. read: every rollout engine that the

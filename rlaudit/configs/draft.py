@@ -5,7 +5,7 @@ Every dialect ends in the same few questions: what is written, what of it arrive
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
@@ -21,16 +21,40 @@ def unwritten(_name: str, _value: Any) -> tuple[Edit, ...] | None:
     return None
 
 
+class Settings(dict[str, Setting]):
+    """Settings of one kind by name."""
+
+    def by_file(self, name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> None:
+        """The file writes it; `value` where another one arrives."""
+        self[name] = by_file(name, node, value, note)
+
+    def by_code(self, name: str, value: Any, note: str) -> None:
+        """The framework's code decides it."""
+        self[name] = by_code(name, value, note)
+
+    def written_or(self, name: str, node: Node | None, default: Any = None, note: str = "") -> None:
+        """What the file says; where it says nothing, or null, the default that the framework's code takes, if any."""
+        if is_said(node):
+            self.by_file(name, node)
+        elif default is not None:
+            self.by_code(name, default, note)
+
+    def unless_set(self, name: str, value: Any, note: str) -> None:
+        """The framework's code decides it where nothing did before."""
+        if name not in self:
+            self.by_code(name, value, note)
+
+
 @dataclass
 class Draft:
     """Settings by kind, in the order in which they are found. A later one of a name replaces an earlier one."""
 
     framework: str
     path: str
-    engine: dict[str, Setting] = field(default_factory=dict)
-    sampling: dict[str, Setting] = field(default_factory=dict)
-    environment: dict[str, Setting] = field(default_factory=dict)
-    trainer: dict[str, Setting] = field(default_factory=dict)
+    engine: Settings = field(default_factory=Settings)
+    sampling: Settings = field(default_factory=Settings)
+    environment: Settings = field(default_factory=Settings)
+    trainer: Settings = field(default_factory=Settings)
     lost: list[Lost] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
     parts: tuple[str, ...] = ()
@@ -43,7 +67,10 @@ class Draft:
         """A trainer fact; with a node it is written in the file, without one the framework's code decides."""
         if name not in TRAINER:
             raise KeyError(f"{name} is no trainer fact")
-        self.trainer[name] = by_code(name, value, note) if node is None else by_file(name, node, value, note)
+        if node is None:
+            self.trainer.by_code(name, value, note)
+        else:
+            self.trainer.by_file(name, node, value, note)
 
     def done(
         self,
@@ -104,9 +131,9 @@ def known(node: Node | None, default: Any = None) -> Any:
     return node.plain()
 
 
-def is_open(node: Node | None) -> bool:
-    """Whether a node is not there or says null: the framework's own default holds."""
-    return node is None or node.value is None
+def is_said(node: Node | None) -> TypeGuard[Node]:
+    """Whether a node is there and is not null; where it is not, the framework's own default holds."""
+    return node is not None and node.value is not None
 
 
 def leaves(node: Node, prefix: str = "") -> Iterator[tuple[str, Node]]:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rlaudit.configs.draft import Settings
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
 
 
-class Elsewhere(dict[str, Setting]):
+class Elsewhere(Settings):
     """The settings that are known; `get` answers with Unknown for every other name.
 
     Iteration gives the known ones only, so that a report does not list two hundred unknown arguments.

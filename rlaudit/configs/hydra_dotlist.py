@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.merging import merged, nested, reread, without
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
@@ -51,6 +52,14 @@ def untold(command: "Command") -> tuple[str, ...]:
     starts = [at for at, word in enumerate(words) if at and (words[at - 1].value == "-m" or _is_script(word))]
     held = [word.text for word in words[starts[0] + 1 if starts else 1 :] if overrides_anything(word)]
     return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(held)), *command.assumed)
+
+
+def take_environment(draft: Draft, command: "Command") -> None:
+    """Exports and prefixes in force, as far as they are vLLM's or NCCL's, and what the command leaves open."""
+    for name, node in command.variables.items():
+        if name.startswith(("VLLM_", "NCCL_")):
+            draft.environment.by_file(name, node)
+    draft.not_seen += untold(command)
 
 
 def _is_script(word: Node) -> bool:

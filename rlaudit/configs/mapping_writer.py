@@ -20,7 +20,7 @@ Spell = Callable[[str, Any], "tuple[str, str] | None"]
 
 def plain_spelling(name: str, value: Any) -> tuple[str, str] | None:
     """vLLM's own names, values as YAML and JSON both read them."""
-    from rlaudit.configs.syntax.writer import scalar_text
+    from rlaudit.configs.syntax.spelling import scalar_text
 
     return (name, scalar_text(value)) if isinstance(value, bool | int | float | str) else None
 
@@ -31,7 +31,7 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
         return unwritten
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
-        from rlaudit.configs.syntax.writer import yaml_writer
+        from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
         return yaml_writer(mapping, spell, text)(name, value)
 
@@ -80,7 +80,7 @@ def _reads_back(source: Source, edits: tuple[Edit, ...], key: str) -> bool:
     """Whether the edited script sets the key once more than before: an odd line end may swallow a word."""
     from rlaudit.configs.command_lines import command_lines
     from rlaudit.configs.syntax.flags import overrides
-    from rlaudit.configs.syntax.writer import apply
+    from rlaudit.configs.syntax.spelling import apply
 
     counts = []
     for text in (source.text, apply(source.text, edits)):

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.python_text import UnreadablePython, parse
+from rlaudit.configs.syntax.python_text import UnreadablePython, parse, span
 
 
-def python_environment(source: Source, prefixes: tuple[str, ...]) -> dict[str, Node]:
-    """Variables whose name begins with one of `prefixes`; the last assignment of a name, wherever it stands."""
+def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dict[str, Node]:
+    """Variables whose name begins with one of `prefixes`; one that gets different values is Unknown."""
     if source.suffix != ".py" or "environ" not in source.text:
         return {}
     try:
@@ -19,11 +19,14 @@ def python_environment(source: Source, prefixes: tuple[str, ...]) -> dict[str, N
         source.refuse("os.environ", error)
         return {}
     index = LineIndex(source.text, source.path)
-    lines = source.text.split("\n")
     found: dict[str, Node] = {}
     for name, value in _assigned(tree):
         if name.startswith(prefixes):
-            found[name] = _node(value, name, index, lines)
+            place = index.place(*span(value, source.text), name)
+            known = _known(value)
+            if name in found and found[name].value != known:
+                known = Unknown(f"{name} is set more than once in this file")
+            found[name] = Node(known, place, place, source.text[place.start : place.end])
     return found
 
 
@@ -57,12 +60,8 @@ def _text(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _node(value: ast.expr, name: str, index: LineIndex, lines: list[str]) -> Node:
-    """ast counts bytes within a line; places count characters."""
-    first, last = value.lineno - 1, (value.end_lineno or value.lineno) - 1
-    start = len(lines[first].encode()[: value.col_offset].decode(errors="ignore"))
-    end = len(lines[last].encode()[: value.end_col_offset or 0].decode(errors="ignore"))
-    place = index.place(index.starts[first] + start, index.starts[last] + end, name)
-    text = _text(value)
-    known = text if text is not None else Unknown(f"{ast.unparse(value)} is known only when it runs")
-    return Node(known, place, place, ast.unparse(value))
+def _known(value: ast.expr) -> str | Unknown:
+    literal = value.value if isinstance(value, ast.Constant) else None
+    if isinstance(literal, str | int):
+        return str(literal)
+    return Unknown(f"{ast.unparse(value)} is known only when it runs")

@@ -6,14 +6,14 @@ error at start-up where the call is a plain one.
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft, by_code, by_file
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.draft import Draft
+from rlaudit.configs.syntax.node import Node, entries
 
 
 def hand_over(draft: Draft, kwargs: Node | None, note: str = "") -> None:
     """Every key of a mapping as the engine argument of that name."""
-    for key, node in kwargs.items() if kwargs is not None else ():
-        draft.engine[key] = by_file(key, node, note=note)
+    for key, node in entries(kwargs):
+        draft.engine.by_file(key, node, note=note)
 
 
 def has_argument(name: str, vllm: Version) -> bool:
@@ -38,4 +38,4 @@ def neutral_sampling(draft: Draft, note: str) -> None:
         "frequency_penalty": 0.0,
     }
     for name, value in defaults.items():
-        draft.sampling.setdefault(name, by_code(name, value, note))
+        draft.sampling.unless_set(name, value, note)

@@ -11,11 +11,11 @@ from typing import Any
 
 import rlaudit
 from rlaudit.attribution.attribute import all_causes
-from rlaudit.diagnosis.compare_semantics import UNEXPLAINED
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.finished_documents import FinishedDocument
-from rlaudit.diagnosis.worst_layer import SEVERITY, exit_code_of
-from rlaudit.layers import Layer, Verdict
+from rlaudit.diagnosis.worst_layer import exit_code_of
+from rlaudit.layers import WORST_FIRST, Layer, Verdict
+from rlaudit.meaning.words import UNEXPLAINED
 
 MEASURED = ("ablate", "compare")
 Judged = Mapping[str, Any]
@@ -57,7 +57,9 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> dict[str, Any]:
     if not deciding:
         return _nothing(layer)
     # An intervention weighs more than a signature of the same verdict.
-    source, worst = min(deciding, key=lambda entry: (SEVERITY.index(entry[1]["verdict"]), entry[0].command != "ablate"))
+    source, worst = min(
+        deciding, key=lambda entry: (WORST_FIRST.index(entry[1]["verdict"]), entry[0].command != "ablate")
+    )
     evidence = [f"{source.command} {source.path}: {line}" for line in worst["evidence"]]
     for other, judged in own:
         if other is source:
@@ -81,7 +83,7 @@ def _cause(
 ) -> tuple[str | None, str]:
     """The cause, and what is said of it: a mismatch that was measured without one has that which settings convict."""
     measured = source.command in MEASURED and worst["verdict"] == Verdict.MISMATCH.value
-    if not measured or (worst["cause"] is not None and worst["cause"] not in UNEXPLAINED):
+    if not measured or (worst["cause"] is not None and worst["cause"] not in UNEXPLAINED.values()):
         return worst["cause"], ""
     for one, judged in own:
         if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH.value and judged["cause"]:

@@ -12,19 +12,20 @@ import numpy as np
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
 from rlaudit.attribution.token_evidence import token_evidence
-from rlaudit.diagnosis.compare_objective import judge_objective
-from rlaudit.diagnosis.compare_path import judge_path
-from rlaudit.diagnosis.compare_semantics import judge_semantics, not_told
 from rlaudit.diagnosis.compare_stream import Streamed, stream
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
+from rlaudit.diagnosis.inference_path import judge_path
+from rlaudit.diagnosis.judgement import supported
+from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
-from rlaudit.diagnosis.supported import supported
+from rlaudit.diagnosis.semantic import judge_meaning
 from rlaudit.diagnosis.usual_distance import USUAL
-from rlaudit.layers import Verdict
+from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_logs import meaning_of_logs
+from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.meaning.semantics import identify
 from rlaudit.measurement.measure import Measurement, measure_tally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete
@@ -66,27 +67,26 @@ def compare(
     streamed = stream(batches, path, faults, settings)
     measurements = measure_tally(streamed.tally, settings.replicates, settings.seed)
     batch, looked_at, gaps = _evidence_batch(streamed, sample, scored, path, faults, settings)
-    semantics = None
-    if scored is not None:
-        semantics = identify(scored[1], sampling, trainer, scored[2], settings.seed)
+    meaning = None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed)
     alignment = alignment_report(batch)
     evidence = token_evidence(
         batch,
         sampling=sampling,
         trainer=trainer,
         scored=scored[1] if scored is not None else None,
-        semantics=semantics,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=settings.floor_k2,
         most_tokens=settings.evidence_tokens,
     )
     distance = _distance(streamed, measurements, settings, before)
     attribution = attribute(evidence, _parity_k2(distance, settings), settings.seed)
+    ratio, corrected = measurements["mean_ratio_minus_one"], meaning is not None
+    if meaning is None:
+        meaning = meaning_of_logs(evidence, ratio, attribution.leaning_of(Layer.SEMANTIC))
     shares = (streamed.share, looked_at)
-    semantic = supported(
-        judge_semantics(evidence, attribution, semantics, measurements["mean_ratio_minus_one"]), *shares
-    )
-    inference = supported(judge_path(distance, attribution, semantic, semantics is not None), *shares)
+    semantic = supported(judge_meaning(meaning, attribution, ratio), *shares)
+    inference = supported(judge_path(distance, attribution, semantic, corrected), *shares)
     split = _split(batch, alignment, (semantic.verdict, inference.verdict), settings)
     objective = supported(judge_objective(measurements, split, (semantic, inference), distance), *shares)
     return Comparison(
@@ -98,14 +98,14 @@ def compare(
         tally=streamed.tally,
         distance=distance,
         alignment=streamed.alignment,
-        semantics=semantics,
+        meaning=meaning,
         attribution=attribution,
         split=split,
         evidence_tokens=evidence.tokens,
         layers=(semantic, inference, objective),
         share=streamed.share,
         notes=notes,
-        not_seen=(*_left_out(streamed), *gaps, *not_told(evidence, semantics)),
+        not_seen=(*_left_out(streamed), *gaps, *meaning.said.not_told),
     )
 
 

@@ -9,7 +9,7 @@ from rlaudit.diagnosis.comparison import Comparison
 from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
-from rlaudit.meaning.semantics import SemanticEvidence
+from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults, Met
 
@@ -94,7 +94,7 @@ def _comparison(one: Compared) -> dict[str, Any]:
             "messages": list(comparison.alignment.messages),
             "not_tested": list(comparison.alignment.not_tested),
         },
-        "semantics": _semantics(comparison.semantics),
+        "semantics": _semantics(comparison.meaning),
         "attribution": None if attribution is None else _finite(attribution.as_dict()),
         "objective": None if comparison.split is None else _finite(comparison.split.as_dict()),
         "evidence_tokens": comparison.evidence_tokens,
@@ -130,19 +130,19 @@ def _fault(met: Met) -> dict[str, Any]:
     }
 
 
-def _semantics(found: SemanticEvidence | None) -> dict[str, Any] | None:
-    if found is None:
+def _semantics(found: Meaning) -> dict[str, Any] | None:
+    if not isinstance(found.figures, ScoredFigures):
         return None
     return {
         "verdict": found.verdict.value,
-        "cause": found.cause,
-        "because": found.because,
+        "cause": found.said.cause,
+        "because": found.said.because,
         "trainer": found.theta_train.name,
         "reported": found.theta_report.name,
         "sampled": found.theta_sample.name,
         "tests": [
             {"name": test.name, "ln_p": test.ln_p, "estimate": test.estimate, "convicts": test.convicts}
-            for test in found.tests
+            for test in found.figures.tests
         ],
     }
 

@@ -11,7 +11,7 @@ from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.semantics import SemanticEvidence
+from rlaudit.meaning.meaning import Meaning
 from rlaudit.measurement.measure import Measurement, Tally
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.statistics.resample import REPLICATES
@@ -75,7 +75,7 @@ class Counts:
 class Comparison:
     """One table, compared. layers: semantic, inference path, objective, in that order.
 
-    semantics: the identification, where the trainer's scores under other meanings are there; None from logs alone.
+    meaning: from the trainer's scores under other meanings where they are there, from logs alone otherwise.
     attribution, split: of the evidence, `evidence_tokens` tokens of the table. tally: what `measurements` are made of.
     share: of the table's sequences and tokens that are in the figures.
     """
@@ -88,7 +88,7 @@ class Comparison:
     tally: Tally
     distance: Distance
     alignment: AlignmentReport
-    semantics: SemanticEvidence | None
+    meaning: Meaning
     attribution: Attribution | None
     split: ObjectiveSplit | None
     evidence_tokens: int

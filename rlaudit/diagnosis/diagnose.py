@@ -7,22 +7,27 @@ its worst block, and the block is named.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
-from rlaudit.diagnosis.inference_path import judge_inference_path, k2_to_explain_from, path_distance
+from rlaudit.diagnosis.consequence import MEAN_SQUARES
+from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
+from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.inference_path import judge_path_of_arm
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
-from rlaudit.diagnosis.objective import judge_objective
+from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.parity import parity_yaml
-from rlaudit.diagnosis.semantic import judge_semantics
+from rlaudit.diagnosis.semantic import judge_meaning_of_arms
+from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
-from rlaudit.layers import Verdict
+from rlaudit.layers import WORST_FIRST, Verdict
+from rlaudit.measurement.measure import all_metrics, measure, tally
+from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
-# Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
-SEVERITY = (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
+REFERENCE = "reference"
+# What a distance is judged on.
+FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
 
 
 @dataclass(frozen=True)
@@ -65,18 +70,76 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     floor = noise_floor(run, block, measured)
     recipe = run.plan.recipe
     settings = objective_settings(recipe)
-    judged = path_distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
+    judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
-    effects = effects_of(run, block, measured, floor, k2_to_explain_from(judged, measured))
-    semantic = judge_semantics(block, measured, effects)
-    path = judge_inference_path(judged, effects, floor)
-    objective = judge_objective(measured.get("candidate"), (semantic, path), settings, distance)
+    effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))
+    semantic = judge_meaning_of_arms(block, measured, effects)
+    path = judge_path_of_arm(judged, effects, floor)
+    objective = judge_objective_of_arm(measured.get("candidate"), (semantic, path), settings, distance)
     parity = parity_yaml(block, effects)
     return BlockDiagnosis(block, measured, floor, effects, (semantic, path, objective), parity, distance)
 
 
+def _distance(
+    block: BlockPlan,
+    measured: Mapping[str, MeasuredArm],
+    floor: Floor,
+    settings: ObjectiveSettings,
+    margin: float | None,
+    seed: int,
+) -> tuple[MeasuredArm, Distance] | None:
+    """The arm that the inference path is judged on, and how far its residual is; None where no arm has clean semantics:
+    the candidate has, or else the parity arm."""
+    arm = next(
+        (measured[name] for name in block.judged if name in measured and measured[name].semantically_clean),
+        None,
+    )
+    if arm is None:
+        return None
+    candidate = Candidate(
+        measurements=measure(arm.residual, settings, [all_metrics()[name] for name in FIGURES], seed=seed),
+        tally=tally(arm.residual, [all_metrics()[METRIC]], settings),
+        shortest=int(arm.residual.sequence_lengths_S.min()),
+        noise=floor.value[PATH_METRIC],
+        usual=_usual(arm),
+    )
+    return arm, judge_distance(candidate, settings, margin, _reference(measured, settings, seed), seed=seed)
+
+
+def _reference(measured: Mapping[str, MeasuredArm], settings: ObjectiveSettings, seed: int) -> Reference | None:
+    arm = measured.get(REFERENCE)
+    if arm is None:
+        return None
+    metric = all_metrics()[METRIC]
+    return Reference(
+        name=arm.title,
+        k3=measure(arm.residual, settings, [metric], seed=seed)[METRIC],
+        tally=tally(arm.residual, [metric], settings),
+        semantic=arm.meaning.verdict,
+        serves=arm.semantically_clean,
+        usual=_usual(arm),
+    )
+
+
+def _usual(arm: MeasuredArm) -> UsualDistance | None:
+    resolved = arm.finished.result["resolved"]
+    if resolved.get("quantization"):
+        return None
+    return usual_distance(str(resolved["dtype"]), arm.finished.arm.treatment.trainer.dtype)
+
+
+def _k2_to_explain_from(judged: tuple[MeasuredArm, Distance] | None, measured: Mapping[str, MeasuredArm]) -> float:
+    """The k2 (nats^2) that factors need not explain: the reference's where the candidate is farther than it, else 0."""
+    if judged is None or judged[0].name != "candidate":
+        return 0.0
+    distance = judged[1]
+    if distance.yardstick is not Yardstick.REFERENCE or distance.verdict is not Verdict.MISMATCH:
+        return 0.0
+    return all_metrics()[PATH_METRIC].value(measured[REFERENCE].residual, distance.settings)
+
+
 def _worst(judgements: Sequence[tuple[str, Judgement]]) -> Judgement:
-    name, worst = min(judgements, key=lambda entry: SEVERITY.index(entry[1].verdict))
+    name, worst = min(judgements, key=lambda entry: WORST_FIRST.index(entry[1].verdict))
     if len(judgements) == 1:
         return worst
     others = [f"block {other}: {judgement.verdict.value}" for other, judgement in judgements if other != name]
@@ -96,7 +159,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
         for effect in block.effects
-        if effect.first is None and effect.verdict.value == "not engaged here"
+        if effect.first is None and effect.verdict is Effect.NOT_ENGAGED
     }
     lines += sorted(unengaged)
     lines += [
@@ -112,5 +175,5 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA kernels: this run was on a CPU; the scheduling and kernels of a GPU are another path")
     candidates = [block.measured["candidate"] for block in blocks if "candidate" in block.measured]
-    lines += dict.fromkeys(note for candidate in candidates for note in candidate.semantics.not_told)
+    lines += dict.fromkeys(note for candidate in candidates for note in candidate.meaning.said.not_told)
     return lines

@@ -143,9 +143,9 @@ def _measured(measured: MeasuredArm) -> dict[str, Any]:
             name: {"level": seen.level, "because": seen.because} for name, seen in measured.observations.items()
         },
         "semantics": {
-            "verdict": measured.semantics.verdict.value,
-            "cause": measured.semantics.cause,
-            "because": measured.semantics.because,
+            "verdict": measured.meaning.verdict.value,
+            "cause": measured.meaning.said.cause,
+            "because": measured.meaning.said.because,
         },
         "heads": {
             side: {

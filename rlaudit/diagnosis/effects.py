@@ -16,6 +16,7 @@ from rlaudit.diagnosis.measured import MeasuredArm, floor_of, objective_settings
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.layers import Layer
+from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.measurement.contrast import Contrast, contrast
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
@@ -24,13 +25,12 @@ SEMANTIC_METRIC = "mean_ratio_minus_one"
 PATH_METRIC = "k2"
 # Both sides are one step of a float32 logsumexp off at most, all tokens the same way.
 LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * FLOAT32_RESOLUTION) ** 2}
-# Share of the excess that a factor must take away before it may be named as a cause (metrics notes, 3.5).
+# Share of the excess that a factor must take away before it may be named as a cause. The trade: where several act, a
+# smaller one would name bystanders as well, a larger one would miss the second of three equal causes.
 CONVICTING_SHARE = 0.3
 REMOVING_SHARE = 0.9
 # Effects below this share of a margin are not worth a reader's time, however sure.
 NEGLIGIBLE_SHARE = 0.01
-# A mean ratio further than this from 1 is semantic almost surely (metrics notes, 2): the margin of that metric.
-RATIO_MARGIN = 1e-2
 
 
 class Effect(StrEnum):
@@ -111,7 +111,7 @@ def effects_of(
     """
     found = []
     targets = {SEMANTIC_METRIC: 0.0, PATH_METRIC: max(floor.value[PATH_METRIC], explain_from)}
-    negligible = {SEMANTIC_METRIC: NEGLIGIBLE_SHARE * RATIO_MARGIN, PATH_METRIC: _negligible_k2(run, measured)}
+    negligible = {SEMANTIC_METRIC: NEGLIGIBLE_SHARE * MEAN_RATIO_EFFECT, PATH_METRIC: _negligible_k2(run, measured)}
     for arm in block.with_role(Role.FIRST):
         layer = known_factors()[arm.factor or ""].layer
         for metric in (SEMANTIC_METRIC,) if layer is Layer.SEMANTIC else (SEMANTIC_METRIC, PATH_METRIC):

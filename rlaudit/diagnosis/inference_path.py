@@ -1,61 +1,48 @@
-"""Layer 2 of an ablation: the logprobs mean the same; do they come from the same numbers?
+"""Layer 2: the logprobs mean the same; do they come from the same numbers?
 
-Judged on an arm whose semantics are clean: the candidate, or else the parity arm. Figures are of the residual, held
-against the yardstick of `distance.py`: the recipe's margin, the reference engine, or the objective's clip range. A
-factor is named as a cause only when taking it away was seen to engage, to exceed the noise floor and to remove at least
-30 % of the excess k2; whatever is left is "unexplained", never "precision".
+Judged by a distance (`distance.py`) on figures under a clean meaning. An ablation names a factor as a cause only when
+taking it away was seen to engage, to exceed the noise floor and to remove at least 30 % of the excess k2; a comparison
+convicts by signature only, and a named cause is the one to ablate first. Whatever is left is "unexplained", never
+"precision".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from rlaudit.diagnosis import distance_words as words
-from rlaudit.diagnosis.consequence import MEAN_SQUARES
-from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
+from rlaudit.attribution.attribute import Attribution, NamedCause
+from rlaudit.diagnosis import words
+from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor
-from rlaudit.diagnosis.judgement import Judgement, figure
+from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
-from rlaudit.laboratory.studies.arms.plan import BlockPlan
+from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
-from rlaudit.measurement.measure import all_metrics, measure, tally
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.tokens.alignment import Misalignment
 
 CONVICTED = (Effect.REMOVES, Effect.REDUCES)
-MARGIN_FROM = "equivalence_margin of the recipe"
-REFERENCE = "reference"
-FIGURES = (METRIC, *MEAN_SQUARES.values(), *(clip.value for clip in Clip))
+MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
+MARGIN_OF_A_COMMAND = "--margin"
+SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})
+# Reasons why causes could not be tested that a reader is shown at most; the report's JSON has all.
+SHOWN = 4
+UNREFUTED = "a factor whose arm brings the distance within what is let pass"
 
 
-def path_distance(
-    block: BlockPlan,
-    measured: Mapping[str, MeasuredArm],
-    floor: Floor,
-    settings: ObjectiveSettings,
-    margin: float | None,
-    seed: int,
-) -> tuple[MeasuredArm, Distance] | None:
-    """The arm that the inference path is judged on, and how far it is; None where no arm has clean semantics."""
-    arm = next(
-        (measured[name] for name in block.judged if name in measured and measured[name].semantically_clean),
-        None,
-    )
-    if arm is None:
-        return None
-    metrics = [all_metrics()[name] for name in FIGURES]
-    candidate = Candidate(
-        measurements=measure(arm.residual, settings, metrics, seed=seed),
-        tally=tally(arm.residual, [all_metrics()[METRIC]], settings),
-        shortest=int(arm.residual.sequence_lengths_S.min()),
-        noise=floor.value[PATH_METRIC],
-        usual=_usual(arm),
-    )
-    return arm, judge_distance(candidate, settings, margin, _reference(measured, settings, seed), seed=seed)
+@dataclass(frozen=True)
+class _Explained:
+    """What accounts for a distance. said: of the causes, after the distance. more: how to get more tokens."""
+
+    cause: str | None
+    said: str
+    falsifier: str
+    next: str
+    more: str
 
 
-def judge_inference_path(
+def judge_path_of_arm(
     judged: tuple[MeasuredArm, Distance] | None, effects: Sequence[FactorEffect], floor: Floor
 ) -> Judgement:
-    """The inference path of one block."""
+    """Of one block of an ablation. judged: the arm with clean semantics, and how far it is; None where none has."""
     if judged is None:
         return Judgement(
             Layer.INFERENCE_PATH,
@@ -67,76 +54,124 @@ def judge_inference_path(
     arm, distance = judged
     moved = [effect for effect in effects if effect.metric == PATH_METRIC]
     evidence = (
-        *words.evidence(distance, _name(arm), MARGIN_FROM),
+        *words.evidence(distance, arm.title, MARGIN_OF_A_RECIPE),
         f"noise floor of k2: {floor.value[PATH_METRIC]:.3g} ({floor.because[PATH_METRIC]})",
-        *(_line(effect) for effect in moved),
+        *(_effect_line(effect) for effect in moved),
     )
-    because, falsifier = words.because(distance), words.falsifier(distance)
-    if distance.verdict is Verdict.MATCH:
-        return Judgement(Layer.INFERENCE_PATH, distance.verdict, None, because, evidence, falsifier)
-    if distance.verdict is Verdict.INCONCLUSIVE:
-        step = words.settles(distance, "more tokens: raise samples, prompts or max_tokens")
-        return Judgement(Layer.INFERENCE_PATH, distance.verdict, None, because, evidence, next=step)
     causes = [effect for effect in moved if effect.verdict in CONVICTED]
-    explained = max((effect.share or 0.0 for effect in causes), default=0.0)
-    named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict.value} ({effect.because})" for effect in causes)
-    left = (
-        f"{named}; {max(0.0, 1 - explained):.0%} of the excess k2 stays unexplained"
-        if causes
-        else "no factor that engaged moves it: unexplained residual"
+    found = _by_distance(distance, evidence, _by_intervention(causes))
+    return replace(found, cause=None, falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
+
+
+def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
+    """Of a comparison. corrected: whether the attribution is of what the right meaning leaves over."""
+    named = [cause for cause in attribution.named if cause.layer is Layer.INFERENCE_PATH]
+    evidence = (
+        *words.evidence(distance, "", MARGIN_OF_A_COMMAND),
+        *(f"{cause.name}: {cause.signature.because}; adjusted p {cause.adjusted_p:.1g}" for cause in named),
+        *_untested(attribution),
     )
+    if semantic.verdict is Verdict.MISMATCH:
+        beneath = f"; under the meaning that fits: {attribution.because}" if corrected else ""
+        return Judgement(
+            Layer.INFERENCE_PATH,
+            Verdict.NOT_TESTED,
+            None,
+            f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
+            evidence if corrected else (),
+            next="mend the semantic layer first",
+        )
+    provided = "" if semantic.verdict is Verdict.MATCH else "provided that the logprobs mean the same: "
+    explained = _by_signature(named, attribution)
+    if any(cause.name in SHIFTS for cause in named):
+        because = f"{provided}{attribution.because}"
+        return Judgement(
+            Layer.INFERENCE_PATH,
+            Verdict.MISMATCH,
+            explained.cause,
+            because,
+            evidence,
+            explained.falsifier,
+            explained.next,
+        )
+    hanging = [name for name in attribution.leaning if name in SHIFTS]
+    if hanging and distance.verdict is Verdict.MATCH:
+        because = f"{' and '.join(hanging)} in one sequence, which decides nothing alone; {words.because(distance)}"
+        return Judgement(Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, None, because, evidence, next="more sequences")
+    return _by_distance(distance, evidence, explained, provided, f"; {attribution.because}" if named else "")
+
+
+def _by_distance(
+    distance: Distance, evidence: tuple[str, ...], explained: _Explained, provided: str = "", seen: str = ""
+) -> Judgement:
+    """provided: what an open semantic layer leaves open here. seen: what a match does not take back."""
+    because, verdict = words.because(distance), distance.verdict
+    if verdict is Verdict.MATCH:
+        falsifier = words.falsifier(distance)
+        return Judgement(Layer.INFERENCE_PATH, verdict, None, f"{because}{seen}", evidence, falsifier)
+    mismatch = verdict is Verdict.MISMATCH
     return Judgement(
         Layer.INFERENCE_PATH,
-        distance.verdict,
-        causes[0].factor if causes else None,
-        f"{because}; {left}",
+        verdict,
+        explained.cause,
+        f"{provided}{because}; {explained.said}" if mismatch else f"{provided}{because}",
         evidence,
-        falsifier="an arm with that factor set whose k3 does not fall"
-        if causes
-        else "a factor whose arm brings the distance within what is let pass",
-        next=f"set {causes[0].factor}={causes[0].level} and audit again"
-        if causes
-        else "add the factors that were not tried to the recipe (rlaudit list factors)",
+        explained.falsifier,
+        explained.next if mismatch else words.settles(distance, explained.more),
     )
 
 
-def k2_to_explain_from(judged: tuple[MeasuredArm, Distance] | None, measured: Mapping[str, MeasuredArm]) -> float:
-    """The k2 (nats^2) that factors need not explain: the reference's where the candidate is farther than it, else 0."""
-    if judged is None or judged[0].name != "candidate":
-        return 0.0
-    distance = judged[1]
-    if distance.yardstick is not Yardstick.REFERENCE or distance.verdict is not Verdict.MISMATCH:
-        return 0.0
-    return all_metrics()[PATH_METRIC].value(measured[REFERENCE].residual, distance.settings)
-
-
-def _reference(measured: Mapping[str, MeasuredArm], settings: ObjectiveSettings, seed: int) -> Reference | None:
-    arm = measured.get(REFERENCE)
-    if arm is None:
-        return None
-    metric = all_metrics()[METRIC]
-    return Reference(
-        name=_name(arm),
-        k3=measure(arm.residual, settings, [metric], seed=seed)[METRIC],
-        tally=tally(arm.residual, [metric], settings),
-        semantic=arm.semantics.verdict,
-        serves=arm.semantically_clean,
-        usual=_usual(arm),
+def _by_intervention(causes: Sequence[FactorEffect]) -> _Explained:
+    more = "more tokens: raise samples, prompts or max_tokens"
+    if not causes:
+        return _Explained(
+            None,
+            "no factor that engaged moves it: unexplained residual",
+            UNREFUTED,
+            "add the factors that were not tried to the recipe (rlaudit list factors)",
+            more,
+        )
+    named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict.value} ({effect.because})" for effect in causes)
+    left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
+    return _Explained(
+        causes[0].factor,
+        f"{named}; {left:.0%} of the excess k2 stays unexplained",
+        "an arm with that factor set whose k3 does not fall",
+        f"set {causes[0].factor}={causes[0].level} and audit again",
+        more,
     )
 
 
-def _name(arm: MeasuredArm) -> str:
-    return f"{arm.name} (vLLM {arm.finished.arm.treatment.version}, {arm.finished.result['resolved']['dtype']})"
+def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Explained:
+    # Where the whole is too small for signatures, that is what there is to say.
+    looked = attribution.named or attribution.unexplained is not None
+    told = attribution.because if looked else f"causes are not looked for up to a k2 of {attribution.margin:.2g} nats^2"
+    if not named:
+        step = f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
+        return _Explained(None, told, UNREFUTED, step, "more tokens")
+    names = " and ".join(cause.name for cause in named)
+    return _Explained(names, told, named[0].falsifier, named[0].next, "more tokens")
 
 
-def _usual(arm: MeasuredArm) -> UsualDistance | None:
-    resolved = arm.finished.result["resolved"]
-    if resolved.get("quantization"):
-        return None
-    return usual_distance(str(resolved["dtype"]), arm.finished.arm.treatment.trainer.dtype)
+def _wanted(attribution: Attribution) -> str:
+    """Columns of the log that causes could not be tested without."""
+    lacking = [one.column for one in attribution.not_tested if one.column is not None]
+    columns = ", ".join(dict.fromkeys(lacking))
+    return f"; or log {columns}, which {len(lacking)} causes could not be tested without" if lacking else ""
 
 
-def _line(effect: FactorEffect) -> str:
+def _untested(attribution: Attribution) -> tuple[str, ...]:
+    """Causes that the data could not tell, grouped by the reason."""
+    by_reason: dict[tuple[bool, str], list[str]] = {}
+    for one in attribution.not_tested:
+        by_reason.setdefault((one.column is None, one.reason), []).append(one.name)
+    # What a column more in the log would tell comes first: that is in the reader's hands.
+    reasons = sorted(by_reason, key=lambda reason: reason[0])
+    lines = [f"not tested: {', '.join(by_reason[reason])} ({reason[1]})" for reason in reasons]
+    return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))
+
+
+def _effect_line(effect: FactorEffect) -> str:
     text = f"{effect.factor}={effect.level}: {effect.verdict.value}"
     if effect.first is not None:
         text += f"; first effect on k2 {figure(effect.first.difference, effect.first.low, effect.first.high)}"

@@ -1,8 +1,11 @@
 """What is said of one layer: a verdict, the reason, the evidence, what would refute it, and the one next experiment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlaudit.layers import Layer, Verdict
+from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
+
+SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
 
 
 @dataclass(frozen=True)
@@ -18,10 +21,26 @@ class Judgement:
     next: str = ""
 
 
-def figure(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with its interval, at the precision people compare."""
-    if value is None:
-        return "undefined"
-    if low is None or high is None:
-        return f"{value:.3g} (no interval)"
-    return f"{value:.3g} [{low:.3g}, {high:.3g}]"
+def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
+    """The judgement with the share of the data that it rests on; no match where that does not suffice.
+
+    figures: of the table. causes: of the sample of it where causes are looked for. A mismatch stands: what was found is
+    there, whatever else there is.
+    """
+    if judgement.verdict is Verdict.NOT_TESTED:
+        return judgement
+    said = {f"rests on {figures}": figures, f"causes were looked for in {causes}": causes}
+    evidence = (*judgement.evidence, *(line for line, share in said.items() if not share.whole))
+    short = [line for line, share in said.items() if not share.suffices]
+    if judgement.verdict is not Verdict.MATCH or not short:
+        return replace(judgement, evidence=evidence)
+    return Judgement(
+        judgement.layer,
+        Verdict.INCONCLUSIVE,
+        None,
+        f"{'; '.join(short)}. With more than {MOST_LEFT_OUT:.0%} left out nothing is said to match. Of what is left: "
+        f"{judgement.because}",
+        evidence,
+        judgement.falsifier,
+        SETTLES,
+    )

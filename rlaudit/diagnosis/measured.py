@@ -16,8 +16,9 @@ from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.meaning.semantics import SemanticEvidence, identify
 from rlaudit.measurement.measure import Measurement, measure
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
@@ -38,7 +39,7 @@ class MeasuredArm:
     pairs: LogprobPairs
     residual: LogprobPairs
     measurements: Mapping[str, Measurement]
-    semantics: SemanticEvidence
+    meaning: Meaning
     rollout_head: LatticeEvidence
     trainer_head: LatticeEvidence
     observations: Mapping[str, Observation]
@@ -50,9 +51,14 @@ class MeasuredArm:
         return self.finished.arm.name
 
     @property
+    def title(self) -> str:
+        """What it ran on, for a sentence."""
+        return f"{self.name} (vLLM {self.finished.arm.treatment.version}, {self.finished.result['resolved']['dtype']})"
+
+    @property
     def semantically_clean(self) -> bool:
         """Whether the reported logprobs mean what the trainer assumes."""
-        return self.semantics.verdict is Verdict.MATCH
+        return self.meaning.verdict is Verdict.MATCH
 
 
 def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
@@ -75,7 +81,7 @@ def objective_settings(recipe: Recipe) -> ObjectiveSettings:
 def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSettings) -> MeasuredArm:
     scores = run.scores[scoring_request(finished.arm).key]
     scored = scored_tokens(finished, scores, run)
-    semantics = identify(
+    meaning = identify(
         scored,
         theta_sample=scores.batch.request.theta_sample,
         theta_train=scores.batch.request.theta_train,
@@ -93,7 +99,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
     possible_T = np.isfinite(scored.trainer_logprobs_T)
     residual = LogprobPairs(
         rollout_logprobs_T=pairs.rollout_logprobs_T,
-        trainer_logprobs_T=_explained_by(semantics, scored),
+        trainer_logprobs_T=_explained_by(meaning, scored),
         sequence_T=pairs.sequence_T,
         prompt_S=pairs.prompt_S,
         prompts=pairs.prompts,
@@ -113,7 +119,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         rollout_head=_dtype_seen(rollout_head),
         trainer_head=_dtype_seen(trainer_head),
         head_because=f"rollout: {rollout_head.because}; trainer: {trainer_head.because}",
-        report_fit=_fit_name(semantics, scores.batch.request.theta_sample),
+        report_fit=_fit_name(meaning, scores.batch.request.theta_sample),
         loaded=finished.result.get("loaded", {}),
         batch_probe=finished.result.get("batch_probe", {}),
     )
@@ -124,7 +130,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         pairs=pairs,
         residual=residual,
         measurements=measure(pairs, settings, seed=run.plan.recipe.seed),
-        semantics=semantics,
+        meaning=meaning,
         rollout_head=rollout_head,
         trainer_head=trainer_head,
         observations={name: factor.observe(trace) for name, factor in known_factors().items()},
@@ -154,25 +160,25 @@ def floor_of(scores: Scores, figure: str) -> float:
     return float(scores.result["micro_batch_floor"][figure])
 
 
-def _explained_by(semantics: SemanticEvidence, scored: ScoredTokens) -> Floats:
+def _explained_by(meaning: Meaning, scored: ScoredTokens) -> Floats:
     """(T,) the trainer's logprobs under the meaning that fits the reported ones; its own where a token is outside
     it."""
-    explained_T = scored.logprobs_under(semantics.theta_report)
+    explained_T = scored.logprobs_under(meaning.theta_report)
     if explained_T is None:
         return scored.trainer_logprobs_T
     return np.where(np.isfinite(explained_T), explained_T, scored.trainer_logprobs_T)
 
 
-def _fit_name(semantics: SemanticEvidence, requested: Semantics) -> str | None:
+def _fit_name(meaning: Meaning, requested: Semantics) -> str | None:
     """How the meaning that fits is called: raw, as requested, by its parameters, or None where raw and requested are
     one."""
     if requested == Semantics():
         return None
-    if not semantics.theta_report.differences(requested):
+    if not meaning.theta_report.differences(requested):
         return "as requested"
-    if not semantics.theta_report.differences(Semantics()):
+    if not meaning.theta_report.differences(Semantics()):
         return "raw"
-    return semantics.theta_report.name
+    return meaning.theta_report.name
 
 
 def _heads(finished: FinishedArm, scores: Scores) -> tuple[LatticeEvidence, LatticeEvidence]:

@@ -1,50 +1,140 @@
-"""Layer 3 of an ablation: what is left for the RL objective to correct.
+"""Layer 3: does the mismatch that is left leave the objective's clip range, so that the objective has to correct it?
 
-An ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend mismatch alone.
+Judged only when the two layers before it match: a correction that is switched on over a broken backend hides it. An
+ablation has fresh weights on both sides, so its staleness is zero and what it sees is backend mismatch alone.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rlaudit.diagnosis.clipping import ClippingWords, figures, judge_clipping
-from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
+from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING, Measurements, consequence
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.distance_words import let_pass
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
+from rlaudit.diagnosis.objective_split import ObjectiveSplit
+from rlaudit.diagnosis.words import let_pass
+from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 
+SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What is said of each outcome. unrefuted: what would refute a match. more: what would settle the inconclusive.
+
+    cause, because, next: of a mismatch; refuted: what would refute that.
+    """
+
+    match: str
+    unrefuted: str
+    more: str
+    cause: str
+    because: str
+    next: str
+    refuted: str
+
 
 def judge_objective(
+    measurements: Measurements,
+    split: ObjectiveSplit | None,
+    earlier: tuple[Judgement, Judgement],
+    distance: Distance,
+) -> Judgement:
+    """Of a comparison. split: of the evidence, where there is any. distance: what the inference path was judged by."""
+    above = "more than 1 % of tokens or sequences leave the clip range although both layers before it match"
+    chosen = None if split is None else split.recommendation.cost
+    words = _Words(
+        match="less than 1 % of tokens and sequences leave the clip range: no correction is needed",
+        unrefuted="clip fractions above 1 % on another batch",
+        more="more sequences",
+        cause=f"mismatch {let_pass(distance)} is still clipped",
+        because=above if split is None else f"{above}: {split.recommendation.because}",
+        next="a clip range wider than the mismatch, or fresher rollouts"
+        if chosen is None
+        else f"switch on {chosen.title} and watch the share of tokens it touches ({chosen.touched:.2%} of these)",
+        refuted="clip fractions that stay where they are with a correction on",
+    )
+    return _judged(measurements, earlier, distance.settings, (_figures(measurements), *_split_lines(split)), words)
+
+
+def judge_objective_of_arm(
     arm: MeasuredArm | None, earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
 ) -> Judgement:
-    """The objective layer, on the arm whose first two layers were judged. distance: what the second was judged by."""
+    """Of an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:
         return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, None, "no arm has figures")
     evidence = (
-        f"{arm.name}: {figures(arm.measurements)}",
+        f"{arm.name}: {_figures(arm.measurements)}",
         "staleness: 0, every arm scores the weights it sampled from",
     )
-    words = ClippingWords(
+    words = _Words(
         match="at lag 0 the backend clips less than 1 % of tokens and sequences: it needs no correction",
         unrefuted="clip fractions above 1 % at lag 0 in training",
         more="more sequences: raise samples or prompts",
         cause=f"backend mismatch {let_pass(distance)} is still clipped",
-        because=_fitting_correction(arm, settings),
+        because=_fitting_correction(arm.measurements, settings),
         next="switch the correction on, and watch the share of tokens it touches",
         refuted="clip fractions that stay where they are with the correction on",
     )
-    return judge_clipping(arm.measurements, earlier, settings, evidence, words)
+    return _judged(arm.measurements, earlier, settings, evidence, words)
 
 
-def _fitting_correction(arm: MeasuredArm, settings: ObjectiveSettings) -> str:
-    clipped = {clip: arm.measurements[clip.value].value or 0.0 for clip in settings.clips}
+def _judged(
+    measurements: Measurements,
+    earlier: Sequence[Judgement],
+    settings: ObjectiveSettings,
+    evidence: tuple[str, ...],
+    words: _Words,
+) -> Judgement:
+    open_layers = [judgement.layer.value for judgement in earlier if judgement.verdict is not Verdict.MATCH]
+    if open_layers:
+        because = f"the {' and the '.join(open_layers)} layer comes first: a correction over it would hide it"
+        step = "switch on no importance-sampling correction before the layers above match"
+        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, None, because, evidence, next=step)
+    felt = consequence(measurements, settings)
+    if felt.verdict is Verdict.MATCH:
+        return Judgement(Layer.OBJECTIVE, Verdict.MATCH, None, words.match, evidence, words.unrefuted)
+    if felt.verdict is Verdict.MISMATCH:
+        return Judgement(Layer.OBJECTIVE, felt.verdict, words.cause, words.because, evidence, words.refuted, words.next)
+    if any(share.low is None for share in felt.shares.values()):
+        return Judgement(Layer.OBJECTIVE, felt.verdict, None, "clip fractions have no interval", evidence)
+    because = "the intervals of the clip fractions reach over 1 %"
+    return Judgement(Layer.OBJECTIVE, felt.verdict, None, because, evidence, next=words.more)
+
+
+def _figures(measurements: Measurements) -> str:
+    """The figures of this layer in one line."""
+    found = {name: measurements[name] for name in SHOWN}
+    return "; ".join(f"{name} {figure(one.value, one.low, one.high)}" for name, one in found.items())
+
+
+def _fitting_correction(measurements: Measurements, settings: ObjectiveSettings) -> str:
+    clipped = {clip: measurements[clip.value].value or 0.0 for clip in settings.clips}
     tokens, sequences = clipped.get(Clip.TOKENS, 0.0), clipped.get(Clip.SEQUENCES, 0.0)
     if sequences > NOTICEABLE_CLIPPING >= tokens:
         return (
             "sequences leave GSPO's range while tokens stay in PPO's: the range is narrower than the backend's noise; "
             "widen gspo_epsilon above it or weight sequences by a truncated importance ratio (TIS)"
         )
-    if (arm.measurements["tail_fraction_2"].value or 0.0) > 0.0:
+    if (measurements["tail_fraction_2"].value or 0.0) > 0.0:
         return "a few tokens are far off: mask them (MIS, or IcePop's [0.5, 5]) rather than truncate all"
     return "many tokens are a little off: truncated importance sampling (TIS) with C=2 fits"
+
+
+def _split_lines(split: ObjectiveSplit | None) -> list[str]:
+    if split is None:
+        return []
+    lines = []
+    if split.update_share is not None and split.backend_share is not None:
+        lines.append(
+            f"of the mean squared log ratio the policy update makes {split.update_share:.0%} and the backend "
+            f"{split.backend_share:.0%} (what is missing to 100 % is in their covariance)"
+        )
+    if split.staleness is not None:
+        lines.append(f"staleness: {split.staleness.value:.0%} of the backend's k2 is absent from tokens of lag 0")
+    touched = ", ".join(f"{cost.title} {cost.touched:.2%}" for cost in split.corrections)
+    if touched:
+        lines.append(f"share of tokens that a correction would touch: {touched}")
+    return [*lines, *split.not_told]

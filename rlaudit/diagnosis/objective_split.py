@@ -7,7 +7,13 @@ belongs on the first factor, a correction on the second; a clip fraction of the 
 backend.
 
 Covered: clip fractions of each factor at the user's epsilons, effective sample sizes, how much of the second factor
-comes with the version lag, and what each published correction would touch. Not covered: which correction learns best.
+comes with the version lag, and what each published correction of w = exp(old - rollout) would touch and leave, at the
+bounds of its authors:
+    TIS        min(w, 2) per token (Yao et al., truncated importance sampling)
+    MIS        tokens with w outside [1/2, 2] masked
+    IcePop     tokens with w outside [0.5, 5] masked
+    sequences  whole sequences masked whose geometric mean ratio leaves [0.99, 1.001] (Miles, slime)
+Not covered: which correction learns best; a cost is the share of tokens it touches, not reward lost.
 A correction is recommended only where semantics and inference path match: over a broken backend it would hide it.
 """
 
@@ -20,7 +26,6 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
-from rlaudit.diagnosis.correction_costs import CorrectionCost, correction_costs
 from rlaudit.layers import Verdict
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.metrics.ppo_clip_fraction import is_clipped
@@ -28,7 +33,12 @@ from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_sums, cluster
 from rlaudit.tokens.pairs import LogprobPairs, importance_ratio
 from rlaudit.tokens.token_batch import TokenBatch
 
+TIS_BOUND = 2.0
+MIS_BOUNDS = (0.5, 2.0)
+ICEPOP_BOUNDS = (0.5, 5.0)
+SEQUENCE_BOUNDS = (0.99, 1.001)
 UPDATE, BACKEND, BOTH = "policy update", "backend", "both"
+# Share of tokens up to which a mask takes little from learning; a truncation would keep them all.
 SPARSE = 0.02
 
 
@@ -54,6 +64,26 @@ class FactorFigures:
     ess_sequence: float
     clipped: Mapping[str, Share]
     binding: Share | None
+
+
+@dataclass(frozen=True)
+class CorrectionCost:
+    """touched: share of tokens truncated or masked. k2_left: of the tokens that keep their weight, nats^2.
+
+    weight_lost: mean ratio that truncation or masking takes away. ess: effective share of the tokens by the weights
+    left.
+    """
+
+    name: str
+    title: str
+    touched: float
+    weight_lost: float
+    k2_left: float
+    ess: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -256,3 +286,48 @@ def _recommend(
         chosen = by_name["mis"]
         why += "ratios are off to both sides"
     return Recommendation(chosen.name, f"{why}; {chosen.title} touches {chosen.touched:.2%} of the tokens", chosen)
+
+
+def correction_costs(pairs: LogprobPairs) -> tuple[CorrectionCost, ...]:
+    """Each correction on the ratio of `pairs`."""
+    weight_T = importance_ratio(pairs.log_ratio_T)
+    lengths_S = np.maximum(pairs.sequence_lengths_S, 1)
+    geometric_T = importance_ratio(pairs.sequence_log_ratio_S / lengths_S)[pairs.sequence_T]
+    return (
+        _cost("tis", f"token TIS, C={TIS_BOUND:g}", pairs, np.minimum(weight_T, TIS_BOUND), weight_T > TIS_BOUND),
+        _mask("mis", f"token MIS in [{MIS_BOUNDS[0]:g}, {MIS_BOUNDS[1]:g}]", pairs, _beyond(weight_T, MIS_BOUNDS)),
+        _mask(
+            "icepop", f"IcePop in [{ICEPOP_BOUNDS[0]:g}, {ICEPOP_BOUNDS[1]:g}]", pairs, _beyond(weight_T, ICEPOP_BOUNDS)
+        ),
+        _mask(
+            "sequence",
+            f"sequences with a geometric mean in [{SEQUENCE_BOUNDS[0]:g}, {SEQUENCE_BOUNDS[1]:g}]",
+            pairs,
+            _beyond(geometric_T, SEQUENCE_BOUNDS),
+        ),
+    )
+
+
+def _beyond(ratio: Floats, bounds: tuple[float, float]) -> NDArray[np.bool_]:
+    return (ratio < bounds[0]) | (ratio > bounds[1])
+
+
+def _mask(name: str, title: str, pairs: LogprobPairs, masked_T: NDArray[np.bool_]) -> CorrectionCost:
+    return _cost(name, title, pairs, np.where(masked_T, 0.0, importance_ratio(pairs.log_ratio_T)), masked_T)
+
+
+def _cost(
+    name: str, title: str, pairs: LogprobPairs, corrected_T: Floats, touched_T: NDArray[np.bool_]
+) -> CorrectionCost:
+    before_T = importance_ratio(pairs.log_ratio_T)
+    kept_T = ~touched_T
+    k2_left = 0.5 * float(np.square(pairs.log_ratio_T[kept_T]).mean()) if kept_T.any() else 0.0
+    squares = float(np.square(corrected_T).sum())
+    return CorrectionCost(
+        name=name,
+        title=title,
+        touched=float(touched_T.mean()),
+        weight_lost=float((before_T - corrected_T).mean()),
+        k2_left=k2_left,
+        ess=float(corrected_T.sum()) ** 2 / (pairs.tokens * squares) if squares > 0 else 0.0,
+    )

@@ -3,13 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlaudit.layers import Verdict
-
-# Worst first: a mismatch anywhere is a mismatch, and what was not seen never becomes fine.
-SEVERITY = tuple(
-    verdict.value for verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED, Verdict.MATCH)
-)
-
+from rlaudit.layers import WORST_FIRST, Verdict
 
 Layers = Sequence[Mapping[str, Any]]
 
@@ -19,7 +13,7 @@ def worst_layers(named: Sequence[tuple[str, Layers]]) -> list[dict[str, Any]]:
 
     Worst is what goes wrong in the earliest layer. What the others say of each layer is added to its evidence.
     """
-    name, worst = min(named, key=lambda entry: [SEVERITY.index(layer["verdict"]) for layer in entry[1]])
+    name, worst = min(named, key=lambda entry: [WORST_FIRST.index(layer["verdict"]) for layer in entry[1]])
     if len(named) == 1:
         return [dict(layer) for layer in worst]
     layers = []

@@ -93,9 +93,9 @@ class Audit:
         """Whether there are two versions."""
         return self.before.version != self.after.version
 
-    def crosses(self, version: str) -> bool:
-        """Whether `version` is the first of the new behaviour: before is older, after is not."""
-        return self.before.version < Version(version) <= self.after.version
+    def crosses(self, first: Version) -> bool:
+        """Whether a behaviour is new: its first release is newer than before, and not newer than after."""
+        return self.before.version < first <= self.after.version
 
     def place(self, name: str) -> Place:
         """Where an engine argument, sampling parameter, variable or trainer setting is written, else where it would be.

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Side
+from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.resolution_rule import part
 
 VARIABLE = "VLLM_BATCH_INVARIANT"
 BACKEND_VARIABLE = "VLLM_ATTENTION_BACKEND"
-BACKEND_VARIABLE_ENDS = Version("0.15.0")
 
 
 def asks_for_batch_invariance(side: Side) -> bool:
@@ -30,6 +28,6 @@ def attention_backend(side: Side) -> Any:
     if nested is not None and side.exists("attention_config"):
         return nested
     variable = side.variable(BACKEND_VARIABLE)
-    if variable is not None and side.version < BACKEND_VARIABLE_ENDS:
+    if variable is not None and side.version < NO_BACKEND_VARIABLE:
         return variable.value or None if variable.known else variable.value
     return None

@@ -9,12 +9,10 @@ vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 4
 import json
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side
+from rlaudit.vllm.milestones import HEAD_DTYPE
 
-HONOURED = Version("0.26.0")
 FLOAT32 = ("float32", "float", "fp32")
 HALF = "the model's dtype"
 
@@ -37,7 +35,7 @@ def rollout_head_dtype(side: Side) -> str | Unknown:
     if by_plug_in is not None and by_plug_in.value is not None:
         return by_plug_in.value if isinstance(by_plug_in.value, Unknown) else _name(by_plug_in.value)
     asked = asked_head_dtype(side)
-    if asked is not None and side.version >= HONOURED:
+    if asked is not None and side.version >= HEAD_DTYPE:
         return asked
     given = side.resolution.given("dtype")
     if given is None or given == "auto":  # never float32 on a GPU: a float32 checkpoint is cast to half precision

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.files import TextFile
@@ -20,7 +20,7 @@ class Context:
     """What is the same for every file. before, after: versions of the command line, None where it says none."""
 
     rules: Mapping[str, Rule]
-    frameworks: Mapping[str, Framework]
+    dialects: Mapping[str, Dialect]
     machine: Machine
     before: Version | None = None
     after: Version | None = None
@@ -30,7 +30,7 @@ class Context:
 class InspectedConfig:
     """One rollout engine and what the rules found in it."""
 
-    framework: Framework
+    framework: Dialect
     audit: Audit
     findings: tuple[Finding, ...]
 
@@ -60,8 +60,8 @@ def inspect_file(
     the migration, engine by engine, where that is not this text: a fix does not change what runs today.
     """
     try:
-        recognised, bugs = recognise(file.source, context.frameworks)
-        documents, others = documents_of(file.source, context.frameworks)
+        recognised, bugs = recognise(file.source, context.dialects)
+        documents, others = documents_of(file.source, context.dialects)
         bugs += others
         if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
@@ -76,11 +76,11 @@ def inspect_file(
         try:
             audit = audit_of(before, pair.after, (versions.before, versions.after), context.machine)
         except Exception as error:
-            failures.append(Bug(file.path, f"resolving the settings of {pair.framework.title}", error))
+            failures.append(Bug(file.path, f"resolving the settings of {pair.dialect.title}", error))
             continue
         found, failed = run_rules(audit, tuple(context.rules.values()))
         failures += failed
-        configs.append(InspectedConfig(pair.framework, audit, found))
+        configs.append(InspectedConfig(pair.dialect, audit, found))
     return InspectedFile(file, versions, tuple(configs), read.not_seen, tuple(failures))
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -42,7 +42,7 @@ class Bug:
 class ConfigPair:
     """One rollout engine of a file, as each version gets it."""
 
-    framework: Framework
+    dialect: Dialect
     before: RolloutConfig
     after: RolloutConfig
 
@@ -57,11 +57,11 @@ class FileConfigs:
 
 
 @lru_cache(maxsize=1)
-def known_frameworks() -> Mapping[str, Framework]:
+def known_dialects() -> Mapping[str, Dialect]:
     """Every dialect, by name."""
     from rlaudit.configs import dialects
 
-    return discover(dialects, "FRAMEWORK", Framework)
+    return discover(dialects, "DIALECT", Dialect)
 
 
 def speaks_of_rollouts(text: str) -> bool:
@@ -80,32 +80,32 @@ def parse(source: Source) -> None:
         raise Unreadable(_at_line(error)) from None
 
 
-def recognise(source: Source, known: Mapping[str, Framework]) -> tuple[tuple[Framework, ...], tuple[Bug, ...]]:
+def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Dialect, ...], tuple[Bug, ...]]:
     """Every dialect that the file could be written in, the most specific first."""
     if source.suffix == ".json" and "vllm" not in source.text.lower():
         # Every JSON that a dialect reads has the word in it; parsing every lock file of a repository takes seconds.
         return (), ()
     parse(source)
-    found: list[Framework] = []
+    found: list[Dialect] = []
     bugs: list[Bug] = []
-    for framework in known.values():
+    for dialect in known.values():
         try:
-            if framework.recognise(source):
-                found.append(framework)
+            if dialect.recognise(source):
+                found.append(dialect)
         except Exception as error:
-            bugs.append(Bug(source.path, f"recognising {framework.name}", error))
+            bugs.append(Bug(source.path, f"recognising {dialect.name}", error))
     if source.refusals and not found and speaks_of_rollouts(source.text):
         # Every dialect passes over what it cannot read: it may be somebody else's. Nobody's it must not be in silence.
         raise Unreadable(_at_line(next(iter(source.refusals.values()))))
-    return tuple(sorted(found, key=lambda framework: -framework.specific)), tuple(bugs)
+    return tuple(sorted(found, key=lambda dialect: -dialect.specific)), tuple(bugs)
 
 
 def documents_of(
-    source: Source, known: Mapping[str, Framework]
-) -> tuple[Sequence[tuple[Source, tuple[Framework, ...]]], tuple[Bug, ...]]:
+    source: Source, known: Mapping[str, Dialect]
+) -> tuple[Sequence[tuple[Source, tuple[Dialect, ...]]], tuple[Bug, ...]]:
     """The configs of trainers that a script writes itself, with their dialects; plain vLLM's come with its command."""
-    trainers = {name: framework for name, framework in known.items() if framework.specific > 0}
-    found: list[tuple[Source, tuple[Framework, ...]]] = []
+    trainers = {name: dialect for name, dialect in known.items() if dialect.specific > 0}
+    found: list[tuple[Source, tuple[Dialect, ...]]] = []
     bugs: list[Bug] = []
     for document in here_documents(source):
         recognised, failed = recognise(document, trainers)
@@ -115,7 +115,7 @@ def documents_of(
     return found, tuple(bugs)
 
 
-def read_all(sources: Sequence[tuple[Source, tuple[Framework, ...]]], versions: tuple[Version, Version]) -> FileConfigs:
+def read_all(sources: Sequence[tuple[Source, tuple[Dialect, ...]]], versions: tuple[Version, Version]) -> FileConfigs:
     """What a file and the documents in it set up, together. Raises Unreadable."""
     pairs: list[ConfigPair] = []
     not_seen: list[str] = []
@@ -124,7 +124,7 @@ def read_all(sources: Sequence[tuple[Source, tuple[Framework, ...]]], versions: 
         read = read_configs(source, recognised, versions)
         if isinstance(source, HereDocument):
             pairs += [
-                ConfigPair(pair.framework, _in_script(pair.before, source), _in_script(pair.after, source))
+                ConfigPair(pair.dialect, _in_script(pair.before, source), _in_script(pair.after, source))
                 for pair in read.pairs
             ]
         else:
@@ -143,27 +143,27 @@ def _in_script(config: RolloutConfig, document: HereDocument) -> RolloutConfig:
     return replace(config, environment=environment, not_seen=(*config.not_seen, *document.untold))
 
 
-def read_configs(source: Source, recognised: Sequence[Framework], versions: tuple[Version, Version]) -> FileConfigs:
+def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[Version, Version]) -> FileConfigs:
     """Every rollout engine that the file sets up, by its most specific dialects. Raises Unreadable."""
     pairs: list[ConfigPair] = []
     not_seen: list[str] = []
     bugs: list[Bug] = []
     best = recognised[0].specific if recognised else 0
-    for framework in recognised:
-        if framework.specific < best:
-            not_seen.append(f"{source.path}: what it may say to {framework.title} by itself is not read")
+    for dialect in recognised:
+        if dialect.specific < best:
+            not_seen.append(f"{source.path}: what it may say to {dialect.title} by itself is not read")
             continue
         try:
-            before = framework.read(source, versions[0])
-            after = before if versions[0] == versions[1] else framework.read(source, versions[1])
+            before = dialect.read(source, versions[0])
+            after = before if versions[0] == versions[1] else dialect.read(source, versions[1])
         except (SyntaxError, RecursionError) as error:
             raise Unreadable(_at_line(error)) from None
         except Exception as error:
             if hasattr(error, "line") and isinstance(error, ValueError):
                 raise Unreadable(_at_line(error)) from None
-            bugs.append(Bug(source.path, f"reading it as {framework.title}", error))
+            bugs.append(Bug(source.path, f"reading it as {dialect.title}", error))
             continue
-        matched, alone = _paired(framework, before, after)
+        matched, alone = _paired(dialect, before, after)
         pairs += matched
         not_seen += alone
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
@@ -171,10 +171,10 @@ def read_configs(source: Source, recognised: Sequence[Framework], versions: tupl
 
 
 def _paired(
-    framework: Framework, before: Sequence[RolloutConfig], after: Sequence[RolloutConfig]
+    dialect: Dialect, before: Sequence[RolloutConfig], after: Sequence[RolloutConfig]
 ) -> tuple[list[ConfigPair], list[str]]:
     if len(before) == len(after):
-        return [ConfigPair(framework, old, new) for old, new in zip(before, after, strict=True)], []
+        return [ConfigPair(dialect, old, new) for old, new in zip(before, after, strict=True)], []
     by_place = {(config.path, config.place): config for config in before}
     pairs, alone = [], []
     for config in after:
@@ -184,7 +184,7 @@ def _paired(
                 f"{config.place or config.path}: this engine is set up under the newer vLLM only, not compared"
             )
             old = config
-        pairs.append(ConfigPair(framework, old, config))
+        pairs.append(ConfigPair(dialect, old, config))
     alone += [f"{old.place or old.path}: this engine is set up under the older vLLM only" for old in by_place.values()]
     return pairs, alone
 

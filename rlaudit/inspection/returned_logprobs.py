@@ -8,14 +8,10 @@ after them from 0.10.2 on. Source: vllm/model_executor/layers/sampler.py (0.8.5)
 
 from enum import StrEnum
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Side
+from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 from rlaudit.vllm.resolution.engine import has_v0
-
-MODE_APPEARS = Version("0.10.0")
-PROCESSED_IS_FINAL = Version("0.10.2")
 
 
 class Returned(StrEnum):
@@ -31,7 +27,7 @@ def returned_logprobs(side: Side) -> Returned | Unknown:
     """What one side returns; Unknown where engine or mode cannot be told."""
     if side.is_v1 is False:  # V0 does not read logprobs_mode, not even in 0.10, which has the argument
         return Returned.PROCESSED
-    if side.version < MODE_APPEARS:
+    if side.version < LOGPROBS_MODE:
         return Returned.RAW if side.is_v1 else Unknown(_why_engine(side))
     mode = side.value("logprobs_mode")
     if isinstance(mode, Unknown):

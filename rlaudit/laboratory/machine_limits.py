@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.milestones import V1_ON_CPU
 
 # What the small prompts and completions of an ablation need; a config's context of 32k would only fill the KV cache.
 CONTEXT_ON_CPU = 1024
@@ -55,7 +56,6 @@ NOT_FOR_ONE_ENGINE: Mapping[str, str] = {
 }  # fmt: skip
 # What V0 does on a CPU with intel_extension_for_pytorch only, which has no release for most of them.
 V0_NEEDS_IPEX = ("enable_chunked_prefill", "enable_prefix_caching")
-FIRST_V1_ON_CPU = Version("0.9.2")
 OF_A_GPU = ("gpu_memory_utilization", "cpu_offload_gb", "swap_space", "kv_cache_dtype", "attention_backend")
 PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size")
 
@@ -107,7 +107,7 @@ def _on_cpu(kept: dict[str, Any], version: Version) -> tuple[dict[str, Any], lis
         ),
     }
     said = [f"{name}={kept.pop(name)}: of a GPU; left out on this CPU" for name in OF_A_GPU if name in kept]
-    if version < FIRST_V1_ON_CPU:
+    if version < V1_ON_CPU:
         said += [
             f"{name}=True: V0 needs intel_extension_for_pytorch for it on a CPU; off here"
             for name in V0_NEEDS_IPEX

@@ -85,15 +85,14 @@ class Semantics:
     def name(self) -> str:
         """Short and unique: the parameters that are on."""
         on = [f"T={self.temperature:g}"]
-        neutral = Semantics()
         for name, value in asdict(self).items():
-            if name != "temperature" and value != getattr(neutral, name):
+            if name != "temperature" and value != getattr(RAW, name):
                 on.append(f"{name}={value:g}")
         return " ".join(on)
 
     def describe(self) -> str:
         """For a sentence."""
-        if self == Semantics():
+        if self == RAW:
             return "the model's plain distribution (T=1, no filters, no penalties)"
         return self.name
 
@@ -108,6 +107,9 @@ class Semantics:
         if abs(self.temperature / other.temperature - 1) <= tolerance:
             apart.discard("temperature")
         return tuple(name for name in mine if name in apart)
+
+
+RAW = Semantics()
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def candidate_semantics(
     named = [
         sampling,
         trainer or Semantics(trainer_temperature),
-        Semantics(),
+        RAW,
         Semantics(sampling.temperature),
         Semantics(trainer_temperature),
         replace(sampling, temperature=1.0),  # vLLM 0.10.0 "processed" left the temperature out

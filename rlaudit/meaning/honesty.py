@@ -15,6 +15,7 @@ token rejects a true null there far too often, the product of S_t(c_hat) over po
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,15 @@ from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.resample import cluster_sums, sums_left
 
 TESTS = 8
-ALPHA = 1e-4 / TESTS  # Bonferroni
+# One false alarm in 10,000 audits, over all tests together (Bonferroni).
+ALPHA = 1e-4 / TESTS
+# Of p = prod S_t, which is exact and cheap to make small: a top_k of 20 that keeps .965 of the mass (TRL 7269) passes
+# it in about 400 tokens.
 SUPPORT_ALPHA = 1e-6
+# Honest engines publish mean ratios within 1e-3 of 1, raw logprobs and filters that are not replayed beyond 1e-2
+# (TRL 7269: .896 at top_p=.8, .965 at top_k=20).
 MEAN_RATIO_EFFECT = 1e-2
+# Relative: planted temperature errors of .03 were found in simulation, of .01 in 40 % of the worlds.
 TEMPERATURE_EFFECT = 0.03
 GREEDY_EFFECT = 0.03
 # Mass closer to 1 than single precision sums of 512 terms can tell.
@@ -40,15 +47,30 @@ TILTS = (1.0, 2.0, 3.0, 4.0, 6.0)
 RATIO_CAP = 20.0
 
 
+class WhichTest(StrEnum):
+    """Every test of this file. A support test is of one filter."""
+
+    MEAN_RATIO = "mean-ratio"
+    TEMPERATURE_SCORE = "temperature-score"
+    TOP_P = "support-top-p"
+    TOP_K = "support-top-k"
+    MIN_P = "support-min-p"
+    GREEDY_LEAK = "greedy-leak"
+    PIT = "pit"
+
+
+FILTER_OF = {WhichTest.TOP_P: "top_p", WhichTest.TOP_K: "top_k", WhichTest.MIN_P: "min_p"}
+
+
 @dataclass(frozen=True)
 class SemanticTest:
     """One test: what was computed, how surprising it is, how large the effect is, and whether both convict.
 
     ln_p is the natural logarithm of the p-value, for values that underflow. convicts: whichever part of the prompts is
-    left out (`left_out.py`); leans: with some part left out only.
+    left out (`resample.py`); leans: with some part left out only.
     """
 
-    name: str
+    name: WhichTest
     statistic: float
     p_value: float
     ln_p: float
@@ -58,6 +80,16 @@ class SemanticTest:
     formula: str
     convicts: bool
     leans: bool = False
+
+    @property
+    def on_tokens(self) -> bool:
+        """Whether it sees the sampled tokens alone, and may convict by them."""
+        return self.name not in {WhichTest.MEAN_RATIO, WhichTest.PIT}
+
+    @property
+    def filter(self) -> str | None:
+        """The parameter whose edge it looks for; None for a test that is of no filter."""
+        return FILTER_OF.get(self.name)
 
 
 def token_tests(scored: ScoredTokens, trainer: Semantics, seed: int = 0) -> tuple[SemanticTest, ...]:
@@ -84,7 +116,8 @@ def mean_ratio_test(scored: ScoredTokens) -> SemanticTest:
     impossible = float(np.mean(~np.isfinite(scored.trainer_logprobs_T))) if scored.tokens else 0.0
     margin = MEAN_RATIO_EFFECT + min(impossible, edge_share(scored))
     return _two_sided(
-        "mean-ratio", found, found.value, "mean ratio - 1", scored.tokens, "z of mean(exp(trainer - rollout) - 1)",
+        WhichTest.MEAN_RATIO, found, found.value, "mean ratio - 1", scored.tokens,
+        "z of mean(exp(trainer - rollout) - 1)",
         found.convicts(margin, alpha=ALPHA), found.leans(margin, alpha=ALPHA),
     )  # fmt: skip
 
@@ -99,7 +132,7 @@ def temperature_score_test(scored: ScoredTokens, trainer: Semantics) -> Semantic
     found = sharpness(logprobs_T, scored.entropy_T, scored.cluster_T, scored.clusters)
     temperature = trainer.temperature / max(0.1, 1.0 + found.inverse_step)
     return _two_sided(
-        "temperature-score", found.score, temperature, "sampling temperature", scored.tokens,
+        WhichTest.TEMPERATURE_SCORE, found.score, temperature, "sampling temperature", scored.tokens,
         "z of mean(log pi(a) + H(pi))",
         found.convicts(TEMPERATURE_EFFECT, ALPHA), found.leans(TEMPERATURE_EFFECT, ALPHA),
     )  # fmt: skip
@@ -113,7 +146,7 @@ def greedy_leak_test(scored: ScoredTokens) -> SemanticTest:
     found = _mean(scored, (scored.rank_T == 1) - top_T, np.clip(top_T * (1.0 - top_T), 0.0, None))
     more = found.value > 0
     return _two_sided(
-        "greedy-leak", found, found.value, "share of first choices - their mass", scored.tokens,
+        WhichTest.GREEDY_LEAK, found, found.value, "share of first choices - their mass", scored.tokens,
         "z of mean(1[rank 1] - max pi)",
         more and found.convicts(GREEDY_EFFECT, alpha=ALPHA), more and found.leans(GREEDY_EFFECT, alpha=ALPHA),
     )  # fmt: skip
@@ -124,13 +157,15 @@ def pit_test(scored: ScoredTokens, seed: int = 0) -> SemanticTest:
     jitter_T = np.random.default_rng(seed).random(scored.tokens)
     uniform_T = np.clip(scored.mass_above_T + jitter_T * np.exp(scored.trainer_logprobs_T), 0.0, 1.0)
     if not scored.tokens:
-        return _test("pit", 0.0, 0.0, None, "distance from uniform", 0, _PIT_FORMULA, False)
+        return _test(WhichTest.PIT, 0.0, 0.0, None, "distance from uniform", 0, _PIT_FORMULA, False)
     # scipy.stats takes as long to import as a million tokens to compare, and logs alone never come here.
     from scipy.stats import kstest
 
     distance, p_value = kstest(uniform_T, "uniform")
     ln_p = math.log(max(float(p_value), 1e-300))
-    return _test("pit", distance, ln_p, float(distance), "distance from uniform", scored.tokens, _PIT_FORMULA, False)
+    return _test(
+        WhichTest.PIT, distance, ln_p, float(distance), "distance from uniform", scored.tokens, _PIT_FORMULA, False
+    )
 
 
 _PIT_FORMULA = "Kolmogorov-Smirnov of mass above + V pi(a), V uniform"
@@ -144,18 +179,18 @@ def support_tests(scored: ScoredTokens, trainer: Semantics) -> tuple[SemanticTes
     """
     ratio_T = np.exp(scored.trainer_logprobs_T) / np.maximum(scored.max_probability_T, 1e-30)
     return (
-        _support(scored, "support-top-p", scored.mass_above_T, scored.nucleus_mass_TG, scored.grids.nucleus),
-        _support(scored, "support-top-k", scored.rank_T.astype(np.float64), scored.top_k_mass_TG, scored.grids.top_k),
+        _support(scored, WhichTest.TOP_P, scored.mass_above_T, scored.nucleus_mass_TG, scored.grids.nucleus),
+        _support(scored, WhichTest.TOP_K, scored.rank_T.astype(np.float64), scored.top_k_mass_TG, scored.grids.top_k),
         # min-p cuts from below: negate, so that "beyond" is larger in all three.
         _support(
-            scored, "support-min-p", -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-m for m in scored.grids.min_p]
+            scored, WhichTest.MIN_P, -ratio_T * (1 + 1e-6), scored.min_p_mass_TG, [-m for m in scored.grids.min_p]
         ),
     )
 
 
 def _support(
     scored: ScoredTokens,
-    name: str,
+    name: WhichTest,
     extremity_T: Floats,
     mass_TG: NDArray[np.floating],
     edges: "list[float] | tuple[float, ...]",
@@ -217,14 +252,14 @@ def _mean(scored: ScoredTokens, values_T: Floats, stated_T: Floats | None = None
 
 
 def _two_sided(
-    name: str, found: Estimate, estimate: float, estimate_of: str, tokens: int, formula: str, convicts: bool,
+    name: WhichTest, found: Estimate, estimate: float, estimate_of: str, tokens: int, formula: str, convicts: bool,
     leans: bool,
 ) -> SemanticTest:  # fmt: skip
     return _test(name, found.score, found.ln_p, estimate, estimate_of, tokens, formula, convicts, leans)
 
 
 def _test(
-    name: str, statistic: float, ln_p: float, estimate: float | None, estimate_of: str, tokens: int, formula: str,
+    name: WhichTest, statistic: float, ln_p: float, estimate: float | None, estimate_of: str, tokens: int, formula: str,
     convicts: bool, leans: bool = False,
 ) -> SemanticTest:  # fmt: skip
     p_value = math.exp(ln_p) if ln_p > -700 else 0.0

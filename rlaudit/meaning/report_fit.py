@@ -6,7 +6,7 @@ nevertheless sampled: engine noise carries some across the edge of a filter, mor
 
 A meaning other than the trainer's is accepted when it halves the loss, when a paired interval over prompts of the
 difference excludes 0, and when the trainer's own loss is above twice the noise floor; and when it does so whichever
-prompt is left out (`left_out.py`). One that halves it with some prompts left out only leaves the verdict open.
+prompt is left out (`resample.py`). One that halves it with some prompts left out only leaves the verdict open.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,12 @@ from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.statistics.resample import cluster_weights, replicate_sums, sums_left
 
+# From here on a token counts linearly: one that is nats off says little more than one that is one nat off.
 HUBER_NATS = 1.0
 IMPOSSIBLE_NATS = 20.0
+# Of the trainer's loss: a meaning that is right takes away all but noise, one that only correlates does not.
 HALF = 0.5
+# Parity is called up to twice the floor (`attribute.py`), so below it there is nothing to explain.
 TIMES_FLOOR = 2.0
 # Two float32 engines agree to 1e-5 nats at best; a loss below this is agreement whatever explains it.
 LEAST_FLOOR = 1e-6

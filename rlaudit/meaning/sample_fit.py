@@ -35,7 +35,7 @@ class SampleFit:
 
     theta: accepted (the trainer's own unless another is). best: most likely, accepted or not. gain: nats per token by
     which `best` is likelier than the trainer, with a 99.9 % interval over prompts; ln_p: of the likelihood ratio.
-    gains_some: whether, with some prompts left out, a meaning is that much likelier (`left_out.py`); `differs` asks for
+    gains_some: whether, with some prompts left out, a meaning is that much likelier (`resample.py`); `differs` asks for
     it whichever are.
     """
 

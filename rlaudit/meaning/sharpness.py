@@ -33,7 +33,7 @@ SMALLEST_LOGPROB = math.log(math.ulp(0.0))
 class Sharpness:
     """score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
 
-    inverse_step_K: the step without each part of the prompts (`left_out.py`).
+    inverse_step_K: the step without each part of the prompts (`resample.py`).
     """
 
     score: Estimate

@@ -29,9 +29,10 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
-from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, BACKEND_VARIABLE_ENDS, attention_backend
+from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, attention_backend
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 
 ARGUMENT = "attention_backend"
 # Backends that were renamed on the way; those without a successor need a decision.
@@ -43,7 +44,7 @@ STILL_THERE = {"FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION", "FLA
 def check(audit: Audit) -> Iterator[Finding]:
     """The variable from 0.15.0 on, with no argument in its place."""
     said = audit.after.variable(BACKEND_VARIABLE)
-    if said is None or said.value in (None, "") or audit.after.version < BACKEND_VARIABLE_ENDS:
+    if said is None or said.value in (None, "") or audit.after.version < NO_BACKEND_VARIABLE:
         return
     if attention_backend(audit.after) is not None:
         return

@@ -31,22 +31,20 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import BATCH_INVARIANCE
 from rlaudit.vllm.resolution_rule import part
 
-APPEARS = Version("0.11.1")
 # Frameworks whose update code removes the variables itself (PipelineRL pipelinerl/vllm1.py, launch.py:83-101).
 REMOVES_THEM = {"pipelinerl"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Batch invariance with updates over NCCL, told or possible."""
-    if not asks_for_batch_invariance(audit.after) or audit.after.version < APPEARS:
+    if not asks_for_batch_invariance(audit.after) or audit.after.version < BATCH_INVARIANCE:
         return
     if audit.after.machine.platform == "cpu" or audit.config.framework in REMOVES_THEM:
         return

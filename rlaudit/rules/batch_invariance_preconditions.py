@@ -30,16 +30,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import VARIABLE, asks_for_batch_invariance, attention_backend
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.batch_invariant_backends import accepted_backends
-
-APPEARS, REGISTERED = map(Version, ("0.11.1", "0.19.0"))
+from rlaudit.vllm.milestones import BATCH_INVARIANCE, BATCH_INVARIANCE_IS_LISTED
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -47,7 +44,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if not asks_for_batch_invariance(audit.after):
         return
     version = audit.after.version
-    if version < APPEARS:
+    if version < BATCH_INVARIANCE:
         message = f"{VARIABLE} is set, and vLLM {version} does not read it: 0.11.1 is the first release with it."
         yield _finding(audit, Severity.WARNING, message)
     elif audit.after.machine.platform == "cpu":
@@ -55,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield _finding(audit, Severity.ERROR, message)
     elif accepted_backends(version):
         yield from _without_its_backend(audit)
-    if APPEARS <= version < REGISTERED and _validates(audit):
+    if BATCH_INVARIANCE <= version < BATCH_INVARIANCE_IS_LISTED and _validates(audit):
         message = (
             f"{VARIABLE} is missing in the variables that vLLM {version} knows, and fail_on_environ_validation rejects "
             "it. Drop the flag, or move to 0.19.0."

@@ -29,23 +29,26 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import NO_CASCADE_ATTENTION
 
 SETTING = "disable_cascade_attn"
-NO_CODE_LEFT = Version("0.32.0")
 CONFIRM = "rlaudit ablate, factor cascade-attention"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Another default on the two sides, or a flag without effect."""
     said = audit.config.engine.get(SETTING)
-    if audit.after.version >= NO_CODE_LEFT and said is not None and said.place is not None and said.value is False:
+    if (
+        audit.after.version >= NO_CASCADE_ATTENTION
+        and said is not None
+        and said.place is not None
+        and said.value is False
+    ):
         message = f"{SETTING}=false asks for cascade attention, which {audit.after.version} does not have any more."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
         return

@@ -30,17 +30,15 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default, untold
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 
 SETTING = "enable_chunked_prefill"
 CONFIRM = "rlaudit ablate, factor chunked-prefill"
-HONOURS_FALSE = Version("0.11.1")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -54,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     message = f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}"
     fix = None
-    if audit.after.version < HONOURS_FALSE:
+    if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         message += ", which ignores a false (0.11.1 does not). Rounding of long prompts moves with it."
     else:
         message += ". Rounding of long prompts moves with it; set it to false to keep what runs today."

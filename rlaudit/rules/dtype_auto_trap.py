@@ -30,15 +30,13 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import FLOAT32_RUNS_AS_BFLOAT16
 
 SETTING = "dtype"
-RUNS_AS_BFLOAT16 = "0.9.1"
 CONFIRM = "rlaudit ablate, factor dtype"
 
 
@@ -50,14 +48,14 @@ def check(audit: Audit) -> Iterator[Finding]:
     trainer = audit.config.says("dtype")
     before, after = audit.before.value(SETTING), audit.after.value(SETTING)
     told = not isinstance(before, Unknown) and not isinstance(after, Unknown)
-    old = audit.after.version < Version(RUNS_AS_BFLOAT16)
+    old = audit.after.version < FLOAT32_RUNS_AS_BFLOAT16
     severity = Severity.WARNING
     if told and audit.migrates and before != after:
         message = (
             f"dtype is left to the checkpoint: {audit.before.version} runs it in {before}, {audit.after.version} in "
             f"{after}."
         )
-    elif not told and audit.crosses(RUNS_AS_BFLOAT16):
+    elif not told and audit.crosses(FLOAT32_RUNS_AS_BFLOAT16):
         severity = Severity.NOTE
         message = (
             "dtype is left to the checkpoint: a float32 one, or one whose config.json has no torch_dtype, runs as "

@@ -28,16 +28,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import UNKNOWN_VARIABLE_IS_LOGGED, VLLM_USE_V1_IS_NOT_READ
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
-NOT_READ = Version("0.11.1")
-# The first release that logs "Unknown vLLM environment variable" (0.18.1 envs.py:1711).
-SAYS_UNKNOWN = Version("0.17.1")
 CONFIRM = "rlaudit ablate v0-to-v1"
 
 
@@ -51,19 +47,20 @@ def check(audit: Audit) -> Iterator[Finding]:
         message = f"{VARIABLE} is not read by vLLM {version}, whatever it is here. Remove it."
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message, place=where)
     elif str(said.value).lower() in ("0", "false"):
-        if version < NOT_READ:
+        if version < VLLM_USE_V1_IS_NOT_READ:
             message = f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it refuses to start. Remove it."
             yield RULE.finding(audit, Severity.ERROR, VARIABLE, message, confirm=CONFIRM)
         else:
             ran = audit.migrates and audit.before.is_v1 is False
+            logged = version >= UNKNOWN_VARIABLE_IS_LOGGED
             message = (
                 f"{VARIABLE}=0 asks for V0, which vLLM {version} does not have: it runs V1"
-                f"{', with a log line about an unknown variable' if version >= SAYS_UNKNOWN else ' and says nothing'}. "
+                f"{', with a log line about an unknown variable' if logged else ' and says nothing'}. "
                 "Remove it, and decide what V1 changes by default."
             )
             severity = Severity.ERROR if ran else Severity.WARNING
             yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)
-    elif said.place is not None and version >= NOT_READ:
+    elif said.place is not None and version >= VLLM_USE_V1_IS_NOT_READ:
         message = f"{VARIABLE}={said.value} is not read by vLLM {version}, which has only V1. Remove it."
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message)
 

@@ -34,14 +34,18 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import PROCESSED_IS_FINAL, engine_of
+from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.inspection.sampling import filters, is_greedy, listed
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import (
+    FLASHINFER_ONLY_WHEN_ASKED,
+    FLASHINFER_SAMPLES,
+    FLASHINFER_SAMPLES_AGAIN,
+    PROCESSED_IS_FINAL,
+)
 
 VARIABLE = "VLLM_USE_FLASHINFER_SAMPLER"
 CONFIRM = (
@@ -69,11 +73,10 @@ def _kernel(side: Side) -> str | None:
     variable = None if setting is None else setting.value
     if side.is_v1 is None or isinstance(variable, Unknown) or isinstance(mode, Unknown):
         return None
-    by_default = side.is_v1 and (side.version < Version("0.11.1") or side.version >= Version("0.21.0"))
+    by_default = side.is_v1 and not FLASHINFER_ONLY_WHEN_ASKED <= side.version < FLASHINFER_SAMPLES_AGAIN
     wanted = by_default if variable is None else str(variable) not in {"0", "False"}
     impossible = side.is_v1 and (
-        side.version < Version("0.9.0")  # refuses FlashInfer 0.2.3 and later, the only ones that are still around
-        or (side.version >= PROCESSED_IS_FINAL and str(mode).startswith("processed"))
+        side.version < FLASHINFER_SAMPLES or (side.version >= PROCESSED_IS_FINAL and str(mode).startswith("processed"))
     )
     return "FlashInfer" if wanted and not impossible and side.machine.flashinfer is not False else "PyTorch"
 

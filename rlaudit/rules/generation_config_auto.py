@@ -34,17 +34,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
 
 COMMON = ("temperature", "top_p", "top_k", "repetition_penalty")
 RARE = ("min_p",)
-SINCE_0_31 = ("presence_penalty", "frequency_penalty")
+PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -67,7 +66,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         certain = audit.config.trainer and set(left) & set(COMMON)
         file = "the model's generation_config.json" if where == "auto" else f"the generation_config.json in {where}"
         message = f"{engine_of(side)} takes {', '.join(left)} from {file} wherever a request does not name them"
-        if audit.crosses("0.31.0") and set(left) & set(SINCE_0_31):
+        if audit.crosses(PENALTIES_FROM_THE_MODEL) and set(left) & set(PENALTIES):
             message += " (the penalties are new in 0.31.0)"
         message += ". Set generation_config=vllm, or name all of them in the sampling parameters."
         fix = audit.fix("take vLLM's neutral sampling defaults", safe=False, generation_config="vllm")
@@ -78,7 +77,7 @@ def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
     """What neither requests nor an override name, and what they may name, with the reason why that is not known."""
     override = side.value("override_generation_config")
     overridden = _mapping(override)
-    names = (*COMMON, *RARE, *(SINCE_0_31 if side.version >= Version("0.31.0") else ()))
+    names = (*COMMON, *RARE, *(PENALTIES if side.version >= PENALTIES_FROM_THE_MODEL else ()))
     said = {name: side.config.sampling.get(name) for name in names if name not in overridden}
     left = [name for name, setting in said.items() if setting is None or setting.value is None]
     # A parameter that is written with a value nobody can tell is in the requests; one that another file may set is not.

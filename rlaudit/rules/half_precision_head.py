@@ -34,9 +34,10 @@ from collections.abc import Iterator
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.head_dtype import HONOURED, asked_head_dtype, rollout_head_dtype, trainer_head_dtype
+from rlaudit.inspection.head_dtype import asked_head_dtype, rollout_head_dtype, trainer_head_dtype
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import HEAD_DTYPE
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -50,7 +51,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         return  # one float32 head is one-sided-fp32-head's, a dtype that is asked for in vain head-dtype-ignored's
     both = f"The rollout's head is in {rollout}"
     both += f", the trainer's in {trainer}" if trainer else ""
-    native = "hf_overrides head_dtype" if audit.after.version >= HONOURED else "a plug-in, or 0.26.0 and its head_dtype"
+    native = (
+        "hf_overrides head_dtype" if audit.after.version >= HEAD_DTYPE else "a plug-in, or 0.26.0 and its head_dtype"
+    )
     message = (
         f"{both}. From {engine_of(audit.before)} to {engine_of(audit.after)} the published migration needed float32"
     )

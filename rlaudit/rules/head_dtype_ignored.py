@@ -32,9 +32,10 @@ from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.head_dtype import HONOURED, asked_head_dtype, rollout_head_dtype
+from rlaudit.inspection.head_dtype import asked_head_dtype, rollout_head_dtype
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import HEAD_DTYPE
 
 SETTING = "hf_overrides"
 CONFIRM = "rlaudit ablate fp32-head"
@@ -45,13 +46,13 @@ def check(audit: Audit) -> Iterator[Finding]:
     asked = asked_head_dtype(audit.after)
     if asked is None or audit.after.value("runner") == "pooling":
         return
-    if audit.after.version < HONOURED:
+    if audit.after.version < HEAD_DTYPE:
         if rollout_head_dtype(audit.after) == asked:
             return  # by a plug-in, or because the whole model has that dtype
         message = f"{engine_of(audit.after)} ignores head_dtype={asked} in hf_overrides: the head runs in the model's"
         message += " dtype. 0.26.0 is the first version that honours it for text generation."
         yield RULE.finding(audit, Severity.ERROR, SETTING, message, confirm=CONFIRM)
-    elif audit.crosses(str(HONOURED)) and rollout_head_dtype(audit.before) != asked:
+    elif audit.crosses(HEAD_DTYPE) and rollout_head_dtype(audit.before) != asked:
         message = (
             f"{engine_of(audit.before)} ignored head_dtype={asked} in hf_overrides and {engine_of(audit.after)} honours"
         )

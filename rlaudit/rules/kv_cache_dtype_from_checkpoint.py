@@ -33,6 +33,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import CACHE_DTYPE_FROM_CHECKPOINT
 
 SETTING = "kv_cache_dtype"
 # Words in the names of checkpoints that may carry a scheme for the cache.
@@ -42,7 +43,7 @@ QUANTIZED = ("fp8", "nvfp4", "fp4", "modelopt", "w8a8", "w4a16")
 def check(audit: Audit) -> Iterator[Finding]:
     """auto across 0.14.0, with a checkpoint that quantises the cache, or may."""
     said = audit.config.engine.get(SETTING)
-    if not audit.crosses("0.14.0") or (said is not None and said.value not in (None, "auto")):
+    if not audit.crosses(CACHE_DTYPE_FROM_CHECKPOINT) or (said is not None and said.value not in (None, "auto")):
         return
     runs = audit.after.value(SETTING)
     if isinstance(runs, Unknown):

@@ -31,8 +31,9 @@ from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import PROCESSED_IS_FINAL, Returned, engine_of, returned_logprobs
+from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 
 def check(audit: Audit) -> Iterator[Finding]:

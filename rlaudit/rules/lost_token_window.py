@@ -30,22 +30,20 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import LOSES_A_TOKEN, LOSES_NO_TOKEN
 
 SETTING = "async_scheduling"
 CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
-FIRST, FIXED = Version("0.12.0"), Version("0.22.0")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Keep, cleared while requests run, async scheduling, and a release in the window."""
     says = audit.config.says
-    in_window = FIRST <= audit.after.version < FIXED
+    in_window = LOSES_A_TOKEN <= audit.after.version < LOSES_NO_TOKEN
     if not in_window or says("pause_mode") != "keep" or audit.after.value(SETTING) is not True:
         return
     if says("pause_clears_cache") is True:

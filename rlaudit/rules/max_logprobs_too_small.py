@@ -30,15 +30,13 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import MINUS_ONE_IS_NO_LIMIT
 
 ASKING = ("logprobs", "prompt_logprobs")
-NO_LIMIT = Version("0.10.1")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -56,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _limit(side: Side) -> int | None:
     """None where there is no limit, or none that is known."""
     limit = side.value("max_logprobs")
-    if not _is_number(limit) or (limit == -1 and side.is_v1 is not False and side.version >= NO_LIMIT):
+    if not _is_number(limit) or (limit == -1 and side.is_v1 is not False and side.version >= MINUS_ONE_IS_NO_LIMIT):
         return None
     return int(limit)
 

@@ -33,27 +33,21 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import SECOND_RUNNER
 
 RUNNER, VARIABLE = "model_runner", "VLLM_USE_V2_MODEL_RUNNER"
-# First release -> which models run on it unless the variable says otherwise.
-BY_DEFAULT = {
-    "0.22.0": "dense Qwen3 models",
-    "0.23.0": "dense Qwen3, Llama and Mistral models",
-    "0.25.0": "every dense generation model",
-    "0.29.0": "every model whose features it supports",
-}
 CONFIRM = "rlaudit ablate v1-to-latest, on a GPU"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Another runner after than before, for certain or depending on the model."""
-    crossed = [first for first in BY_DEFAULT if audit.crosses(first)]
+    crossed = [first for first in SECOND_RUNNER if audit.crosses(first)]
     before, after = audit.before.value(RUNNER), audit.after.value(RUNNER)
     if not crossed or audit.after.variable(VARIABLE) is not None or before == "V2" or after == "V1":
         return
     between = f"between {audit.before.version} and {audit.after.version}"
     which = (
-        f"From {crossed[-1]} on, vLLM runs {BY_DEFAULT[crossed[-1]]} on Model Runner V2, and nothing pins the runner"
+        f"From {crossed[-1]} on, vLLM runs {SECOND_RUNNER[crossed[-1]]} on Model Runner V2, and nothing pins the runner"
     )
     advice = f"Compare, or set {VARIABLE}=0"
     if isinstance(before, Unknown) or isinstance(after, Unknown):

@@ -33,9 +33,10 @@ from collections.abc import Iterator
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Fix, Severity
-from rlaudit.inspection.head_dtype import HONOURED, rollout_head_dtype, trainer_head_dtype
+from rlaudit.inspection.head_dtype import rollout_head_dtype, trainer_head_dtype
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import HEAD_DTYPE
 
 CONFIRM = "rlaudit ablate fp32-head"
 SETTING = "head_dtype"
@@ -63,14 +64,14 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 
 def _remedy(audit: Audit) -> str:
-    if audit.after.version >= HONOURED:
+    if audit.after.version >= HEAD_DTYPE:
         return 'Set hf_overrides={"head_dtype": "float32"}.'
     return "vLLM offers that from 0.26.0 on; before it takes a plug-in, or bfloat16 in the trainer as well."
 
 
 def _fix(audit: Audit) -> Fix | None:
     """Only where there are no other overrides to keep."""
-    if audit.after.version < HONOURED or audit.after.resolution.given("hf_overrides") is not None:
+    if audit.after.version < HEAD_DTYPE or audit.after.resolution.given("hf_overrides") is not None:
         return None
     return audit.fix("compute the rollout's head in float32", safe=False, hf_overrides={"head_dtype": "float32"})
 

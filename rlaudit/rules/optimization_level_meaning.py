@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import OPTIMIZATION_LEVEL
 from rlaudit.vllm.resolution_rule import number, part
 
 SETTING, FORMER = "optimization_level", "compilation_config"
@@ -48,7 +49,7 @@ IS = (
 def check(audit: Audit) -> Iterator[Finding]:
     """A level that crosses 0.12.0, written as -O: as an argument of its own it did not exist before."""
     said = audit.config.engine.get(SETTING)
-    if not audit.crosses("0.12.0") or said is None or said.place is None:
+    if not audit.crosses(OPTIMIZATION_LEVEL) or said is None or said.place is None:
         return
     level = number(said.value)
     if (

@@ -42,14 +42,13 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import (
-    MODE_APPEARS,
-    PROCESSED_IS_FINAL,
     Returned,
     engine_of,
     returned_logprobs,
 )
 from rlaudit.inspection.sampling import filters, is_greedy, listed, penalties, temperature
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import LOGPROBS_MODE, PROCESSED_IS_FINAL
 
 CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it must bring the mean ratio to 1"
 
@@ -119,7 +118,7 @@ def _what_is_returned(audit: Audit) -> str:
 def _remedy(audit: Audit) -> str:
     if audit.after.version >= PROCESSED_IS_FINAL:
         return "Set logprobs_mode=processed_logprobs."
-    if audit.after.version >= MODE_APPEARS:
+    if audit.after.version >= LOGPROBS_MODE:
         return "processed_logprobs lacks the temperature before 0.10.2: move to 0.10.2 or later and set it there."
     return "V1 has no other logprobs before 0.10: move to 0.10.2 or later and set logprobs_mode=processed_logprobs."
 

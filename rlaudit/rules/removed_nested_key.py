@@ -32,17 +32,15 @@ How to confirm
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED
 from rlaudit.vllm.resolution_rule import part
 
 SETTING = "compilation_config"
 CONFIRM = "rlaudit ablate, factor enforce-eager"
-REJECTS = Version("0.13.0")  # ConfigDict(extra="forbid") on CompilationConfig
 # Old key -> old value as text -> what says the same today; "*" keeps the value under a new name. {} drops the key.
 SUCCESSORS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "level": {"*": {"mode": None}},
@@ -66,7 +64,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     gone = [key for key in _keys(written) if _is_gone(audit, key)]
     if not gone:
         return
-    rejected = audit.after.version >= REJECTS
+    rejected = audit.after.version >= UNKNOWN_KEY_IS_REFUSED
     effect = "the engine does not start" if rejected else "it is ignored in silence"
     renamed = _translated(audit, written, gone)
     message = f"{SETTING} of vLLM {audit.after.version} has no {' and no '.join(gone)}: {effect}"

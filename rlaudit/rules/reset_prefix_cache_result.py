@@ -29,19 +29,16 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
-
-REPORTS_SUCCESS = Version("0.26.0")
+from rlaudit.vllm.milestones import RESET_TELLS
 
 
 def check(audit: Audit) -> Iterator[Finding]:
     """A reset with requests in flight, before the route tells its result."""
     says = audit.config.says
-    if audit.after.value("enable_prefix_caching") is not True or audit.after.version >= REPORTS_SUCCESS:
+    if audit.after.value("enable_prefix_caching") is not True or audit.after.version >= RESET_TELLS:
         return
     if says("weight_updates") != "in flight" or says("resets_prefix_cache") is not True:
         return

@@ -33,6 +33,7 @@ from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import SEED_OF_EVERY_RANK
 
 SETTING = "seed"
 
@@ -46,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
             f"{engine_of(audit.after)} {_how(moved.after.value)}. Starts that differed now repeat each other."
         )
-    elif audit.crosses("0.32.0") and isinstance(ranks, int) and ranks > 1:
+    elif audit.crosses(SEED_OF_EVERY_RANK) and isinstance(ranks, int) and ranks > 1:
         message = (
             f"{ranks} data-parallel ranks sampled from one seed on {audit.before.version}; "
             f"{audit.after.version} gives each its own. Expect other, more diverse samples."

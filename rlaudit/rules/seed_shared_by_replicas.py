@@ -28,14 +28,12 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import SEED_OF_EVERY_RANK
 
 SETTING = "seed"
-RANK_IS_MIXED_IN = Version("0.32.0")
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -47,7 +45,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     replicas, ranks = audit.config.says("replicas"), audit.after.value("data_parallel_size")
     if isinstance(replicas, int) and replicas > 1 and audit.config.says("seeds_replicas") is False:
         who = f"{replicas} replicas"
-    elif isinstance(ranks, int) and ranks > 1 and audit.after.version < RANK_IS_MIXED_IN:
+    elif isinstance(ranks, int) and ranks > 1 and audit.after.version < SEED_OF_EVERY_RANK:
         who = f"{ranks} data-parallel ranks"
     else:
         return

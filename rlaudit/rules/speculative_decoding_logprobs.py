@@ -32,16 +32,14 @@ How to confirm
 
 from collections.abc import Iterator
 
-from packaging.version import Version
-
 from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.inspection.sampling import penalties
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import DRAFTED_WITH_LOGPROBS
 
 SETTING = "speculative_config"
-DRAFTED_WITH_LOGPROBS = Version("0.14.0")
 CONFIRM = "rlaudit ablate quick, with and without speculative_config"
 
 
@@ -54,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         if audit.after.is_v1 and _asks_for_logprobs(audit):
             message = f"{now} gives no drafts to requests with logprobs: {SETTING} has no effect on these rollouts."
             yield RULE.finding(audit, Severity.NOTE, SETTING, message)
-    elif audit.crosses(str(DRAFTED_WITH_LOGPROBS)) and _asks_for_logprobs(audit) and audit.before.is_v1:
+    elif audit.crosses(DRAFTED_WITH_LOGPROBS) and _asks_for_logprobs(audit) and audit.before.is_v1:
         message = (
             f"{engine_of(audit.before)} gave no drafts to requests with logprobs, {now} does: {SETTING} begins to act"
         )

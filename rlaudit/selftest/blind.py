@@ -8,7 +8,8 @@ import numpy as np
 from rlaudit.attribution.attribute import Attribution, all_causes, attribute
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.errors import UsageError
-from rlaudit.meaning.semantics import identify
+from rlaudit.layers import Verdict
+from rlaudit.meaning.from_scores import identify
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.observe import Observation, observe
@@ -65,15 +66,15 @@ def judge(observation: Observation) -> Attribution:
     """What `compare` would say, from the observation alone."""
     batch = observation.batch
     alignment = alignment_report(batch)
-    semantics = None
+    meaning = None
     if not alignment.refused:
-        semantics = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
+        meaning = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
     evidence = token_evidence(
         batch,
         sampling=observation.sampling,
         trainer=observation.trainer,
         scored=observation.scored,
-        semantics=semantics,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=observation.floor_k2,
         extra={
@@ -91,6 +92,6 @@ def blind_trials(ground: Ground, labels: Sequence[Label], floor_k2: float, rng: 
     for place in rng.permutation(len(labels)).tolist():
         observation = planted(ground, labels[place], floor_k2, rng)
         found = judge(observation)
-        clean = not found.names and found.verdict.value == "match"
+        clean = not found.names and found.verdict is Verdict.MATCH
         trials.append(Trial(labels[place], found.names, clean, found.because))
     return trials

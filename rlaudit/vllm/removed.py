@@ -10,6 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.vllm.lifetimes import first_without, lifetime, names
+from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED, UNKNOWN_VARIABLE_IS_LOGGED
 
 Translate = Callable[[Any], Any]
 KINDS = ("engine", "flag", "sampling", "variable", "nested", "method")
@@ -63,13 +64,13 @@ def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - on
         return "the engine does not start: the command line rejects the flag, and EngineArgs(...) the argument"
     if kind == "sampling":
         return "SamplingParams(...) raises TypeError; the server ignores the field of a request"
-    if kind == "nested" and version < Version("0.13.0"):
+    if kind == "nested" and version < UNKNOWN_KEY_IS_REFUSED:
         return "it is ignored in silence: unknown keys of a config object are refused from 0.13.0 on"
     if kind == "nested":
         return "the engine does not start: unknown keys of a config object are refused"
     if kind == "method":
         return "AttributeError when it is called"
-    if version >= Version("0.17.0"):
+    if version >= UNKNOWN_VARIABLE_IS_LOGGED:
         return 'nothing reads it; the log says "Unknown vLLM environment variable"'
     return "nothing reads it, without a word"
 

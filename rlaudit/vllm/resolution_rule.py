@@ -57,7 +57,7 @@ class View(Protocol):
     def checkpoint(self) -> Mapping[str, Any] | None:
         """The checkpoint's config.json, where it is a folder on this machine."""
 
-    def since(self, version: str) -> bool:
+    def since(self, version: str | Version) -> bool:
         """Whether this release is `version` or later."""
 
     def value(self, name: str) -> Any:

@@ -91,9 +91,9 @@ class Resolution:
             return said.value
         return str(int(said.value)) if isinstance(said.value, bool) else str(said.value)
 
-    def since(self, version: str) -> bool:
+    def since(self, version: str | Version) -> bool:
         """Whether this release is `version` or later."""
-        return self.version >= Version(version)
+        return self.version >= (Version(version) if isinstance(version, str) else version)
 
     @property
     def offline(self) -> bool:

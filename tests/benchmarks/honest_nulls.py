@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from honest_tables import ENTROPIES, SIZES, Shape, honest_table
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.compare_semantics import UNEXPLAINED
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.words import UNEXPLAINED
 
 MOST_WRONG = 0.01
 STRIDE = 379  # a prime that does not divide the number of combinations, so that few tables are of all kinds
@@ -43,7 +43,7 @@ def convicted(number, seed):
     if semantic.verdict is Verdict.MISMATCH and not named:
         named.add(semantic.cause)
     if shape is Shape.SHIFT:
-        named -= UNEXPLAINED
+        named -= set(UNEXPLAINED.values())
     return size.name, shape.value, entropy, tuple(sorted(named)), semantic.verdict.value
 
 

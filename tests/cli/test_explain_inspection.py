@@ -4,7 +4,7 @@ import pytest
 
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.cli.app import run
-from rlaudit.inspection.read_configs import known_frameworks
+from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.vllm.catalogue import known_versions
@@ -32,7 +32,7 @@ def test_findings_about_suppressions_are_explained(capsys: pytest.CaptureFixture
 
 def test_frameworks_releases_and_settings_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     frameworks = printed(capsys, "list", "frameworks")
-    assert all(one.title in frameworks for one in known_frameworks().values())
+    assert all(one.title in frameworks for one in known_dialects().values())
     versions = [line.split()[0] for line in printed(capsys, "list", "versions").splitlines()]
     assert versions == [str(version) for version in known_versions()]
     assert "fail-on" in printed(capsys, "list", "settings-keys")

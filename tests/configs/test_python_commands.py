@@ -3,14 +3,14 @@
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.dialects.openrlhf.read import FRAMEWORK as OPENRLHF
-from rlaudit.configs.dialects.verl.read import FRAMEWORK as VERL
-from rlaudit.configs.dialects.vllm.serve import FRAMEWORK as VLLM
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
+from rlaudit.configs.dialects.verl.read import DIALECT as VERL
+from rlaudit.configs.dialects.vllm.serve import DIALECT as VLLM
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.writer import apply
+from rlaudit.configs.syntax.spelling import apply
 
 VERL_RUN = """\
 import os
@@ -33,7 +33,7 @@ subprocess.Popen(["vllm", "serve", MODEL, *EXTRA, "--max-num-seqs", str(8)])
 """
 
 
-def read(framework: Framework, text: str) -> RolloutConfig:
+def read(framework: Dialect, text: str) -> RolloutConfig:
     source = Source("run.py", text)
     assert framework.recognise(source)
     (config,) = framework.read(source, Version("0.18.1"))

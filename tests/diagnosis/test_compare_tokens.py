@@ -5,11 +5,12 @@ import pytest
 from logged_tokens import logged
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.compare_semantics import CANNOT_TELL, NOT_WITHOUT, UNEXPLAINED_BIAS
 from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.errors import NotFinished
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.words import CANNOT_TELL, NOT_WITHOUT
 from rlaudit.measurement.measure import measure
 from rlaudit.tokens.fault import Faults
 
@@ -80,7 +81,7 @@ def test_raw_logprobs_of_sampled_tokens_alone_are_named_by_a_mean_ratio_above_on
 
 def test_a_mean_ratio_above_one_at_temperature_one_has_no_name():
     found = compared(logged(temperature=0.6, reported_at=1.0, trainer_at=0.6, entropy=False))
-    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, UNEXPLAINED_BIAS)
+    assert (found.layers[0].verdict, found.meaning.kind) == (Verdict.MISMATCH, Kind.UNEXPLAINED_BIAS)
 
 
 @pytest.mark.parametrize("sampled, trainer_at", [(0.7, 1.0), (0.7, 0.9)])

@@ -9,8 +9,7 @@ from logged_tokens import logged
 
 from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.comparison import CompareSettings
-from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.supported import supported
+from rlaudit.diagnosis.judgement import Judgement, supported
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare

@@ -5,10 +5,11 @@ import pytest
 from honest_tables import ENTROPIES, SHIFT, SIZES, Shape, Size, honest_table
 
 from rlaudit.diagnosis.compare import compare
-from rlaudit.diagnosis.compare_semantics import UNEXPLAINED, UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
 from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.meaning import Kind
+from rlaudit.meaning.words import UNEXPLAINED
 
 PLAIN = Semantics()
 FAST = CompareSettings(replicates=300)
@@ -23,7 +24,8 @@ def test_nothing_is_named_where_nothing_is_wrong(size, shape):
         found = compare([honest_table(seed, size, shape, entropy)], PLAIN, PLAIN, FAST)
         assert found.attribution.names == frozenset()
         semantic = found.layers[0]
-        assert semantic.verdict is not Verdict.MISMATCH or (shape is Shape.SHIFT and semantic.cause in UNEXPLAINED)
+        shifted = shape is Shape.SHIFT and found.meaning.kind in UNEXPLAINED
+        assert semantic.verdict is not Verdict.MISMATCH or shifted
 
 
 def test_the_entropies_of_honest_tables_are_those_asked_for():
@@ -35,7 +37,7 @@ def test_the_entropies_of_honest_tables_are_those_asked_for():
 def test_one_constant_is_named_as_such_and_no_filter():
     for asked in (PLAIN, Semantics(top_p=0.9)):
         found = compare([honest_table(2, Size(32, 1, 128), Shape.SHIFT, 1.0)], asked, PLAIN, FAST)
-        assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, UNEXPLAINED_SHIFT)
+        assert (found.layers[0].verdict, found.meaning.kind) == (Verdict.MISMATCH, Kind.UNEXPLAINED_SHIFT)
         assert f"{-SHIFT:+.3g} nats at every token" in found.layers[0].because
         assert found.attribution.names == frozenset()
 
@@ -44,7 +46,7 @@ def test_a_constant_beside_noise_is_an_unexplained_bias():
     table = honest_table(2, Size(32, 1, 128), Shape.NOISE, 1.0)
     table.trainer_logprobs_T[:] -= SHIFT
     found = compare([table], PLAIN, PLAIN, FAST)
-    assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, UNEXPLAINED_BIAS)
+    assert (found.layers[0].verdict, found.meaning.kind) == (Verdict.MISMATCH, Kind.UNEXPLAINED_BIAS)
     assert found.attribution.names == frozenset()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.inspection.read_configs import known_frameworks
+from rlaudit.inspection.read_configs import known_dialects
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # The case studies have a test of their own: tests/examples/test_case_studies.py.
@@ -47,7 +47,7 @@ def test_an_example_prints_what_stands_beside_it(
 
 def test_every_dialect_that_is_read_has_an_example() -> None:
     folders = {case.parent.name.replace("-", "_") for case in CASES}
-    dialects = {"vllm" if name in VLLM else name for name in known_frameworks()}
+    dialects = {"vllm" if name in VLLM else name for name in known_dialects()}
     assert folders == {name.replace("-", "_") for name in dialects}
 
 

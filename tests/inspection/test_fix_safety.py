@@ -18,7 +18,7 @@ from rlaudit.inspection.files import TextFile, collect
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.fix import fix_file
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
-from rlaudit.inspection.read_configs import known_frameworks
+from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules
 from rlaudit.vllm.machine import Machine
 
@@ -49,7 +49,7 @@ def _read(path: Path) -> TextFile:
 
 def _context(case: Path) -> Context:
     before, after = map(Version, _versions(case))
-    return Context(known_rules(), known_frameworks(), Machine(), before, after)
+    return Context(known_rules(), known_dialects(), Machine(), before, after)
 
 
 def _all(file: InspectedFile) -> tuple[Finding, ...]:

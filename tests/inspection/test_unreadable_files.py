@@ -6,7 +6,7 @@ import pytest
 
 from rlaudit.cli.app import run
 from rlaudit.inspection.files import collect
-from rlaudit.inspection.read_configs import known_frameworks, recognise, speaks_of_rollouts
+from rlaudit.inspection.read_configs import known_dialects, recognise, speaks_of_rollouts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENGINE = 'llm = LLM("m", logprobs_mode="raw_logprobs")\n'
@@ -63,7 +63,7 @@ def test_every_kind_of_script_that_is_opened_is_read_as_one(
 
 def test_every_config_that_is_read_speaks_of_rollouts() -> None:
     files = collect([str(EXAMPLES)], "", lambda _path: False).files
-    configs = [file for file in files if recognise(file.source, known_frameworks())[0]]
+    configs = [file for file in files if recognise(file.source, known_dialects())[0]]
     silent = [file.path for file in configs if not speaks_of_rollouts(file.source.text)]
     assert len(configs) > 30
     assert silent == []

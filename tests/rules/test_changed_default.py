@@ -1,7 +1,7 @@
 from packaging.version import Version
 from simulated_audit import findings
 
-from rlaudit.configs.dialects.trl.read import FRAMEWORK
+from rlaudit.configs.dialects.trl.read import DIALECT
 from rlaudit.configs.source import Source
 from rlaudit.inspection.audit import audit_of
 from rlaudit.inspection.finding import Severity
@@ -45,5 +45,5 @@ def test_the_attention_backend_counts_although_it_was_no_argument_before():
 def test_variables_of_an_engine_that_another_command_starts_are_not_called_left_to_vllm():
     text = "use_vllm: true\nvllm_mode: server\nnum_generations: 4\n"
     versions = (Version("0.8.5"), Version("0.18.1"))
-    before, after = (FRAMEWORK.read(Source("x.yaml", text), version)[0] for version in versions)
+    before, after = (DIALECT.read(Source("x.yaml", text), version)[0] for version in versions)
     assert not list(RULE.check(audit_of(before, after, versions, Machine())))

@@ -8,14 +8,14 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.omitted_flag import dropped
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 
 SERVE = "axolotl cli/vllm_serve.py (067b021)"
 _ENGINE = (
@@ -72,7 +72,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     trl, section = root.get("trl"), root.get("vllm")
     colocated = known(trl.get("vllm_mode")) == "colocate" if trl is not None else False
     _engine(draft, section, trl, vllm)
-    draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
+    draft.engine.by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
     _sampling(draft, trl)
     _trainer(draft, root, trl)
     if not colocated and section is None:
@@ -108,19 +108,17 @@ def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version)
             reason = f"{SERVE} takes `cfg.vllm.{name} or ...`: false counts as not written (#3764)"
             draft.engine[name] = dropped(draft, name, node, vllm, reason)
         else:
-            draft.engine[name] = by_file(name, node)
+            draft.engine.by_file(name, node)
 
 
 def _sampling(draft: Draft, trl: Node | None) -> None:
     for key, name in _SAMPLING.items():
-        node = trl.get(key) if trl is not None else None
-        if node is not None and node.value is not None:
-            draft.sampling[name] = by_file(name, node)
-    extra = trl.get("generation_kwargs") if trl is not None else None
-    for name, node in extra.items() if extra is not None else ():
-        draft.sampling[name] = by_file(name, node, note="trl.generation_kwargs")
+        draft.sampling.written_or(name, within(trl, key))
+    extra = within(trl, "generation_kwargs")
+    for name, node in entries(extra):
+        draft.sampling.by_file(name, node, note="trl.generation_kwargs")
     for name, value in _DEFAULTS.items():
-        draft.sampling.setdefault(name, by_code(name, value, "default of TRL's GRPOConfig"))
+        draft.sampling.unless_set(name, value, "default of TRL's GRPOConfig")
 
 
 def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:
@@ -128,11 +126,11 @@ def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:
     draft.trains("replays_filters", False, "TRL takes its softmax over the full vocabulary")
     draft.trains("salts_prefix_cache", False, "TRL sends no cache salt")
     draft.trains("resets_prefix_cache", True, "TRL resets the prefix cache after every weight update")
-    prefetch = trl.get("async_prefetch") if trl is not None else None
+    prefetch = within(trl, "async_prefetch")
     flying = known(prefetch) is True
     note = "trl.async_prefetch: rollouts are generated while the trainer steps" if flying else "TRL waits for rollouts"
     draft.trains("weight_updates", "in flight" if flying else "between rollouts", note, prefetch if flying else None)
-    correction = trl.get("vllm_importance_sampling_correction") if trl is not None else None
+    correction = within(trl, "vllm_importance_sampling_correction")
     if correction is not None:
         value = arriving(correction)
         draft.trains("importance_sampling_correction", value, "trl.vllm_importance_sampling_correction", correction)
@@ -140,7 +138,7 @@ def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:
             draft.trains(name, value, "TRL asks for the engine's logprobs only where the correction is on", correction)
     else:
         draft.not_seen.append("whether TRL's importance sampling correction is on: its default depends on the release")
-    mode = trl.get("vllm_importance_sampling_mode") if trl is not None else None
+    mode = within(trl, "vllm_importance_sampling_mode")
     if mode is not None:
         draft.trains("importance_sampling_mode", arriving(mode), "trl.vllm_importance_sampling_mode", mode)
     bf16 = root.get("bf16")
@@ -151,4 +149,4 @@ def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:
         draft.trains("dtype", Unknown(reason), "bf16", bf16)
 
 
-FRAMEWORK = Framework("axolotl", "axolotl", 10, recognise, read)
+DIALECT = Dialect("axolotl", "axolotl", 10, recognise, read)

@@ -6,8 +6,9 @@ key given there, then `rllm.*` of the YAML, then verl's. Everything else is verl
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.dialects.verl.reading import Read, rollout_config
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.verl.read import Read, rollout_config
+from rlaudit.configs.draft import is_said
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import Overridden, overridden
 from rlaudit.configs.merging import mapping_of, merged, nested
@@ -67,7 +68,7 @@ def _mirrored(root: Node) -> Node:
     """The tree with rllm's keys at verl's places; a null says nothing."""
     for theirs, native in _MIRRORED.items():
         node = root.get(*theirs.split("."))
-        if node is not None and node.value is not None:
+        if is_said(node):
             root = merged(root, nested(tuple(native.split(".")), node))
     asynchronous = root.get("rllm", "async_training", "enable")
     if asynchronous is not None and asynchronous.value is True:
@@ -80,4 +81,4 @@ def _mirrored(root: Node) -> Node:
     return root
 
 
-FRAMEWORK = Framework("rllm", "rLLM", 20, recognise, read)
+DIALECT = Dialect("rllm", "rLLM", 20, recognise, read)

@@ -10,15 +10,15 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.draft import Draft, arriving, is_said, known
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, within
 
 STRATEGY = "ROLL vllm_strategy.py (8eb27cc)"
 _FILLED: dict[str, Any] = {
@@ -71,20 +71,20 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
 
 def _engine(draft: Draft, root: Node, section: Node | None) -> None:
     for name, value in _FILLED.items():
-        draft.engine[name] = by_code(name, value, f"{STRATEGY}: what it fills in where strategy_config is silent")
+        draft.engine.by_code(name, value, f"{STRATEGY}: what it fills in where strategy_config is silent")
     hand_over(draft, section)
     for name in _TAKEN_OUT:
         draft.engine.pop(name, None)
-    switch = section.get("VLLM_USE_V1") if section is not None else None
+    switch = within(section, "VLLM_USE_V1")
     if switch is not None:
         value = arriving(switch)
         told = value if isinstance(value, Unknown) else str(int(value) if isinstance(value, bool) else value)
-        draft.environment["VLLM_USE_V1"] = by_file("VLLM_USE_V1", switch, told, f"{STRATEGY}:80 exports it")
+        draft.environment.by_file("VLLM_USE_V1", switch, told, f"{STRATEGY}:80 exports it")
     else:
-        draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "1", f"{STRATEGY}:80 exports 1 where it is not said")
+        draft.environment.by_code("VLLM_USE_V1", "1", f"{STRATEGY}:80 exports 1 where it is not said")
     _executor(draft)
     for name in ("dtype", "seed", "model", "trust_remote_code"):
-        written = section.get(name) if section is not None else None
+        written = within(section, name)
         if written is not None:
             draft.lose(name, written, Loss.OVERRULED, f"{STRATEGY} sets it after strategy_config is read")
             draft.engine.pop(name, None)
@@ -92,17 +92,17 @@ def _engine(draft: Draft, root: Node, section: Node | None) -> None:
     if dtype is not None:
         value = arriving(dtype)
         told = value if isinstance(value, Unknown) else _DTYPES.get(str(value), "auto")
-        draft.engine["dtype"] = by_file("dtype", dtype, told, "model_args.dtype")
+        draft.engine.by_file("dtype", dtype, told, "model_args.dtype")
     else:
-        draft.engine["dtype"] = by_code("dtype", "bfloat16", "ROLL's default of model_args.dtype is bf16")
+        draft.engine.by_code("dtype", "bfloat16", "ROLL's default of model_args.dtype is bf16")
     seed = root.get("seed")
     note = f"{STRATEGY}: every engine gets the pipeline's seed"
-    draft.engine["seed"] = by_code("seed", arriving(seed) if seed is not None else 42, note)
-    draft.engine["trust_remote_code"] = by_code("trust_remote_code", True, STRATEGY)
+    draft.engine.by_code("seed", arriving(seed) if seed is not None else 42, note)
+    draft.engine.by_code("trust_remote_code", True, STRATEGY)
     lora = root.get("actor_infer", "model_args", "lora_target")
-    if lora is not None and lora.value is not None:
-        draft.engine["enable_lora"] = by_file("enable_lora", lora, True, "model_args.lora_target turns it on")
-        draft.engine["load_format"] = by_code("load_format", "auto", f"{STRATEGY}: LoRA needs the base model's weights")
+    if is_said(lora):
+        draft.engine.by_file("enable_lora", lora, True, "model_args.lora_target turns it on")
+        draft.engine.by_code("load_format", "auto", f"{STRATEGY}: LoRA needs the base model's weights")
 
 
 def _executor(draft: Draft) -> None:
@@ -113,7 +113,7 @@ def _executor(draft: Draft) -> None:
     if name in draft.engine or not (isinstance(size, Unknown) or (isinstance(size, int) and size > 1)):
         return
     reason = "ROLL starts the ranks of an engine with ray in some releases and mp in others"
-    draft.engine[name] = by_code(name, Unknown(reason), reason)
+    draft.engine.by_code(name, Unknown(reason), reason)
 
 
 def _sampling(draft: Draft, root: Node) -> None:
@@ -129,14 +129,12 @@ def _sampling(draft: Draft, root: Node) -> None:
     }
     given = root.get("actor_infer", "generating_args")
     for key, name in names.items():
-        node = given.get(key) if given is not None else None
-        if node is not None and node.value is not None:
-            draft.sampling[name] = by_file(name, node)
+        draft.sampling.written_or(name, within(given, key))
     for name in ("temperature", "top_p", "top_k"):
         if name not in draft.sampling:
             reason = f"actor_infer.generating_args.{name} is not in this file, and ROLL's default is not neutral"
-            draft.sampling[name] = by_code(name, Unknown(reason), reason)
-    draft.sampling.setdefault("logprobs", by_code("logprobs", 0, f"{STRATEGY}:create_sampling_params_for_vllm"))
+            draft.sampling.by_code(name, Unknown(reason), reason)
+    draft.sampling.unless_set("logprobs", 0, f"{STRATEGY}:create_sampling_params_for_vllm")
     neutral_sampling(draft, f"{STRATEGY} builds SamplingParams itself")
 
 
@@ -186,4 +184,4 @@ def _replicas(draft: Draft, root: Node) -> None:
         draft.not_seen.append("the number of rollout engines: actor_infer.device_mapping is not a plain list of GPUs")
 
 
-FRAMEWORK = Framework("roll", "ROLL", 10, recognise, read)
+DIALECT = Dialect("roll", "ROLL", 10, recognise, read)

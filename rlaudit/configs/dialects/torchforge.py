@@ -6,14 +6,14 @@ built with the usage context of `LLM`.
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import has_argument
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, entries, within
 
 GENERATOR = "torchforge generator.py (6e77f0b)"
 _ACTORS = ("policy", "generator")
@@ -38,21 +38,21 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     actor, name = found
     draft = Draft("torchforge", source.path)
     arguments = _first(actor, _ENGINE)
-    for key, node in arguments.items() if arguments is not None else ():
+    for key, node in entries(arguments):
         if key == "model":
             continue
         if has_argument(key, vllm):
-            draft.engine[key] = by_file(key, node)
+            draft.engine.by_file(key, node)
         else:
             draft.lose(key, node, Loss.UNKNOWN_KEY, f"{GENERATOR} filters out what EngineArgs does not have")
     _sampling(draft, _first(actor, _SAMPLING))
     note = f"{GENERATOR} runs V1's own classes and answers V1 where vLLM asks"
-    draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "1", note)
+    draft.environment.by_code("VLLM_USE_V1", "1", note)
     _trainer(draft, root, name)
     home = arguments if arguments is not None else actor
     return (
         draft.done(
-            model=arguments.get("model") if arguments is not None else None,
+            model=within(arguments, "model"),
             offline=True,
             place=home.key or home.place,
             write=one_mapping(arguments, plain_spelling, source.text),
@@ -74,9 +74,9 @@ def _first(node: Node, keys: tuple[str, ...]) -> Node | None:
 
 
 def _sampling(draft: Draft, given: Node | None) -> None:
-    for key, node in given.items() if given is not None else ():
-        draft.sampling[key] = by_file(key, node)
-    draft.sampling.setdefault("logprobs", by_code("logprobs", 1, f"{GENERATOR}: default of its sampling config"))
+    for key, node in entries(given):
+        draft.sampling.by_file(key, node)
+    draft.sampling.unless_set("logprobs", 1, f"{GENERATOR}: default of its sampling config")
     draft.not_seen.append(
         "sampling parameters of the model's generation_config.json: torchforge starts from vLLM's reading of it"
     )
@@ -103,4 +103,4 @@ def _trainer(draft: Draft, root: Node, name: str) -> None:
     draft.trains("seeds_replicas", False, seeded if seed is None else f"{seeded}, seed included")
 
 
-FRAMEWORK = Framework("torchforge", "torchforge", 10, recognise, read)
+DIALECT = Dialect("torchforge", "torchforge", 10, recognise, read)

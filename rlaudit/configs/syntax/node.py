@@ -55,3 +55,14 @@ class Node:
         if isinstance(self.value, tuple):
             return [node.plain() for node in self.value]
         return self.value
+
+
+def within(node: Node | None, *path: str) -> Node | None:
+    """The node at a path of keys below one that may not be there."""
+    return None if node is None else node.get(*path)
+
+
+def entries(node: Node | None) -> Iterator[tuple[str, Node]]:
+    """Keys and nodes of a mapping that may not be there."""
+    if node is not None:
+        yield from node.items()

@@ -6,14 +6,15 @@ that is known; what a loop, a condition, an argument parser or another module de
 
 import ast
 import re
+import sys
+import warnings
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.python_call import Call
 from rlaudit.configs.syntax.python_literals import (
     LONGEST_TEXT,
     computed,
@@ -24,13 +25,55 @@ from rlaudit.configs.syntax.python_literals import (
     torch_dtype,
 )
 from rlaudit.configs.syntax.python_scopes import Function, Scope, scope_of
-from rlaudit.configs.syntax.python_syntax import UnreadablePython, parse
 
 MOST_CALLS = 300
 DEEPEST = 60
 MOST_VALUES = 20_000
 MOST_WRAPPERS = 8
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+MOST_CHARACTERS = 400_000
+
+
+class UnreadablePython(ValueError):
+    """Not Python 3, or nested too deeply. `line` is 1-based, 0 where unknown."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def parse(text: str) -> ast.Module:
+    """The syntax tree. Raises UnreadablePython."""
+    if len(text) > MOST_CHARACTERS:
+        raise UnreadablePython(f"more than {MOST_CHARACTERS} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        read_as = f"as read by Python {sys.version_info.major}.{sys.version_info.minor}"
+        raise UnreadablePython(f"{error.msg or 'not Python'} ({read_as})", error.lineno or 0) from None
+    except (RecursionError, MemoryError, ValueError) as error:
+        raise UnreadablePython(str(error) or "nested too deeply") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One call of a name that was asked for.
+
+    name: as asked for, whatever module it is reached through. arguments: keywords, those of a literal `**kwargs`
+    included. positional: in order. place: of the whole call. open: why further keywords may be passed (`**kwargs` that
+    the file does not tell); "" where it is complete. function: the function it stands in, "" at module level.
+    """
+
+    name: str
+    arguments: dict[str, Node]
+    positional: tuple[Node, ...]
+    place: Place
+    open: str = ""
+    function: str = ""
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:

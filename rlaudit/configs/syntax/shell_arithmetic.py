@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from rlaudit.configs.syntax.shell_fields import Field, Piece, texts, unknown_at
-from rlaudit.configs.syntax.shell_tokens import Part
+from rlaudit.configs.syntax.shell_words import Part
 
 LONGEST = 500
 LARGEST = 10**15

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.shell_tokens import Part
+from rlaudit.configs.syntax.shell_words import Part
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from rlaudit.configs.syntax.shell_blocks import Blocks
 from rlaudit.configs.syntax.shell_command import Command, acted_on, said
 from rlaudit.configs.syntax.shell_fields import Field
 from rlaudit.configs.syntax.shell_handover import handed_over, passed
-from rlaudit.configs.syntax.shell_tokens import Token, UnreadableShell
 from rlaudit.configs.syntax.shell_variables import Variables
-from rlaudit.configs.syntax.shell_words import Lexer
+from rlaudit.configs.syntax.shell_words import Lexer, Token, UnreadableShell
 
 MOST_CHARACTERS = 500_000
 MOST_WORDS = 20_000

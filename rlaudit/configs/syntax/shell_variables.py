@@ -12,8 +12,7 @@ from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_arithmetic import counted
 from rlaudit.configs.syntax.shell_fields import Field, Piece, extends, split, texts, unknown_at, unset, where_written
-from rlaudit.configs.syntax.shell_tokens import Part, Token, UnreadableShell
-from rlaudit.configs.syntax.shell_words import Lexer
+from rlaudit.configs.syntax.shell_words import Lexer, Part, Token, UnreadableShell
 
 LONGEST = 30_000
 MOST_EXPANSIONS = 1_000

@@ -6,16 +6,52 @@ One pass, every character looked at a bounded number of times. Words are cut up 
 import re
 from dataclasses import dataclass, field
 
-from rlaudit.configs.syntax.shell_ansi_quotes import ansi_quoted
-from rlaudit.configs.syntax.shell_brackets import after_closing
-from rlaudit.configs.syntax.shell_tokens import Part, Token, UnreadableShell
-
 OPERATORS = (";;&", ";;", ";&", "&&", "||", "|&", ";", "|", "(", ")", "\n")
 _NAME_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]\s]*\])?\+?=")
 _REDIRECT = re.compile(r"\d{0,2}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|&>>|&>")
 _SIMPLE_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _BLANK = " \t\r"
 LONGEST_ARITHMETIC = 500
+
+
+class UnreadableShell(ValueError):
+    """Not a shell script, or one that ends inside a quote. `line` is 1-based."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a word: literal text whose characters stand at start, start + 1, ..., or an expansion's source."""
+
+    text: str
+    start: int
+    quoted: bool
+    expansion: bool = False
+
+
+@dataclass(frozen=True)
+class Token:
+    """kind: word, array, operator, redirect or heredoc. name: of an array, operator or redirection.
+
+    parts: of a word, of a redirection's target, or of a here-document's body. elements: an array's words.
+    """
+
+    kind: str
+    start: int
+    end: int
+    name: str = ""
+    parts: tuple[Part, ...] = ()
+    elements: tuple["Token", ...] = ()
+
+    @property
+    def literal(self) -> str | None:
+        """The text of a word without quotes and expansions; None for any other."""
+        if self.kind == "word" and all(not part.quoted and not part.expansion for part in self.parts):
+            return "".join(part.text for part in self.parts)
+        return None
 
 
 @dataclass
@@ -294,3 +330,42 @@ class Lexer:
 
 _SPECIAL = re.compile(r'["\\$`]')
 _DOCUMENT_SPECIAL = re.compile(r"\\[\\$`]|[$`]")
+
+
+def after_closing(text: str, at: int, opener: str, closer: str) -> int | None:
+    """The position after the bracket that closes the one before `at`; None where the text ends first."""
+    depth = 1
+    while at < len(text):
+        character = text[at]
+        if character == "\\":
+            at += 1
+        elif character == "'" and opener == "(":
+            end = text.find("'", at + 1)
+            if end < 0:
+                return None
+            at = end
+        elif character == opener:
+            depth += 1
+        elif character == closer:
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return None
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "e": "\x1b"}
+
+
+def ansi_quoted(text: str, at: int) -> tuple[str, int] | None:
+    """What stands between `at`, the first character inside the quotes, and the closing one, and the position after
+    that; None where nothing closes them."""
+    made = []
+    while at < len(text) and text[at] != "'":
+        if text[at] == "\\" and at + 1 < len(text):
+            made.append(_ESCAPES.get(text[at + 1], "\\" + text[at + 1]))
+            at += 2
+        else:
+            made.append(text[at])
+            at += 1
+    return ("".join(made), at + 1) if at < len(text) else None

@@ -19,10 +19,8 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.driver import driver_runs, lowest_driver
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_versions
+from rlaudit.vllm.milestones import CUDA_12_9_ELSEWHERE
 
-# From this release on the wheels on PyPI are for CUDA 13; vLLM's own index has the same releases for CUDA 12.9.
-# Source: the indexes https://wheels.vllm.ai/0.20.0/cu129 and later, which its installation page names.
-FIRST_FOR_CUDA_12_9_ELSEWHERE = Version("0.20.0")
 ELSEWHERE_CUDA = "12.9"
 ELSEWHERE = "vllm=={version}+cu129 from https://wheels.vllm.ai/{version}/cu129"
 _LOCAL_CUDA = re.compile(r"cu(\d\d)(\d)")
@@ -132,7 +130,7 @@ def _other_engines(spec: EnvironmentSpec, driver_cuda: str) -> list[str]:
     newest = newest_release(driver_cuda)
     if newest is not None:
         ways.append(f"vLLM {newest}, the newest release that this driver runs")
-    if Version(spec.version) >= FIRST_FOR_CUDA_12_9_ELSEWHERE and driver_runs(driver_cuda, ELSEWHERE_CUDA):
+    if Version(spec.version) >= CUDA_12_9_ELSEWHERE and driver_runs(driver_cuda, ELSEWHERE_CUDA):
         elsewhere = ELSEWHERE.format(version=spec.version)
         ways.append(f"{elsewhere}, which PyPI lacks: name that index to pip or uv, and PyTorch's for cu129")
     return [*ways, f"a container with NVIDIA's cuda-compat package, given as --python {spec.version}=COMMAND"]

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from packaging.version import Version
-
 from rlaudit.engines.engine import Engine, Package
+from rlaudit.vllm.milestones import OLDEST_RUN, VISIBLE_UUIDS
 
 _SCRIPTS = Path(__file__).with_name("scripts")
 EXTENSION = Path(__file__).with_name("extension")
@@ -23,10 +22,8 @@ ENGINE = Engine(
         needed=("torch",),
         option="--python",
     ),
-    # The first release with a CPU build on the index, and the last one before V1 became the default engine.
-    oldest=Version("0.8.5"),
-    # vllm/platforms/cuda.py, device_control_id_to_physical_device_id; 0.22.0 and older call int() in interface.py.
-    takes_uuids=Version("0.24.0"),
+    oldest=OLDEST_RUN,
+    takes_uuids=VISIBLE_UUIDS,
     settings=("VLLM_*",),
     quiet={"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1"},
     # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.

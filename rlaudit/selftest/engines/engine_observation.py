@@ -13,8 +13,8 @@ from rlaudit.diagnosis.measured import floor_of, scored_tokens
 from rlaudit.laboratory.studies.arms.plan import scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.meaning.semantics import identify
 from rlaudit.selftest.engines.engine_plants import EnginePlant
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
@@ -80,15 +80,15 @@ def observe_engine(run: FinishedRun, finished: FinishedArm, plant: EnginePlant) 
 def judge_engine(observation: EngineObservation, claimed: Semantics, floor_k2: float) -> Attribution:
     """What `compare --score` would say of it."""
     alignment = alignment_report(observation.batch)
-    semantics = None
+    meaning = None
     if not alignment.refused:
-        semantics = identify(observation.scored, claimed, observation.trainer, floor_k2)
+        meaning = identify(observation.scored, claimed, observation.trainer, floor_k2)
     evidence = token_evidence(
         observation.batch,
         sampling=claimed,
         trainer=observation.trainer,
         scored=observation.scored,
-        semantics=semantics,
+        meaning=meaning,
         alignment=alignment,
         floor_k2=floor_k2,
         extra={"prompt_tokens": observation.prompt_tokens_T},

@@ -18,8 +18,8 @@ from rlaudit.vllm.catalogue import DATA, known_versions
 from rlaudit.vllm.extract.archive import download, open_tree, version_of
 from rlaudit.vllm.extract.builds import record_builds
 from rlaudit.vllm.extract.fingerprint import decision
+from rlaudit.vllm.extract.lifetimes import write_lifetimes
 from rlaudit.vllm.extract.release import release, write
-from rlaudit.vllm.lifetimes import write_lifetimes
 from rlaudit.vllm.resolution_rule import ResolutionRule
 from rlaudit.vllm.resolve import resolution_rules
 from rlaudit.vllm.review import record, unreviewed

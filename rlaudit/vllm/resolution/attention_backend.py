@@ -7,6 +7,7 @@ cases by name.
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.batch_invariant_backends import ASKS_BACKEND
+from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, part
 
 _CUDA = "vllm/platforms/cuda.py"
@@ -24,7 +25,7 @@ def apply(view: View) -> Resolved | None:
     if nested is not None and view.since("0.13.0"):
         return Resolved(nested, "attention_config.backend")
     asked = view.variable("VLLM_ATTENTION_BACKEND")
-    if asked is not None and not view.since("0.15.0"):
+    if asked is not None and not view.since(NO_BACKEND_VARIABLE):
         return Resolved(asked, f"VLLM_ATTENTION_BACKEND={asked if not isinstance(asked, Unknown) else '?'}")
     if view.machine.platform == "cpu":
         return Resolved("CPU_ATTN" if view.since("0.11.1") else "TORCH_SDPA", "the only one on a CPU")

@@ -4,6 +4,7 @@ It computes a prefix that many requests share once, with another order of additi
 while: the same request then gets other logprobs in another batch.
 """
 
+from rlaudit.vllm.milestones import BATCH_INVARIANCE, NO_CASCADE_ATTENTION
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
 
 _WORD = ("disable_cascade_attn",)
@@ -11,13 +12,13 @@ _WORD = ("disable_cascade_attn",)
 
 def apply(view: View) -> Resolved | None:  # noqa: PLR0911 - one line per decision
     """Disabled for certain where the release cannot do it."""
-    if view.since("0.32.0"):
+    if view.since(NO_CASCADE_ATTENTION):
         return Resolved(True, "cascade attention was removed in 0.32.0", overrules=True)
     if view.is_v1 is False:
         return Resolved(True, "V0 has no cascade attention", overrules=True)
     if view.machine.platform == "cpu" and view.since("0.9.1"):
         return Resolved(True, "forced on a CPU", overrules=True, at="vllm/platforms/cpu.py")
-    if view.since("0.11.1") and view.variable("VLLM_BATCH_INVARIANT") == "1":
+    if view.since(BATCH_INVARIANCE) and view.variable("VLLM_BATCH_INVARIANT") == "1":
         return Resolved(True, "VLLM_BATCH_INVARIANT turns it off", overrules=True)
     if view.since("0.19.0") and view.given("speculative_config") is not None and view.value("async_scheduling") is True:
         return Resolved(True, "off with speculative decoding and asynchronous scheduling", overrules=True)

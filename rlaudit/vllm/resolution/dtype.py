@@ -3,6 +3,7 @@
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.milestones import FLOAT32_RUNS_AS_BFLOAT16
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
 
 _FILES = ("vllm/config.py", "vllm/config/__init__.py", "vllm/config/model.py")
@@ -37,7 +38,7 @@ def _of_checkpoint(view: View, found: Any) -> tuple[Any, str]:
 
 
 def _preferred(view: View) -> str:
-    if not view.since("0.9.1"):
+    if not view.since(FLOAT32_RUNS_AS_BFLOAT16):
         return "float16"
     return "float16" if view.machine.platform == "cuda" and view.machine.capability < 80 else "bfloat16"
 

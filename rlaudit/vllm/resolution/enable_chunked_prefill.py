@@ -4,6 +4,7 @@ It changes the shape of the prefill batches and with it the last bits of the pro
 """
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown, number, task_of
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"
@@ -20,7 +21,7 @@ def apply(view: View) -> Resolved | None:
     task = task_of(view)
     if task not in (None, "auto", "generate"):
         return Resolved(Unknown("the default differs for models that do not generate"), "not a generating model")
-    if not view.since("0.11.1"):
+    if not view.since(HONOURS_NO_CHUNKED_PREFILL):
         said = view.given("enable_chunked_prefill")
         why = "V1 ignores a written false until 0.11.0" if said is False else "V1 always chunks prefills"
         return Resolved(True, why, overrules=not isinstance(said, Unknown))

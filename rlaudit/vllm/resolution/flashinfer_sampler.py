@@ -4,6 +4,12 @@ It never runs with processed logprobs: those need the filtered distribution itse
 """
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.milestones import (
+    FLASHINFER_ONLY_WHEN_ASKED,
+    FLASHINFER_SAMPLES,
+    FLASHINFER_SAMPLES_AGAIN,
+    PROCESSED_IS_FINAL,
+)
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, engine_unknown
 
 _FILE = "vllm/v1/sample/ops/topk_topp_sampler.py"
@@ -20,15 +26,15 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one line per decision
         return Resolved(asked, "VLLM_USE_FLASHINFER_SAMPLER decides")
     if not view.is_v1:
         return Resolved(asked == "1", "V0 takes it only with VLLM_USE_FLASHINFER_SAMPLER=1")
-    if view.since("0.10.2") and str(view.value("logprobs_mode")).startswith("processed"):
+    if view.since(PROCESSED_IS_FINAL) and str(view.value("logprobs_mode")).startswith("processed"):
         return Resolved(False, "processed logprobs exclude it")
     if asked == "0":
         return Resolved(False, "VLLM_USE_FLASHINFER_SAMPLER=0")
-    if not view.since("0.9.0"):
+    if not view.since(FLASHINFER_SAMPLES):
         return _if_installed(view, "0.8.5 takes it only with a FlashInfer older than 0.2.3", opposite=True)
-    if not view.since("0.11.1"):
+    if not view.since(FLASHINFER_ONLY_WHEN_ASKED):
         return _if_installed(view, "taken by default where FlashInfer 0.2.3 or later is installed")
-    if not view.since("0.21.0"):
+    if not view.since(FLASHINFER_SAMPLES_AGAIN):
         return Resolved(asked == "1", "only with VLLM_USE_FLASHINFER_SAMPLER=1 between 0.11.1 and 0.20")
     if view.machine.capability < 80 and asked != "1":
         return Resolved(False, "the GPU is too old for it")

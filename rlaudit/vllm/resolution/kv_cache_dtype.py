@@ -1,6 +1,7 @@
 """kv_cache_dtype=auto: the model's dtype, and from 0.14.0 possibly fp8 because the checkpoint says so."""
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.milestones import CACHE_DTYPE_FROM_CHECKPOINT
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
 
 _KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
@@ -8,7 +9,7 @@ _KEYS = ("kv_cache_scheme", "kv_cache_quant_algo")
 
 def apply(view: View) -> Resolved | None:
     """auto, unless the checkpoint is quantized together with its cache."""
-    if view.given("kv_cache_dtype") not in (None, "auto") or not view.since("0.14.0"):
+    if view.given("kv_cache_dtype") not in (None, "auto") or not view.since(CACHE_DTYPE_FROM_CHECKPOINT):
         return None
     if view.checkpoint is None:
         return Resolved("auto", "the model's dtype, unless config.json quantizes the cache")

@@ -1,11 +1,12 @@
 """The optimization level: 2 since it exists (0.12.0), 0 with eager mode until 0.16."""
 
+from rlaudit.vllm.milestones import OPTIMIZATION_LEVEL
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View
 
 
 def apply(view: View) -> Resolved | None:
     """0 where eager mode lowers it."""
-    if view.since("0.12.0") and not view.since("0.17.0") and view.value("enforce_eager") is True:
+    if view.since(OPTIMIZATION_LEVEL) and not view.since("0.17.0") and view.value("enforce_eager") is True:
         return Resolved(0, "lowered by enforce_eager", overrules=True)
     return None
 

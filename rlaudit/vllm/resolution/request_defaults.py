@@ -8,6 +8,7 @@ from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.checkpoint import is_folder, read_json_object
+from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, part
 
 _HONOURED = ("repetition_penalty", "temperature", "top_k", "top_p", "min_p", "max_new_tokens")
@@ -21,7 +22,7 @@ def apply(view: View) -> Resolved:
     overridden = {} if overridden is None else overridden
     if isinstance(source, Unknown) or not isinstance(overridden, dict):
         return Resolved(Unknown("generation_config cannot be told"), "generation_config decides")
-    honoured = _HONOURED + (_LATER if view.since("0.31.0") else ())
+    honoured = _HONOURED + (_LATER if view.since(PENALTIES_FROM_THE_MODEL) else ())
     extra = _named({key: value for key, value in overridden.items() if key in honoured})
     if source == "vllm":
         return Resolved(extra, "generation_config=vllm leaves the model's file out")

@@ -4,28 +4,28 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.writer import apply
+from rlaudit.configs.syntax.spelling import apply
 
 
 def source_of(text: str, path: str = "run.yaml") -> Source:
     return Source(path, text)
 
 
-def read_all(framework: Framework, text: str, vllm: str, path: str = "run.yaml") -> tuple[RolloutConfig, ...]:
+def read_all(framework: Dialect, text: str, vllm: str, path: str = "run.yaml") -> tuple[RolloutConfig, ...]:
     source = source_of(text, path)
     assert framework.recognise(source)
     return framework.read(source, Version(vllm))
 
 
-def read_one(framework: Framework, text: str, vllm: str, path: str = "run.yaml") -> RolloutConfig:
+def read_one(framework: Dialect, text: str, vllm: str, path: str = "run.yaml") -> RolloutConfig:
     (config,) = read_all(framework, text, vllm, path)
     return config
 
 
-def read_file(framework: Framework, path: Path, vllm: str) -> RolloutConfig:
+def read_file(framework: Dialect, path: Path, vllm: str) -> RolloutConfig:
     (config,) = read_all(framework, path.read_text(), vllm, str(path))
     return config
 

@@ -1,7 +1,7 @@
 import pytest
 from reading import lost_names, read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.areal.read import FRAMEWORK
+from rlaudit.configs.dialects.areal.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -33,7 +33,7 @@ vllm:
 
 
 def test_the_section_and_the_backend_string_become_engine_arguments() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.19.1")
+    config = read_one(DIALECT, YAML, "0.19.1")
     assert (config.engine["seed"].value, config.engine["tensor_parallel_size"].value) == (3, 2)
     assert config.says("replicas") == 4
     assert config.engine["enforce_eager"].value is False and config.lost == ()
@@ -42,53 +42,53 @@ def test_the_section_and_the_backend_string_become_engine_arguments() -> None:
 
 
 def test_prefix_caching_is_off_by_the_dataclass_unless_its_negation_is_false() -> None:
-    assert read_one(FRAMEWORK, YAML, "0.19.1").engine["enable_prefix_caching"].value is False
+    assert read_one(DIALECT, YAML, "0.19.1").engine["enable_prefix_caching"].value is False
     on = YAML + "  no_enable_prefix_caching: false\n"
-    assert read_one(FRAMEWORK, on, "0.19.1").engine["enable_prefix_caching"].value is None
+    assert read_one(DIALECT, on, "0.19.1").engine["enable_prefix_caching"].value is None
 
 
 def test_a_written_false_is_dropped() -> None:
-    config = read_one(FRAMEWORK, YAML + "  enable_prefix_caching: false\n", "0.19.1")
+    config = read_one(DIALECT, YAML + "  enable_prefix_caching: false\n", "0.19.1")
     assert config.engine["enable_prefix_caching"].value is None
     (lost,) = config.lost
     assert (lost.name, lost.loss) == ("enable_prefix_caching", Loss.FALSE_DROPPED)
 
 
 def test_there_is_no_way_to_say_logprobs_mode() -> None:
-    config = read_one(FRAMEWORK, YAML + "  logprobs_mode: processed_logprobs\n", "0.19.1")
+    config = read_one(DIALECT, YAML + "  logprobs_mode: processed_logprobs\n", "0.19.1")
     assert "logprobs_mode" not in config.engine
     assert lost_names(config) == {"logprobs_mode"}
     assert config.write("logprobs_mode", "processed_logprobs") is None
 
 
 def test_the_trainers_temperature_must_be_the_rollouts() -> None:
-    assert read_one(FRAMEWORK, YAML, "0.19.1").says("divides_by_temperature") is True
+    assert read_one(DIALECT, YAML, "0.19.1").says("divides_by_temperature") is True
     text = YAML.replace("  temperature: ${gconfig.temperature}\n", "")
-    assert isinstance(read_one(FRAMEWORK, text, "0.19.1").trainer["divides_by_temperature"].value, Unknown)
+    assert isinstance(read_one(DIALECT, text, "0.19.1").trainer["divides_by_temperature"].value, Unknown)
 
 
 def test_updates_abort_and_clear() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.19.1")
+    config = read_one(DIALECT, YAML, "0.19.1")
     assert (config.says("pause_mode"), config.says("resets_prefix_cache")) == ("abort", True)
     assert config.says("importance_sampling_correction") is True
 
 
 @pytest.mark.parametrize("backend", ["sglang:d4", "sglang:d4p1t1"])
 def test_another_backend_gives_no_config(backend: str) -> None:
-    assert read_all(FRAMEWORK, YAML.replace("vllm:d4p1t2", backend), "0.19.1") == ()
+    assert read_all(DIALECT, YAML.replace("vllm:d4p1t2", backend), "0.19.1") == ()
 
 
 def test_the_older_allocation_mode_is_read() -> None:
     text = YAML.replace('  backend: "vllm:d4p1t2"\n', "  queue_size: null\n")
-    config = read_one(FRAMEWORK, 'allocation_mode: "vllm:d2t4+fsdp:d8"\n' + text, "0.19.1")
+    config = read_one(DIALECT, 'allocation_mode: "vllm:d2t4+fsdp:d8"\n' + text, "0.19.1")
     assert (config.says("replicas"), config.engine["tensor_parallel_size"].value) == (2, 4)
 
 
 def test_false_is_written_as_the_negated_field() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.19.1")
+    config = read_one(DIALECT, YAML, "0.19.1")
     assert rewritten(config, YAML, "enable_prefix_caching", False) == YAML + "  no_enable_prefix_caching: true\n"
     assert config.write("enforce_eager", False) is None
 
 
 def test_what_is_no_areal_config_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("vllm:\n  model: a\nactor: {}\n"))
+    assert not DIALECT.recognise(source_of("vllm:\n  model: a\nactor: {}\n"))

@@ -1,6 +1,6 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.axolotl import FRAMEWORK
+from rlaudit.configs.dialects.axolotl import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -24,7 +24,7 @@ vllm:
 
 
 def test_a_written_false_counts_as_not_written() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.18.1")
+    config = read_one(DIALECT, YAML, "0.18.1")
     assert config.engine["enable_prefix_caching"].value is None
     assert config.engine["enforce_eager"].value is False
     assert {one.name: one.loss for one in config.lost} == {
@@ -34,37 +34,37 @@ def test_a_written_false_counts_as_not_written() -> None:
 
 
 def test_logprobs_mode_depends_on_trls_release() -> None:
-    value = read_one(FRAMEWORK, YAML, "0.18.1").engine["logprobs_mode"].value
+    value = read_one(DIALECT, YAML, "0.18.1").engine["logprobs_mode"].value
     assert isinstance(value, Unknown) and "#4873" in value.reason
 
 
 def test_sampling_is_trls() -> None:
-    sampling = read_one(FRAMEWORK, YAML, "0.18.1").sampling
+    sampling = read_one(DIALECT, YAML, "0.18.1").sampling
     assert (sampling["temperature"].value, sampling["top_p"].value, sampling["max_tokens"].value) == (0.7, 0.9, 64)
 
 
 def test_the_correction_is_known_only_where_it_is_written() -> None:
-    assert "importance_sampling_correction" not in read_one(FRAMEWORK, YAML, "0.18.1").trainer
+    assert "importance_sampling_correction" not in read_one(DIALECT, YAML, "0.18.1").trainer
     off = YAML.replace("use_vllm: true", "use_vllm: true\n  vllm_importance_sampling_correction: false")
-    config = read_one(FRAMEWORK, off, "0.18.1")
+    config = read_one(DIALECT, off, "0.18.1")
     assert config.says("importance_sampling_correction") is False
     assert config.says("logs_mismatch") is False
 
 
 def test_a_server_started_elsewhere_is_named() -> None:
-    config = read_one(FRAMEWORK, YAML[: YAML.index("vllm:\n  host")], "0.18.1")
+    config = read_one(DIALECT, YAML[: YAML.index("vllm:\n  host")], "0.18.1")
     assert any("another command" in sentence for sentence in config.not_seen)
 
 
 def test_training_without_vllm_gives_no_config() -> None:
-    assert read_all(FRAMEWORK, YAML.replace("use_vllm: true", "use_vllm: false"), "0.18.1") == ()
+    assert read_all(DIALECT, YAML.replace("use_vllm: true", "use_vllm: false"), "0.18.1") == ()
 
 
 def test_only_keys_of_the_section_are_written() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.18.1")
+    config = read_one(DIALECT, YAML, "0.18.1")
     assert "enforce_eager: true" in rewritten(config, YAML, "enforce_eager", True)
     assert config.write("logprobs_mode", "processed_logprobs") is None
 
 
 def test_what_is_no_axolotl_config_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("base_model: a\nvllm: 3\n"))
+    assert not DIALECT.recognise(source_of("base_model: a\nvllm: 3\n"))

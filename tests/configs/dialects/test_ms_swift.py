@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.ms_swift.read import FRAMEWORK
+from rlaudit.configs.dialects.ms_swift.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -25,7 +25,7 @@ YAML = "rlhf_type: grpo\nmodel: org/policy\nuse_vllm: true\nvllm_mode: colocate\
 
 
 def test_the_colocated_engine_gets_ms_swifts_own_defaults() -> None:
-    config = read_one(FRAMEWORK, TRAINER, "0.18.1", "run.sh")
+    config = read_one(DIALECT, TRAINER, "0.18.1", "run.sh")
     assert config.engine["gpu_memory_utilization"].value == 0.5
     assert config.engine["enable_prefix_caching"].value is True
     assert config.engine["disable_custom_all_reduce"].value is True
@@ -33,49 +33,49 @@ def test_the_colocated_engine_gets_ms_swifts_own_defaults() -> None:
 
 
 def test_processed_logprobs_depend_on_vllm_and_on_the_release() -> None:
-    assert read_one(FRAMEWORK, TRAINER, "0.18.1", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
-    assert isinstance(read_one(FRAMEWORK, TRAINER, "0.10.2", "run.sh").engine["logprobs_mode"].value, Unknown)
-    assert "logprobs_mode" not in read_one(FRAMEWORK, TRAINER, "0.10.1", "run.sh").engine
+    assert read_one(DIALECT, TRAINER, "0.18.1", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
+    assert isinstance(read_one(DIALECT, TRAINER, "0.10.2", "run.sh").engine["logprobs_mode"].value, Unknown)
+    assert "logprobs_mode" not in read_one(DIALECT, TRAINER, "0.10.1", "run.sh").engine
     telling = TRAINER.rstrip() + " --rollout_importance_sampling_mode token_mask\n"
-    assert read_one(FRAMEWORK, telling, "0.10.2", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
+    assert read_one(DIALECT, telling, "0.10.2", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
 
 
 def test_engine_kwargs_arrive_unless_the_code_writes_over_them() -> None:
-    config = read_one(FRAMEWORK, SERVER, "0.18.1", "run.sh")
+    config = read_one(DIALECT, SERVER, "0.18.1", "run.sh")
     assert config.engine["async_scheduling"].value is False
     losses = {lost.name: lost.loss for lost in config.lost}
     assert losses == {"logprobs_mode": Loss.OVERRULED, "no_such_thing": Loss.UNKNOWN_KEY}
 
 
 def test_the_server_leaves_prefix_caching_to_vllm_and_sampling_to_the_trainer() -> None:
-    config = read_one(FRAMEWORK, SERVER, "0.18.1", "run.sh")
+    config = read_one(DIALECT, SERVER, "0.18.1", "run.sh")
     assert "enable_prefix_caching" not in config.engine
     assert isinstance(config.sampling.get("temperature").value, Unknown)
 
 
 def test_a_guarded_argument_that_vllm_lacks_is_lost_with_a_warning_only() -> None:
     text = TRAINER.rstrip() + " --vllm_mm_processor_cache_gb 2\n"
-    assert lost_names(read_one(FRAMEWORK, text, "0.9.2", "run.sh")) == {"mm_processor_cache_gb"}
+    assert lost_names(read_one(DIALECT, text, "0.9.2", "run.sh")) == {"mm_processor_cache_gb"}
 
 
 def test_a_trainer_in_server_mode_says_nothing_of_the_engine() -> None:
-    config = read_one(FRAMEWORK, TRAINER.replace("colocate", "server"), "0.18.1", "run.sh")
+    config = read_one(DIALECT, TRAINER.replace("colocate", "server"), "0.18.1", "run.sh")
     assert isinstance(config.engine.get("logprobs_mode").value, Unknown)
     assert lost_names(config) == {"gpu_memory_utilization"}
 
 
 def test_sampling_defaults_that_changed_with_version_4_are_unknown_without_a_telling_key() -> None:
-    sampling = read_one(FRAMEWORK, TRAINER, "0.18.1", "run.sh").sampling
+    sampling = read_one(DIALECT, TRAINER, "0.18.1", "run.sh").sampling
     assert sampling["temperature"].value == 0.9 and isinstance(sampling["top_p"].value, Unknown)
-    newer = read_one(FRAMEWORK, TRAINER.rstrip() + " --tuner_type full\n", "0.18.1", "run.sh").sampling
+    newer = read_one(DIALECT, TRAINER.rstrip() + " --tuner_type full\n", "0.18.1", "run.sh").sampling
     assert (newer["top_p"].value, newer["top_k"].value) == (1.0, -1)
 
 
 def test_the_mismatch_is_logged_only_with_a_correction_or_on_request() -> None:
-    assert read_one(FRAMEWORK, YAML, "0.18.1").says("logs_mismatch") is False
-    logged = read_one(FRAMEWORK, YAML + "log_rollout_offpolicy_metrics: true\n", "0.18.1")
+    assert read_one(DIALECT, YAML, "0.18.1").says("logs_mismatch") is False
+    logged = read_one(DIALECT, YAML + "log_rollout_offpolicy_metrics: true\n", "0.18.1")
     assert logged.says("logs_mismatch") is True and logged.says("importance_sampling_correction") is False
-    corrected = read_one(FRAMEWORK, YAML + "rollout_importance_sampling_mode: sequence_mask\n", "0.18.1")
+    corrected = read_one(DIALECT, YAML + "rollout_importance_sampling_mode: sequence_mask\n", "0.18.1")
     assert corrected.says("importance_sampling_mode") == "sequence_mask"
 
 
@@ -83,15 +83,15 @@ def test_a_config_named_on_the_command_line_is_read_under_its_flags(tmp_path: Pa
     (tmp_path / "grpo.yaml").write_text(YAML)
     script = tmp_path / "run.sh"
     script.write_text("swift rlhf --config grpo.yaml --temperature 0.4\n")
-    config = read_file(FRAMEWORK, script, "0.18.1")
+    config = read_file(DIALECT, script, "0.18.1")
     assert config.sampling["temperature"].value == 0.4 and config.parts == (str(tmp_path / "grpo.yaml"),)
 
 
 def test_settings_are_written_as_flags_and_as_yaml_keys() -> None:
-    trainer = read_one(FRAMEWORK, TRAINER, "0.18.1", "run.sh")
+    trainer = read_one(DIALECT, TRAINER, "0.18.1", "run.sh")
     text = rewritten(trainer, TRAINER, "enable_prefix_caching", False)
     assert text.endswith("bfloat16 \\\n    --vllm_enable_prefix_caching false\n")
-    config = read_one(FRAMEWORK, YAML, "0.18.1")
+    config = read_one(DIALECT, YAML, "0.18.1")
     assert rewritten(config, YAML, "enforce_eager", True) == YAML + "vllm_enforce_eager: true\n"
 
 
@@ -105,17 +105,17 @@ def test_settings_are_written_as_flags_and_as_yaml_keys() -> None:
     ],
 )
 def test_files_without_vllm_rollouts_are_not_recognised(text: str, path: str) -> None:
-    assert not FRAMEWORK.recognise(source_of(text, path))
+    assert not DIALECT.recognise(source_of(text, path))
 
 
 def test_without_a_mode_only_an_old_release_runs_and_it_passes_no_logprobs_mode() -> None:
     text = TRAINER.replace("    --vllm_mode colocate \\\n", "    --tensor_parallel_size 4 \\\n")
-    config = read_one(FRAMEWORK, text, "0.11.0", "run.sh")
+    config = read_one(DIALECT, text, "0.11.0", "run.sh")
     assert config.offline and "logprobs_mode" not in config.engine
     assert config.engine["tensor_parallel_size"].value == 4
     assert any("3.10" in sentence for sentence in config.not_seen)
 
 
 def test_words_that_may_hold_any_option_are_named() -> None:
-    config = read_one(FRAMEWORK, TRAINER.rstrip() + ' "$@"\n', "0.18.1", "run.sh")
+    config = read_one(DIALECT, TRAINER.rstrip() + ' "$@"\n', "0.18.1", "run.sh")
     assert any("further options" in sentence for sentence in config.not_seen)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.nemo_rl.read import FRAMEWORK
+from rlaudit.configs.dialects.nemo_rl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -42,7 +42,7 @@ policy:
 
 
 def test_fields_and_passthrough_become_engine_arguments() -> None:
-    config = read_one(FRAMEWORK, ALONE, "0.25.1")
+    config = read_one(DIALECT, ALONE, "0.25.1")
     assert config.engine["dtype"].value == "bfloat16"
     assert config.engine["enforce_eager"].value is True
     assert config.engine["compilation_config"].value == {"backend": "eager"}
@@ -50,31 +50,31 @@ def test_fields_and_passthrough_become_engine_arguments() -> None:
 
 
 def test_prefix_caching_that_is_not_written_is_on_by_the_frameworks_code() -> None:
-    setting = read_one(FRAMEWORK, ALONE, "0.25.1").engine["enable_prefix_caching"]
+    setting = read_one(DIALECT, ALONE, "0.25.1").engine["enable_prefix_caching"]
     assert (setting.value, setting.origin) == (True, Origin.FRAMEWORK)
     written = ALONE.replace("enforce_eager: true", "enable_prefix_caching: false")
-    assert read_one(FRAMEWORK, written, "0.25.1").engine["enable_prefix_caching"].value is False
+    assert read_one(DIALECT, written, "0.25.1").engine["enable_prefix_caching"].value is False
 
 
 def test_a_field_that_nobody_reads_is_lost() -> None:
-    (lost,) = read_one(FRAMEWORK, ALONE, "0.25.1").lost
+    (lost,) = read_one(DIALECT, ALONE, "0.25.1").lost
     assert (lost.name, lost.loss) == ("enable_chunked_prefill", Loss.UNKNOWN_KEY)
 
 
 def test_logprobs_mode_without_a_line_is_unknown_up_to_the_release_that_read_it_from_the_file() -> None:
-    assert isinstance(read_one(FRAMEWORK, ALONE, "0.25.1").engine["logprobs_mode"].value, Unknown)
-    assert "logprobs_mode" not in read_one(FRAMEWORK, ALONE, "0.28.0").engine
+    assert isinstance(read_one(DIALECT, ALONE, "0.25.1").engine["logprobs_mode"].value, Unknown)
+    assert "logprobs_mode" not in read_one(DIALECT, ALONE, "0.28.0").engine
 
 
 def test_sampling_is_the_rollouts_and_complete() -> None:
-    sampling = read_one(FRAMEWORK, ALONE, "0.25.1").sampling
+    sampling = read_one(DIALECT, ALONE, "0.25.1").sampling
     assert (sampling["temperature"].value, sampling["top_p"].value, sampling["top_k"].value) == (0.9, 0.95, -1)
     assert sampling["repetition_penalty"].value == 1.0
     assert sampling["max_tokens"].value == 128
 
 
 def test_trainer_facts_follow_the_config() -> None:
-    config = read_one(FRAMEWORK, ALONE, "0.25.1")
+    config = read_one(DIALECT, ALONE, "0.25.1")
     assert config.says("replays_filters") is True
     assert config.says("importance_sampling_mode") == "icepop"
     assert config.says("weight_updates") == "between rollouts"
@@ -88,7 +88,7 @@ def test_asynchronous_training_keeps_the_cache_unless_told_to_recompute(recomput
     flying = (
         f"enabled: true\n    in_flight_weight_updates: true\n    recompute_kv_cache_after_weight_updates: {recompute}"
     )
-    config = read_one(FRAMEWORK, ALONE.replace("enabled: false", flying), "0.25.1")
+    config = read_one(DIALECT, ALONE.replace("enabled: false", flying), "0.25.1")
     assert config.says("weight_updates") == "in flight"
     assert config.says("resets_prefix_cache") is resets
 
@@ -101,7 +101,7 @@ def test_parents_are_inherited_along_the_chain(tmp_path: Path) -> None:
     child.write_text(
         "defaults: ../middle.yaml\npolicy:\n  generation:\n    vllm_cfg:\n      logprobs_mode: processed_logprobs\n"
     )
-    config = read_file(FRAMEWORK, child, "0.25.1")
+    config = read_file(DIALECT, child, "0.25.1")
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert config.engine["dtype"].value == "float32"
     assert config.sampling["temperature"].value == 0.9
@@ -114,13 +114,13 @@ def test_a_child_may_replace_a_mapping_instead_of_merging_it(tmp_path: Path) -> 
     child.write_text(
         "defaults: base.yaml\npolicy:\n  generation:\n    vllm_kwargs:\n      _override_: true\n      max_logprobs: 3\n"
     )
-    engine = read_file(FRAMEWORK, child, "0.25.1").engine
+    engine = read_file(DIALECT, child, "0.25.1").engine
     assert engine["max_logprobs"].value == 3 and "compilation_config" not in engine
 
 
 def test_what_a_missing_parent_says_is_unknown() -> None:
     text = "defaults: ../base.yaml\npolicy:\n  generation:\n    vllm_cfg:\n      tensor_parallel_size: 4\n"
-    config = read_one(FRAMEWORK, text, "0.25.1")
+    config = read_one(DIALECT, text, "0.25.1")
     for name in ("enable_prefix_caching", "logprobs_mode", "enforce_eager", "dtype"):
         assert isinstance(config.engine[name].value, Unknown), name
     assert isinstance(config.sampling["temperature"].value, Unknown)
@@ -129,11 +129,11 @@ def test_what_a_missing_parent_says_is_unknown() -> None:
 
 
 def test_another_backend_gives_no_config() -> None:
-    assert read_all(FRAMEWORK, ALONE.replace("backend: vllm", "backend: megatron"), "0.25.1") == ()
+    assert read_all(DIALECT, ALONE.replace("backend: vllm", "backend: megatron"), "0.25.1") == ()
 
 
 def test_fields_are_written_to_vllm_cfg_and_everything_else_to_vllm_kwargs() -> None:
-    config = read_one(FRAMEWORK, ALONE, "0.25.1")
+    config = read_one(DIALECT, ALONE, "0.25.1")
     mode = rewritten(config, ALONE, "logprobs_mode", "processed_logprobs")
     assert "      enable_chunked_prefill: false\n      logprobs_mode: processed_logprobs\n" in mode
     other = rewritten(config, ALONE, "async_scheduling", False)
@@ -141,37 +141,37 @@ def test_fields_are_written_to_vllm_cfg_and_everything_else_to_vllm_kwargs() -> 
 
 
 def test_what_is_no_nemo_rl_config_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("policy:\n  generation: vllm_cfg\n"))
+    assert not DIALECT.recognise(source_of("policy:\n  generation: vllm_cfg\n"))
 
 
 def test_a_written_null_of_prefix_caching_is_on_at_its_own_place() -> None:
-    config = read_one(FRAMEWORK, ALONE.replace("enforce_eager: true", "enable_prefix_caching: null"), "0.25.1")
+    config = read_one(DIALECT, ALONE.replace("enforce_eager: true", "enable_prefix_caching: null"), "0.25.1")
     setting = config.engine["enable_prefix_caching"]
     assert (setting.value, setting.written) == (True, None)
     assert setting.place is not None and setting.place.setting.endswith("vllm_cfg.enable_prefix_caching")
 
 
 def test_an_engine_of_several_ranks_is_started_by_ray_whatever_is_written() -> None:
-    setting = read_one(FRAMEWORK, ALONE, "0.18.1").engine["distributed_executor_backend"]
+    setting = read_one(DIALECT, ALONE, "0.18.1").engine["distributed_executor_backend"]
     assert (setting.value, setting.origin) == ("ray", Origin.FRAMEWORK)
     written = ALONE + "      distributed_executor_backend: mp\n"
-    config = read_one(FRAMEWORK, written, "0.18.1")
+    config = read_one(DIALECT, written, "0.18.1")
     assert config.engine["distributed_executor_backend"].value == "ray"
     assert "distributed_executor_backend" in lost_names(config)
 
 
 def test_the_executor_of_one_rank_is_vllms_choice_and_of_an_unknown_number_unknown() -> None:
     alone = ALONE.replace("tensor_parallel_size: 2", "tensor_parallel_size: 1")
-    assert "distributed_executor_backend" not in read_one(FRAMEWORK, alone, "0.18.1").engine
+    assert "distributed_executor_backend" not in read_one(DIALECT, alone, "0.18.1").engine
     text = "defaults: ../base.yaml\npolicy:\n  generation:\n    vllm_cfg:\n      tensor_parallel_size: 1\n"
-    unknown = read_one(FRAMEWORK, text, "0.18.1").engine["distributed_executor_backend"]
+    unknown = read_one(DIALECT, text, "0.18.1").engine["distributed_executor_backend"]
     assert isinstance(unknown.value, Unknown)
 
 
 def test_v1_is_chosen_by_the_framework_where_vllm_has_both_engines() -> None:
-    setting = read_one(FRAMEWORK, ALONE, "0.8.5").environment["VLLM_USE_V1"]
+    setting = read_one(DIALECT, ALONE, "0.8.5").environment["VLLM_USE_V1"]
     assert (setting.value, setting.origin) == ("1", Origin.FRAMEWORK)
-    assert "VLLM_USE_V1" not in read_one(FRAMEWORK, ALONE, "0.18.1").environment
+    assert "VLLM_USE_V1" not in read_one(DIALECT, ALONE, "0.18.1").environment
 
 
 def test_a_parent_named_many_times_is_opened_once_and_parents_are_counted(
@@ -183,7 +183,7 @@ def test_a_parent_named_many_times_is_opened_once_and_parents_are_counted(
     (tmp_path / "base.yaml").write_text(ALONE)
     child = tmp_path / "mine.yaml"
     child.write_text(f"defaults: [{', '.join(['base.yaml'] * 3000)}]\npolicy:\n  generation:\n    vllm_cfg: {{}}\n")
-    config = read_file(FRAMEWORK, child, "0.25.1")
+    config = read_file(DIALECT, child, "0.25.1")
     assert opened == ["base.yaml"] and len(config.parts) == 1
     assert any("64 parents" in sentence for sentence in config.not_seen)
     assert isinstance(config.engine["enable_prefix_caching"].value, Unknown)
@@ -196,7 +196,7 @@ def test_overrides_of_a_command_are_read_on_top_of_the_config_that_it_names(tmp_
         "uv run run_grpo.py --config conf/base.yaml \\\n  policy.generation.temperature=0.8 \\\n"
         "  policy.generation.vllm_cfg.tensor_parallel_size=4 $MORE\n"
     )
-    config = read_file(FRAMEWORK, script, "0.25.1")
+    config = read_file(DIALECT, script, "0.25.1")
     size = config.engine["tensor_parallel_size"]
     assert size.value == 4 and size.place is not None and size.place.line == 3
     assert config.engine["enforce_eager"].value is True and config.sampling["temperature"].value == 0.8
@@ -208,7 +208,7 @@ def test_overrides_of_a_command_are_read_on_top_of_the_config_that_it_names(tmp_
 
 def test_what_the_config_under_a_commands_overrides_says_is_unknown_where_it_is_not_there() -> None:
     text = "uv run run_grpo.py --config a.yaml policy.generation.vllm_cfg.enforce_eager=true\n"
-    config = read_one(FRAMEWORK, text, "0.25.1", "run.sh")
+    config = read_one(DIALECT, text, "0.25.1", "run.sh")
     assert config.engine["enforce_eager"].value is True
     assert isinstance(config.sampling["temperature"].value, Unknown)
     assert "a.yaml, on which the overrides are made, is not beside this file" in config.not_seen

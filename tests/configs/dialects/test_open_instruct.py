@@ -1,6 +1,6 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.open_instruct.read import FRAMEWORK
+from rlaudit.configs.dialects.open_instruct.read import DIALECT
 from rlaudit.configs.syntax.node import Unknown
 
 SHELL = """\
@@ -34,7 +34,7 @@ tasks:
 
 
 def test_options_and_literals_of_the_code_become_engine_arguments() -> None:
-    config = read_one(FRAMEWORK, SHELL, "0.19.1", "run.sh")
+    config = read_one(DIALECT, SHELL, "0.19.1", "run.sh")
     assert config.engine["enable_prefix_caching"].value is True
     assert config.engine["disable_cascade_attn"].value is True
     assert config.engine["max_model_len"].value == 1536
@@ -43,20 +43,20 @@ def test_options_and_literals_of_the_code_become_engine_arguments() -> None:
 
 
 def test_the_launchers_variables_are_the_jobs() -> None:
-    config = read_one(FRAMEWORK, SHELL, "0.19.1", "run.sh")
+    config = read_one(DIALECT, SHELL, "0.19.1", "run.sh")
     assert config.environment["VLLM_ATTENTION_BACKEND"].value == "FLASH_ATTN"
 
 
 def test_the_logprobs_mode_is_unknown_unless_a_newer_option_tells_the_commit() -> None:
-    assert isinstance(read_one(FRAMEWORK, SHELL, "0.19.1", "run.sh").engine["logprobs_mode"].value, Unknown)
+    assert isinstance(read_one(DIALECT, SHELL, "0.19.1", "run.sh").engine["logprobs_mode"].value, Unknown)
     newer = SHELL.rstrip() + " --rho_mask_metric tv\n"
-    assert read_one(FRAMEWORK, newer, "0.19.1", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
-    assert "logprobs_mode" not in read_one(FRAMEWORK, SHELL, "0.9.2", "run.sh").engine
+    assert read_one(DIALECT, newer, "0.19.1", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
+    assert "logprobs_mode" not in read_one(DIALECT, SHELL, "0.9.2", "run.sh").engine
 
 
 def test_the_three_generations_of_the_correction_are_told_apart() -> None:
     def corrected(option: str) -> object:
-        config = read_one(FRAMEWORK, SHELL.rstrip() + f" {option}\n", "0.19.1", "run.sh")
+        config = read_one(DIALECT, SHELL.rstrip() + f" {option}\n", "0.19.1", "run.sh")
         return config.trainer["importance_sampling_correction"].value
 
     assert isinstance(corrected(""), Unknown)
@@ -68,11 +68,11 @@ def test_the_three_generations_of_the_correction_are_told_apart() -> None:
 
 def test_rollout_logprobs_as_old_ones_mean_no_recomputation() -> None:
     text = SHELL.rstrip() + " --use_vllm_logprobs true\n"
-    assert read_one(FRAMEWORK, text, "0.19.1", "run.sh").says("recomputes_old_logprobs") is False
+    assert read_one(DIALECT, text, "0.19.1", "run.sh").says("recomputes_old_logprobs") is False
 
 
 def test_beaker_lists_and_scripts_are_read_at_their_places() -> None:
-    listed, scripted = read_all(FRAMEWORK, BEAKER, "0.19.1", "job.yaml")
+    listed, scripted = read_all(DIALECT, BEAKER, "0.19.1", "job.yaml")
     assert listed.says("replicas") == 4 and listed.engine["enforce_eager"].value is True
     share = scripted.engine["gpu_memory_utilization"]
     assert share.place is not None and BEAKER[share.place.start : share.place.end] == "0.8"
@@ -80,21 +80,21 @@ def test_beaker_lists_and_scripts_are_read_at_their_places() -> None:
 
 
 def test_a_list_and_a_script_are_edited_in_their_own_way() -> None:
-    listed, scripted = read_all(FRAMEWORK, BEAKER, "0.19.1", "job.yaml")
+    listed, scripted = read_all(DIALECT, BEAKER, "0.19.1", "job.yaml")
     text = rewritten(listed, BEAKER, "enable_prefix_caching", True)
     assert "      - --vllm_enforce_eager\n      - --vllm_enable_prefix_caching\n" in text
     assert "--vllm_gpu_memory_utilization 0.6" in rewritten(scripted, BEAKER, "gpu_memory_utilization", 0.6)
 
 
 def test_other_scripts_are_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("python open_instruct/finetune.py --x 1\n", "run.sh"))
-    assert not FRAMEWORK.recognise(source_of("cat open_instruct/grpo_fast.py.bak\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("python open_instruct/finetune.py --x 1\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("cat open_instruct/grpo_fast.py.bak\n", "run.sh"))
 
 
 def test_an_option_that_begins_like_trls_flag_does_not_make_it_trls() -> None:
-    from rlaudit.configs.dialects.trl.read import FRAMEWORK as TRL
+    from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 
     text = "accelerate launch open_instruct/grpo_fast.py --vllm_num_engines 2 --use_vllm_logprobs true\n"
-    assert FRAMEWORK.recognise(source_of(text, "run.sh"))
+    assert DIALECT.recognise(source_of(text, "run.sh"))
     assert not TRL.recognise(source_of(text, "run.sh"))
     assert TRL.recognise(source_of(text.replace("--use_vllm_logprobs true", "--use-vllm=true"), "run.sh"))

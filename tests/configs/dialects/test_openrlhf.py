@@ -1,7 +1,7 @@
 import pytest
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.openrlhf.read import FRAMEWORK
+from rlaudit.configs.dialects.openrlhf.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 
 FLAT = """\
@@ -24,7 +24,7 @@ python3 -m openrlhf.cli.train_ppo_ray \\
 
 
 def test_both_generations_of_options_give_the_same_settings() -> None:
-    flat, dotted = (read_one(FRAMEWORK, text, "0.18.1", "run.sh") for text in (FLAT, DOTTED))
+    flat, dotted = (read_one(DIALECT, text, "0.18.1", "run.sh") for text in (FLAT, DOTTED))
     assert flat.engine["enable_prefix_caching"].value is True
     assert flat.sampling["temperature"].value == 0.9 and dotted.sampling["top_p"].value == 0.95
     assert dotted.engine["distributed_executor_backend"].value == "ray"
@@ -32,12 +32,12 @@ def test_both_generations_of_options_give_the_same_settings() -> None:
 
 
 def test_an_absent_switch_is_passed_as_false_and_not_left_to_vllm() -> None:
-    setting = read_one(FRAMEWORK, DOTTED, "0.18.1", "run.sh").engine["enable_prefix_caching"]
+    setting = read_one(DIALECT, DOTTED, "0.18.1", "run.sh").engine["enable_prefix_caching"]
     assert (setting.value, setting.origin) == (False, Origin.FRAMEWORK)
 
 
 def test_without_the_correction_no_logprobs_are_asked_for_and_no_mode_is_passed() -> None:
-    config = read_one(FRAMEWORK, DOTTED, "0.18.1", "run.sh")
+    config = read_one(DIALECT, DOTTED, "0.18.1", "run.sh")
     assert "logprobs_mode" not in config.engine and config.sampling["logprobs"].value is None
     assert config.says("uses_rollout_logprobs") is False and config.says("logs_mismatch") is False
 
@@ -51,7 +51,7 @@ def test_without_the_correction_no_logprobs_are_asked_for_and_no_mode_is_passed(
     ],
 )
 def test_the_correction_of_every_release_brings_processed_logprobs(text: str, options: str, kind: str) -> None:
-    config = read_one(FRAMEWORK, text.rstrip() + f" {options}\n", "0.18.1", "run.sh")
+    config = read_one(DIALECT, text.rstrip() + f" {options}\n", "0.18.1", "run.sh")
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert config.engine["max_logprobs"].value == 1
     assert config.says("importance_sampling_mode") == kind
@@ -59,42 +59,42 @@ def test_the_correction_of_every_release_brings_processed_logprobs(text: str, op
 
 def test_a_level_of_off_is_off() -> None:
     text = DOTTED.rstrip() + " --algo.advantage.is_correction_level off\n"
-    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert config.says("importance_sampling_correction") is False
     assert "VLLM_USE_V1" not in config.environment
 
 
 def test_partial_rollouts_pause_with_keep_and_the_default_of_clear_cache() -> None:
     text = DOTTED.rstrip() + " --train.partial_rollout_enable --train.full_determinism_enable\n"
-    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert config.says("pause_arguments") == ["mode"] and config.says("pause_clears_cache") is True
     assert config.says("weight_updates") == "in flight"
     assert config.environment["VLLM_ENABLE_V1_MULTIPROCESSING"].value == "0"
 
 
 def test_the_prefix_cache_is_reset_only_where_it_is_on_and_before_the_weights() -> None:
-    on = read_one(FRAMEWORK, FLAT, "0.18.1", "run.sh").trainer["resets_prefix_cache"]
+    on = read_one(DIALECT, FLAT, "0.18.1", "run.sh").trainer["resets_prefix_cache"]
     assert on.value is True and "before the weights" in on.note
-    assert read_one(FRAMEWORK, DOTTED, "0.18.1", "run.sh").says("resets_prefix_cache") is False
+    assert read_one(DIALECT, DOTTED, "0.18.1", "run.sh").says("resets_prefix_cache") is False
 
 
 def test_a_submitted_job_does_not_see_the_shells_variables() -> None:
-    config = read_one(FRAMEWORK, FLAT, "0.18.1", "run.sh")
+    config = read_one(DIALECT, FLAT, "0.18.1", "run.sh")
     assert lost_names(config) == {"VLLM_ATTENTION_BACKEND"} and config.lost[0].loss is Loss.NOT_PASSED
     assert config.environment["VLLM_LOGGING_LEVEL"].value == "DEBUG"
-    direct = read_one(FRAMEWORK, "export VLLM_ATTENTION_BACKEND=FLASH_ATTN\n" + DOTTED, "0.18.1", "run.sh")
+    direct = read_one(DIALECT, "export VLLM_ATTENTION_BACKEND=FLASH_ATTN\n" + DOTTED, "0.18.1", "run.sh")
     assert direct.environment["VLLM_ATTENTION_BACKEND"].value == "FLASH_ATTN"
 
 
 def test_lengths_of_the_oldest_generation_add_up() -> None:
     text = FLAT.rstrip() + " --prompt_max_len 1024 --generate_max_len 3072\n"
-    config = read_one(FRAMEWORK, text, "0.9.2", "run.sh")
+    config = read_one(DIALECT, text, "0.9.2", "run.sh")
     assert config.engine["max_model_len"].value == 4096 and config.sampling["max_tokens"].value == 3072
     assert "VLLM_USE_V1" not in config.environment
 
 
 def test_a_switch_can_be_added_and_a_value_replaced_in_the_commands_own_style() -> None:
-    config = read_one(FRAMEWORK, DOTTED, "0.18.1", "run.sh")
+    config = read_one(DIALECT, DOTTED, "0.18.1", "run.sh")
     assert rewritten(config, DOTTED, "enforce_eager", True).endswith("0.95 \\\n   --vllm.enforce_eager\n")
     assert "--vllm.tensor_parallel_size 4" in rewritten(config, DOTTED, "tensor_parallel_size", 4)
     assert config.write("enable_prefix_caching", False) is None
@@ -102,12 +102,12 @@ def test_a_switch_can_be_added_and_a_value_replaced_in_the_commands_own_style() 
 
 
 def test_a_run_without_vllm_engines_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("python -m openrlhf.cli.train_ppo_ray --pretrain x\n", "run.sh"))
-    assert not FRAMEWORK.recognise(source_of("# openrlhf.cli.train_ppo_ray --vllm_num_engines 2\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("python -m openrlhf.cli.train_ppo_ray --pretrain x\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("# openrlhf.cli.train_ppo_ray --vllm_num_engines 2\n", "run.sh"))
 
 
 def test_sampling_is_complete_since_requests_are_built_in_code() -> None:
-    sampling = read_one(FRAMEWORK, DOTTED, "0.29.0", "run.sh").sampling
+    sampling = read_one(DIALECT, DOTTED, "0.29.0", "run.sh").sampling
     assert sampling["top_p"].value == 0.95
     assert (sampling["repetition_penalty"].value, sampling["min_p"].value) == (1.0, 0.0)
     assert sampling["presence_penalty"].origin is Origin.FRAMEWORK
@@ -119,6 +119,6 @@ def test_a_command_in_an_array_is_one_engine_however_often_it_is_printed_and_its
         '  --vllm_gpu_memory_utilization "${SHARE:-0.5}")\n'
         'printf "%q " "${RUN[@]}"\npython - "${RUN[@]}" <<E\nimport sys\nE\nsetsid "${RUN[@]}" &\n'
     )
-    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert config.engine["gpu_memory_utilization"].value == 0.5
     assert "SHARE is taken at its default 0.5" in config.not_seen

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.pipelinerl.read import FRAMEWORK
+from rlaudit.configs.dialects.pipelinerl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.syntax.node import Unknown
 
@@ -49,7 +49,7 @@ vllm_config:
 
 
 def test_a_file_with_use_v1_false_runs_the_v0_engine_under_an_old_vllm() -> None:
-    config = read_one(FRAMEWORK, V0_FILE, "0.8.5")
+    config = read_one(DIALECT, V0_FILE, "0.8.5")
     assert config.environment["VLLM_USE_V1"].value == "0"
     assert config.environment["VLLM_USE_V1"].origin is Origin.FRAMEWORK
     assert config.engine["num_scheduler_steps"].value == 1
@@ -59,7 +59,7 @@ def test_a_file_with_use_v1_false_runs_the_v0_engine_under_an_old_vllm() -> None
 
 
 def test_the_same_file_under_a_vllm_without_v0_gives_what_the_v1_server_would_get() -> None:
-    config = read_one(FRAMEWORK, V0_FILE, "0.18.1")
+    config = read_one(DIALECT, V0_FILE, "0.18.1")
     assert "VLLM_USE_V1" not in config.environment
     assert lost_names(config) == {"num_scheduler_steps", "disable_log_requests", "use_v1"}
     assert {lost.loss for lost in config.lost} == {Loss.NOT_PASSED, Loss.OVERRULED}
@@ -70,7 +70,7 @@ def test_the_same_file_under_a_vllm_without_v0_gives_what_the_v1_server_would_ge
 
 
 def test_dashes_bare_flags_and_interpolations_become_engine_arguments_with_their_places() -> None:
-    config = read_one(FRAMEWORK, V0_FILE, "0.8.5")
+    config = read_one(DIALECT, V0_FILE, "0.8.5")
     assert config.engine["max_num_seqs"].value == 48
     flag = config.engine["enable_chunked_prefill"]
     assert (flag.value, flag.written) == (True, "")
@@ -80,17 +80,17 @@ def test_dashes_bare_flags_and_interpolations_become_engine_arguments_with_their
 
 
 def test_evaluation_sampling_is_not_the_rollouts() -> None:
-    config = read_one(FRAMEWORK, V0_FILE, "0.8.5")
+    config = read_one(DIALECT, V0_FILE, "0.8.5")
     assert config.sampling["temperature"].value == 0.8
     assert "top_p" not in config.sampling
 
 
 def test_the_head_is_bf16_where_the_knob_is_off_and_fp32_where_there_is_no_knob_any_more() -> None:
-    before = read_one(FRAMEWORK, V0_FILE, "0.18.1")
+    before = read_one(DIALECT, V0_FILE, "0.18.1")
     assert before.engine["quantization"].value is None
     assert before.says("head_dtype") == "bfloat16"
     assert "rollout_head_dtype" not in before.trainer
-    after = read_one(FRAMEWORK, V1_FILE, "0.18.1")
+    after = read_one(DIALECT, V1_FILE, "0.18.1")
     assert after.engine["quantization"].value == "bf16_last_layer_fp32"
     assert (after.says("head_dtype"), after.says("rollout_head_dtype")) == ("float32", "float32")
     assert after.environment["PIPELINERL_FP32_LAYER_PREFIX"].value == "lm_head"
@@ -100,34 +100,34 @@ def test_the_knob_overrules_another_quantization() -> None:
     text = V0_FILE.replace("fp32_lm_head: false", "fp32_lm_head: true").replace(
         "quantization: null", "quantization: fp8"
     )
-    config = read_one(FRAMEWORK, text, "0.18.1")
+    config = read_one(DIALECT, text, "0.18.1")
     assert config.engine["quantization"].value == "bf16_last_layer_fp32"
     assert "quantization" in lost_names(config)
 
 
 def test_one_sided_quantization_leaves_the_trainers_head_in_bf16() -> None:
     text = V0_FILE.replace("quantization: null", "quantization: bf16_last_layer_fp32")
-    config = read_one(FRAMEWORK, text, "0.18.1")
+    config = read_one(DIALECT, text, "0.18.1")
     assert (config.says("head_dtype"), config.says("rollout_head_dtype")) == ("bfloat16", "float32")
 
 
 def test_use_v1_true_leaves_it_open_whether_the_code_sets_the_parity_defaults() -> None:
-    config = read_one(FRAMEWORK, V0_FILE.replace("use_v1: false", "use_v1: true"), "0.18.1")
+    config = read_one(DIALECT, V0_FILE.replace("use_v1: false", "use_v1: true"), "0.18.1")
     assert isinstance(config.engine["enable_prefix_caching"].value, Unknown)
     assert isinstance(config.engine["logprobs_mode"].value, Unknown)
 
 
 def test_the_trainer_divides_by_the_rollouts_temperature_and_says_so_when_it_does_not() -> None:
-    assert read_one(FRAMEWORK, V0_FILE, "0.18.1").says("divides_by_temperature") is True
+    assert read_one(DIALECT, V0_FILE, "0.18.1").says("divides_by_temperature") is True
     other = V0_FILE.replace("${...llm.parameters.temperature}", "1.0")
-    fact = read_one(FRAMEWORK, other, "0.18.1").trainer["divides_by_temperature"].value
+    fact = read_one(DIALECT, other, "0.18.1").trainer["divides_by_temperature"].value
     assert isinstance(fact, Unknown) and "0.8" in fact.reason
 
 
 def test_weights_are_updated_in_flight_unless_they_are_not_sent() -> None:
-    assert read_one(FRAMEWORK, V1_FILE, "0.18.1").says("weight_updates") == "in flight"
+    assert read_one(DIALECT, V1_FILE, "0.18.1").says("weight_updates") == "in flight"
     silent = V1_FILE + "finetune:\n  send_weight_updates: false\n"
-    assert read_one(FRAMEWORK, silent, "0.18.1").says("weight_updates") == "none"
+    assert read_one(DIALECT, silent, "0.18.1").says("weight_updates") == "none"
 
 
 def inheriting(tmp_path: Path) -> Path:
@@ -145,7 +145,7 @@ def inheriting(tmp_path: Path) -> Path:
 
 
 def test_hydra_defaults_beside_the_file_are_read_and_name_their_own_place(tmp_path: Path) -> None:
-    config = read_file(FRAMEWORK, inheriting(tmp_path), "0.18.1")
+    config = read_file(DIALECT, inheriting(tmp_path), "0.18.1")
     assert config.engine["max_model_len"].value == 2048
     mode = config.engine["logprobs_mode"]
     assert mode.value == "processed_logprobs"
@@ -160,7 +160,7 @@ def test_hydra_defaults_beside_the_file_are_read_and_name_their_own_place(tmp_pa
 def test_without_its_base_config_what_the_base_says_is_unknown_and_named(tmp_path: Path) -> None:
     child = inheriting(tmp_path)
     (tmp_path / "base.yaml").unlink()
-    config = read_file(FRAMEWORK, child, "0.18.1")
+    config = read_file(DIALECT, child, "0.18.1")
     for name in ("logprobs_mode", "enable_prefix_caching", "async_scheduling", "quantization"):
         assert isinstance(config.engine[name].value, Unknown), name
     assert any("base.yaml" in sentence for sentence in config.not_seen)
@@ -169,20 +169,20 @@ def test_without_its_base_config_what_the_base_says_is_unknown_and_named(tmp_pat
 def test_a_config_that_inherits_itself_ends(tmp_path: Path) -> None:
     child = tmp_path / "loop.yaml"
     child.write_text("defaults:\n  - loop\nvllm_config:\n  vllm_kwargs:\n    dtype: bfloat16\n")
-    assert read_file(FRAMEWORK, child, "0.18.1").engine["dtype"].value == "bfloat16"
+    assert read_file(DIALECT, child, "0.18.1").engine["dtype"].value == "bfloat16"
 
 
 def test_settings_are_written_with_dashes_after_the_last_key() -> None:
-    config = read_one(FRAMEWORK, V0_FILE, "0.18.1")
+    config = read_one(DIALECT, V0_FILE, "0.18.1")
     once = rewritten(config, V0_FILE, "logprobs_mode", "processed_logprobs")
     assert once.endswith('    disable-log-requests: ""\n    logprobs-mode: processed_logprobs\n')
-    again = read_one(FRAMEWORK, once, "0.18.1")
+    again = read_one(DIALECT, once, "0.18.1")
     assert again.engine["logprobs_mode"].value == "processed_logprobs"
     assert again.write("logprobs_mode", "processed_logprobs") == ()
 
 
 def test_a_written_value_is_replaced_in_place() -> None:
-    config = read_one(FRAMEWORK, V1_FILE, "0.18.1")
+    config = read_one(DIALECT, V1_FILE, "0.18.1")
     assert rewritten(config, V1_FILE, "enable_prefix_caching", True) == V1_FILE.replace(
         "enable-prefix-caching: false", "enable-prefix-caching: true"
     )
@@ -192,4 +192,4 @@ def test_a_written_value_is_replaced_in_place() -> None:
     "text", ["", "[1, 2]", "vllm_config: 3", "vllm_config:\n  vllm_kwargs: [a]\n", "vllm_config: {vllm_kwargs: !x {"]
 )
 def test_what_is_no_pipelinerl_config_is_not_recognised(text: str) -> None:
-    assert not FRAMEWORK.recognise(source_of(text))
+    assert not DIALECT.recognise(source_of(text))

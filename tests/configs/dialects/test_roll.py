@@ -1,6 +1,6 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.roll import FRAMEWORK
+from rlaudit.configs.dialects.roll import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -33,7 +33,7 @@ actor_infer:
 
 
 def test_strategy_config_is_handed_over_after_the_strategys_own_keys_are_taken_out() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.2")
+    config = read_one(DIALECT, YAML, "0.10.2")
     assert config.engine["enable_prefix_caching"].value is False
     assert not {"VLLM_USE_V1", "sleep_level"} & set(config.engine)
     assert config.environment["VLLM_USE_V1"].value == "0"
@@ -42,7 +42,7 @@ def test_strategy_config_is_handed_over_after_the_strategys_own_keys_are_taken_o
 
 
 def test_dtype_comes_from_model_args_and_overrules_strategy_config() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.2")
+    config = read_one(DIALECT, YAML, "0.10.2")
     assert config.engine["dtype"].value == "float16"
     (lost,) = config.lost
     assert (lost.name, lost.loss) == ("dtype", Loss.OVERRULED)
@@ -50,7 +50,7 @@ def test_dtype_comes_from_model_args_and_overrules_strategy_config() -> None:
 
 
 def test_the_trainer_does_not_divide_by_the_temperature() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.2")
+    config = read_one(DIALECT, YAML, "0.10.2")
     assert config.says("divides_by_temperature") is False
     assert "logprobs_mode" not in config.engine
     assert config.says("seeds_replicas") is False
@@ -58,40 +58,40 @@ def test_the_trainer_does_not_divide_by_the_temperature() -> None:
 
 
 def test_sampling_is_complete_and_a_missing_filter_is_unknown() -> None:
-    sampling = read_one(FRAMEWORK, YAML.replace("    top_k: 50\n", ""), "0.10.2").sampling
+    sampling = read_one(DIALECT, YAML.replace("    top_k: 50\n", ""), "0.10.2").sampling
     assert (sampling["max_tokens"].value, sampling["n"].value, sampling["min_p"].value) == (256, 8, 0.0)
     assert isinstance(sampling["top_k"].value, Unknown)
 
 
 def test_asynchronous_generation_leaves_updates_unknown() -> None:
-    config = read_one(FRAMEWORK, YAML + "async_generation_ratio: 1\n", "0.10.2")
+    config = read_one(DIALECT, YAML + "async_generation_ratio: 1\n", "0.10.2")
     assert isinstance(config.trainer["weight_updates"].value, Unknown)
 
 
 def test_the_correction_is_read() -> None:
     text = YAML + "train_infer_correction:\n  is_weight:\n    enabled: true\n"
-    assert read_one(FRAMEWORK, text, "0.10.2").says("importance_sampling_correction") is True
-    assert read_one(FRAMEWORK, YAML, "0.10.2").says("importance_sampling_correction") is False
+    assert read_one(DIALECT, text, "0.10.2").says("importance_sampling_correction") is True
+    assert read_one(DIALECT, YAML, "0.10.2").says("importance_sampling_correction") is False
 
 
 def test_another_strategy_gives_no_config() -> None:
-    assert read_all(FRAMEWORK, YAML.replace("strategy_name: vllm", "strategy_name: sglang"), "0.10.2") == ()
+    assert read_all(DIALECT, YAML.replace("strategy_name: vllm", "strategy_name: sglang"), "0.10.2") == ()
 
 
 def test_settings_are_written_to_strategy_config() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.2")
+    config = read_one(DIALECT, YAML, "0.10.2")
     text = rewritten(config, YAML, "async_scheduling", False)
     assert "      dtype: float32\n      async_scheduling: false\n" in text
 
 
 def test_what_is_no_roll_config_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("actor_infer: vllm\n"))
+    assert not DIALECT.recognise(source_of("actor_infer: vllm\n"))
 
 
 def test_the_executor_of_several_ranks_is_unknown() -> None:
     several = YAML.replace("      sleep_level: 2\n", "      tensor_parallel_size: 2\n")
-    value = read_one(FRAMEWORK, several, "0.10.2").engine["distributed_executor_backend"].value
+    value = read_one(DIALECT, several, "0.10.2").engine["distributed_executor_backend"].value
     assert isinstance(value, Unknown) and "ray" in value.reason
-    assert "distributed_executor_backend" not in read_one(FRAMEWORK, YAML, "0.10.2").engine
+    assert "distributed_executor_backend" not in read_one(DIALECT, YAML, "0.10.2").engine
     said = several.replace("      VLLM_USE_V1: 0\n", "      distributed_executor_backend: mp\n")
-    assert read_one(FRAMEWORK, said, "0.10.2").engine["distributed_executor_backend"].value == "mp"
+    assert read_one(DIALECT, said, "0.10.2").engine["distributed_executor_backend"].value == "mp"

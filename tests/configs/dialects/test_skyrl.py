@@ -1,6 +1,6 @@
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.skyrl.read import FRAMEWORK
+from rlaudit.configs.dialects.skyrl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -36,29 +36,29 @@ generator:
 
 
 def test_a_written_false_arrives() -> None:
-    config = read_one(FRAMEWORK, SCRIPT, "0.26.0", "run.sh")
+    config = read_one(DIALECT, SCRIPT, "0.26.0", "run.sh")
     setting = config.engine["enable_prefix_caching"]
     assert setting.value is False and setting.place is not None and setting.place.line == 8
 
 
 def test_a_misspelt_key_of_engine_init_kwargs_vanishes() -> None:
-    lost = {one.name: one for one in read_one(FRAMEWORK, SCRIPT, "0.26.0", "run.sh").lost}
+    lost = {one.name: one for one in read_one(DIALECT, SCRIPT, "0.26.0", "run.sh").lost}
     assert lost["enable_prefx_caching"].loss is Loss.UNKNOWN_KEY
     assert lost["enable_chunked_prefill"].loss is Loss.NOT_PASSED
 
 
 def test_passthrough_wins_and_reaches_the_engine() -> None:
-    assert read_one(FRAMEWORK, SCRIPT, "0.26.0", "run.sh").engine["max_logprobs"].value == 4
+    assert read_one(DIALECT, SCRIPT, "0.26.0", "run.sh").engine["max_logprobs"].value == 4
 
 
 def test_nothing_sets_logprobs_mode_and_generation_config_is_vllms() -> None:
-    config = read_one(FRAMEWORK, SCRIPT, "0.26.0", "run.sh")
+    config = read_one(DIALECT, SCRIPT, "0.26.0", "run.sh")
     assert "logprobs_mode" not in config.engine
     assert config.engine["generation_config"].value == "vllm"
 
 
 def test_facts_of_the_trainer_follow_the_overrides() -> None:
-    config = read_one(FRAMEWORK, SCRIPT, "0.26.0", "run.sh")
+    config = read_one(DIALECT, SCRIPT, "0.26.0", "run.sh")
     assert config.says("importance_sampling_mode") == "token"
     assert isinstance(config.trainer["replicas"].value, Unknown)
     assert config.environment["VLLM_LOGGING_LEVEL"].value == "INFO"
@@ -66,7 +66,7 @@ def test_facts_of_the_trainer_follow_the_overrides() -> None:
 
 def test_the_fully_asynchronous_trainer_keeps_requests_and_the_cache() -> None:
     script = SCRIPT.replace("  trainer.policy", "  trainer.fully_async.max_staleness_steps=4 \\\n  trainer.policy")
-    config = read_one(FRAMEWORK, script, "0.26.0", "run.sh")
+    config = read_one(DIALECT, script, "0.26.0", "run.sh")
     assert (config.says("weight_updates"), config.says("pause_mode")) == ("in flight", "keep")
     assert config.says("pause_clears_cache") is False
     assert isinstance(config.trainer["salts_prefix_cache"].value, Unknown)
@@ -74,11 +74,11 @@ def test_the_fully_asynchronous_trainer_keeps_requests_and_the_cache() -> None:
 
 def test_without_logprobs_there_is_no_mismatch_metric() -> None:
     script = SCRIPT.replace("sampling_params.temperature=0.6", "sampling_params.logprobs=null")
-    assert read_one(FRAMEWORK, script, "0.26.0", "run.sh").says("logs_mismatch") is False
+    assert read_one(DIALECT, script, "0.26.0", "run.sh").says("logs_mismatch") is False
 
 
 def test_the_older_layout_is_read() -> None:
-    config = read_one(FRAMEWORK, LEGACY, "0.11.2")
+    config = read_one(DIALECT, LEGACY, "0.11.2")
     assert config.engine["tensor_parallel_size"].value == 4
     assert config.engine["enable_chunked_prefill"].value is False
     assert config.says("replicas") == 2
@@ -87,25 +87,25 @@ def test_the_older_layout_is_read() -> None:
 
 
 def test_settings_are_written_as_passthrough() -> None:
-    config = read_one(FRAMEWORK, SCRIPT, "0.26.0", "run.sh")
+    config = read_one(DIALECT, SCRIPT, "0.26.0", "run.sh")
     text = rewritten(config, SCRIPT, "logprobs_mode", "processed_logprobs")
     tail = " \\\n  +generator.inference_engine.engine_init_kwargs.logprobs_mode=processed_logprobs\n"
     assert text == SCRIPT.rstrip("\n") + tail
-    legacy = rewritten(read_one(FRAMEWORK, LEGACY, "0.11.2"), LEGACY, "logprobs_mode", "processed_logprobs")
+    legacy = rewritten(read_one(DIALECT, LEGACY, "0.11.2"), LEGACY, "logprobs_mode", "processed_logprobs")
     assert "engine_init_kwargs: {logprobs_mode: processed_logprobs}" in legacy
 
 
 def test_another_backend_gives_no_config() -> None:
-    assert read_all(FRAMEWORK, LEGACY.replace("backend: vllm", "backend: sglang"), "0.11.2") == ()
+    assert read_all(DIALECT, LEGACY.replace("backend: vllm", "backend: sglang"), "0.11.2") == ()
 
 
 def test_what_is_no_skyrl_config_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("generator:\n  name: inference_engine\n"))
-    assert not FRAMEWORK.recognise(source_of("echo generator.inference_engine\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("generator:\n  name: inference_engine\n"))
+    assert not DIALECT.recognise(source_of("echo generator.inference_engine\n", "run.sh"))
 
 
 def test_options_of_the_http_endpoint_are_no_misspelt_engine_arguments() -> None:
     text = SCRIPT.replace("max_logprobs=4", "tool_call_parser=hermes")
-    config = read_one(FRAMEWORK, text, "0.18.1", "run.sh")
+    config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert "tool_call_parser" not in {one.name for one in config.lost} | config.engine.keys()
     assert "engine_init_kwargs.tool_call_parser: of the HTTP endpoint, no argument of the engine" in config.not_seen

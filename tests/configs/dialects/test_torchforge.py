@@ -1,6 +1,6 @@
 from reading import read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.torchforge import FRAMEWORK
+from rlaudit.configs.dialects.torchforge import DIALECT
 from rlaudit.configs.rollout_config import Loss
 
 YAML = """\
@@ -24,7 +24,7 @@ services:
 
 
 def test_engine_args_are_vllms_and_unknown_ones_are_filtered_out() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.0")
+    config = read_one(DIALECT, YAML, "0.10.0")
     assert config.engine["enable_prefix_caching"].value is False
     (lost,) = config.lost
     assert (lost.name, lost.loss) == ("enable_prefix_cache", Loss.UNKNOWN_KEY)
@@ -32,7 +32,7 @@ def test_engine_args_are_vllms_and_unknown_ones_are_filtered_out() -> None:
 
 
 def test_the_mismatch_is_never_seen() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.0")
+    config = read_one(DIALECT, YAML, "0.10.0")
     assert config.says("logs_mismatch") is False
     assert config.says("uses_rollout_logprobs") is False
     assert config.says("resets_prefix_cache") is True
@@ -40,14 +40,14 @@ def test_the_mismatch_is_never_seen() -> None:
 
 
 def test_settings_are_written_to_engine_args() -> None:
-    config = read_one(FRAMEWORK, YAML, "0.10.0")
+    config = read_one(DIALECT, YAML, "0.10.0")
     text = rewritten(config, YAML, "logprobs_mode", "processed_logprobs")
-    assert read_one(FRAMEWORK, text, "0.10.0").engine["logprobs_mode"].value == "processed_logprobs"
+    assert read_one(DIALECT, text, "0.10.0").engine["logprobs_mode"].value == "processed_logprobs"
 
 
 def test_the_generator_actor_is_read_as_well() -> None:
-    assert read_one(FRAMEWORK, YAML.replace("policy:", "generator:"), "0.10.0").says("replicas") == 3
+    assert read_one(DIALECT, YAML.replace("policy:", "generator:"), "0.10.0").says("replicas") == 3
 
 
 def test_what_has_no_engine_args_is_not_recognised() -> None:
-    assert not FRAMEWORK.recognise(source_of("policy:\n  engine_args: none\n"))
+    assert not DIALECT.recognise(source_of("policy:\n  engine_args: none\n"))

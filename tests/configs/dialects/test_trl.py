@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from reading import lost_names, read_all, read_file, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.trl.read import FRAMEWORK
+from rlaudit.configs.dialects.trl.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
 from rlaudit.configs.syntax.node import Unknown
 
@@ -32,7 +32,7 @@ accelerate launch --num_processes 4 \\
 
 
 def test_the_colocated_engine_is_what_the_trainers_literal_says() -> None:
-    config = read_one(FRAMEWORK, COLOCATED, "0.18.1")
+    config = read_one(DIALECT, COLOCATED, "0.18.1")
     assert config.offline
     assert config.engine["gpu_memory_utilization"].place is not None
     assert config.engine["gpu_memory_utilization"].place.line == 5
@@ -42,33 +42,33 @@ def test_the_colocated_engine_is_what_the_trainers_literal_says() -> None:
 
 
 def test_a_vllm_that_old_releases_cannot_import_settles_processed_logprobs() -> None:
-    assert read_one(FRAMEWORK, COLOCATED, "0.12.0").engine["logprobs_mode"].value == "processed_logprobs"
+    assert read_one(DIALECT, COLOCATED, "0.12.0").engine["logprobs_mode"].value == "processed_logprobs"
 
 
 def test_around_the_change_to_processed_the_mode_is_unknown_and_says_why() -> None:
-    mode = read_one(FRAMEWORK, COLOCATED, "0.10.2").engine["logprobs_mode"].value
+    mode = read_one(DIALECT, COLOCATED, "0.10.2").engine["logprobs_mode"].value
     assert isinstance(mode, Unknown) and "0.24" in mode.reason
 
 
 @pytest.mark.parametrize("key", ["cast_lm_head_to_fp32: true", "vllm_importance_sampling_mode: token_mask"])
 def test_a_key_of_a_later_release_settles_it_too(key: str) -> None:
-    config = read_one(FRAMEWORK, COLOCATED + key + "\n", "0.10.2")
+    config = read_one(DIALECT, COLOCATED + key + "\n", "0.10.2")
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
 
 
 def test_no_logprobs_mode_reaches_a_vllm_that_has_none() -> None:
-    assert "logprobs_mode" not in read_one(FRAMEWORK, COLOCATED, "0.9.2").engine
+    assert "logprobs_mode" not in read_one(DIALECT, COLOCATED, "0.9.2").engine
 
 
 def test_rloo_gets_processed_logprobs_later_and_does_not_use_them() -> None:
     text = COLOCATED + "normalize_advantages: true\n"
-    config = read_one(FRAMEWORK, text, "0.12.0")
+    config = read_one(DIALECT, text, "0.12.0")
     assert isinstance(config.engine["logprobs_mode"].value, Unknown)
     assert config.says("uses_rollout_logprobs") is False
 
 
 def test_in_server_mode_every_engine_argument_is_unknown_and_never_a_default() -> None:
-    config = read_one(FRAMEWORK, SERVED, "0.18.1")
+    config = read_one(DIALECT, SERVED, "0.18.1")
     assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
     assert "gpu_memory_utilization" in lost_names(config)
     assert config.lost[0].loss is Loss.NOT_PASSED
@@ -77,51 +77,51 @@ def test_in_server_mode_every_engine_argument_is_unknown_and_never_a_default() -
 
 def test_the_server_window_without_processed_logprobs_is_told_apart() -> None:
     old = SERVED + "vllm_guided_decoding_regex: null\nmax_prompt_length: 8\n"
-    assert isinstance(read_one(FRAMEWORK, old, "0.11.0").engine["logprobs_mode"].value, Unknown)
-    before = read_one(FRAMEWORK, SERVED, "0.9.2").engine["logprobs_mode"]
+    assert isinstance(read_one(DIALECT, old, "0.11.0").engine["logprobs_mode"].value, Unknown)
+    before = read_one(DIALECT, SERVED, "0.9.2").engine["logprobs_mode"]
     assert before.value is None and "0.27" in before.note
 
 
 def test_without_a_mode_the_release_decides_between_server_and_colocate() -> None:
     text = COLOCATED.replace("vllm_mode: colocate\n", "")
-    assert isinstance(read_one(FRAMEWORK, text, "0.12.0").engine.get("dtype").value, Unknown)
-    newer = read_one(FRAMEWORK, text + "vllm_importance_sampling_clip_max: 3.0\n", "0.20.0")
+    assert isinstance(read_one(DIALECT, text, "0.12.0").engine.get("dtype").value, Unknown)
+    newer = read_one(DIALECT, text + "vllm_importance_sampling_clip_max: 3.0\n", "0.20.0")
     assert newer.offline and newer.engine["logprobs_mode"].value == "processed_logprobs"
 
 
 def test_keys_that_no_release_for_this_vllm_has_are_said_so() -> None:
     text = COLOCATED.replace("vllm_mode: colocate", "vllm_device: auto")
-    config = read_one(FRAMEWORK, text, "0.18.1")
+    config = read_one(DIALECT, text, "0.18.1")
     assert any("no TRL release" in sentence for sentence in config.not_seen)
     assert {lost.name: lost.loss for lost in config.lost}["device"] is Loss.UNKNOWN_KEY
 
 
 def test_sampling_defaults_follow_the_release_and_stay_unknown_without_one() -> None:
-    old = read_one(FRAMEWORK, COLOCATED.replace("vllm_mode: colocate", "vllm_dtype: auto"), "0.9.2")
+    old = read_one(DIALECT, COLOCATED.replace("vllm_mode: colocate", "vllm_dtype: auto"), "0.9.2")
     assert old.sampling["top_k"].value == 50
-    assert read_one(FRAMEWORK, COLOCATED, "0.18.1").sampling["top_k"].value == 0
-    assert read_one(FRAMEWORK, COLOCATED, "0.18.1").sampling["temperature"].value == 0.8
+    assert read_one(DIALECT, COLOCATED, "0.18.1").sampling["top_k"].value == 0
+    assert read_one(DIALECT, COLOCATED, "0.18.1").sampling["temperature"].value == 0.8
 
 
 def test_generation_kwargs_win_over_the_fields() -> None:
-    config = read_one(FRAMEWORK, COLOCATED + "generation_kwargs: {top_p: 0.9}\n", "0.18.1")
+    config = read_one(DIALECT, COLOCATED + "generation_kwargs: {top_p: 0.9}\n", "0.18.1")
     assert config.sampling["top_p"].value == 0.9
 
 
 def test_the_correction_is_on_by_default_and_can_be_switched_off() -> None:
-    on = read_one(FRAMEWORK, COLOCATED, "0.18.1")
+    on = read_one(DIALECT, COLOCATED, "0.18.1")
     assert on.says("importance_sampling_correction") is True and on.says("importance_sampling_mode") == "sequence_mask"
-    off = read_one(FRAMEWORK, COLOCATED + "vllm_importance_sampling_correction: false\n", "0.18.1")
+    off = read_one(DIALECT, COLOCATED + "vllm_importance_sampling_correction: false\n", "0.18.1")
     assert off.says("uses_rollout_logprobs") is False and off.says("logs_mismatch") is False
 
 
 def test_the_fp32_head_is_the_trainers_only() -> None:
-    config = read_one(FRAMEWORK, COLOCATED + "cast_lm_head_to_fp32: true\n", "0.18.1")
+    config = read_one(DIALECT, COLOCATED + "cast_lm_head_to_fp32: true\n", "0.18.1")
     assert config.says("head_dtype") == "float32" and "rollout_head_dtype" not in config.trainer
 
 
 def test_a_flag_and_a_script_read_like_the_yaml() -> None:
-    server, trainer = read_all(FRAMEWORK, SCRIPT, "0.18.1", "run.sh")
+    server, trainer = read_all(DIALECT, SCRIPT, "0.18.1", "run.sh")
     assert server.engine["tensor_parallel_size"].value == 2
     assert server.engine["enable_prefix_caching"].value is False
     assert isinstance(server.sampling.get("temperature").value, Unknown)
@@ -131,21 +131,21 @@ def test_a_flag_and_a_script_read_like_the_yaml() -> None:
 
 def test_the_server_passes_processed_logprobs_only_from_a_release_on() -> None:
     line = "trl vllm-serve --model org/policy\n"
-    assert read_one(FRAMEWORK, line, "0.18.1", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
-    assert isinstance(read_one(FRAMEWORK, line, "0.10.2", "run.sh").engine["logprobs_mode"].value, Unknown)
-    assert "logprobs_mode" not in read_one(FRAMEWORK, line, "0.9.2", "run.sh").engine
+    assert read_one(DIALECT, line, "0.18.1", "run.sh").engine["logprobs_mode"].value == "processed_logprobs"
+    assert isinstance(read_one(DIALECT, line, "0.10.2", "run.sh").engine["logprobs_mode"].value, Unknown)
+    assert "logprobs_mode" not in read_one(DIALECT, line, "0.9.2", "run.sh").engine
 
 
 def test_an_old_vllm_rules_out_the_later_servers_flags() -> None:
-    assert read_one(FRAMEWORK, "trl vllm-serve --model a/b\n", "0.11.0", "run.sh").offline
-    assert not read_one(FRAMEWORK, "trl vllm-serve --model a/b\n", "0.20.0", "run.sh").offline
+    assert read_one(DIALECT, "trl vllm-serve --model a/b\n", "0.11.0", "run.sh").offline
+    assert not read_one(DIALECT, "trl vllm-serve --model a/b\n", "0.20.0", "run.sh").offline
 
 
 def test_a_config_named_on_the_command_line_is_read_under_its_flags(tmp_path: Path) -> None:
     (tmp_path / "grpo.yaml").write_text(COLOCATED)
     script = tmp_path / "run.sh"
     script.write_text("trl grpo --config grpo.yaml --use_vllm true --temperature 0.5\n")
-    config = read_file(FRAMEWORK, script, "0.18.1")
+    config = read_file(DIALECT, script, "0.18.1")
     assert config.sampling["temperature"].value == 0.5
     assert config.engine["gpu_memory_utilization"].value == 0.4
     assert config.parts == (str(tmp_path / "grpo.yaml"),)
@@ -163,7 +163,7 @@ def test_python_calls_are_read_with_what_cannot_be_told_left_unknown() -> None:
         third = GRPOConfig(use_vllm=False)
         """
     )
-    grpo, dpo = read_all(FRAMEWORK, text, "0.18.1", "train.py")
+    grpo, dpo = read_all(DIALECT, text, "0.18.1", "train.py")
     assert isinstance(grpo.sampling["temperature"].value, Unknown)
     assert grpo.engine["tensor_parallel_size"].value == 2
     assert grpo.environment["VLLM_USE_V1"].value == "0"
@@ -172,10 +172,10 @@ def test_python_calls_are_read_with_what_cannot_be_told_left_unknown() -> None:
 
 
 def test_only_what_trl_passes_on_can_be_written() -> None:
-    config = read_one(FRAMEWORK, COLOCATED, "0.18.1")
+    config = read_one(DIALECT, COLOCATED, "0.18.1")
     assert rewritten(config, COLOCATED, "gpu_memory_utilization", 0.5) == COLOCATED.replace("0.4", "0.5")
     assert config.write("enable_prefix_caching", False) is None
-    trainer = read_all(FRAMEWORK, SCRIPT, "0.18.1", "run.sh")[1]
+    trainer = read_all(DIALECT, SCRIPT, "0.18.1", "run.sh")[1]
     assert "    --vllm_enable_sleep_mode true" in rewritten(trainer, SCRIPT, "enable_sleep_mode", True)
 
 
@@ -192,10 +192,10 @@ def test_only_what_trl_passes_on_can_be_written() -> None:
     ],
 )
 def test_files_of_others_and_broken_ones_are_not_recognised(text: str, path: str) -> None:
-    assert not FRAMEWORK.recognise(source_of(text, path))
+    assert not DIALECT.recognise(source_of(text, path))
 
 
 def test_a_config_whose_use_vllm_may_come_with_further_keywords_is_read() -> None:
     text = "# use_vllm\ndef f(**more):\n    return GRPOConfig(num_generations=4, vllm_mode='colocate', **more)\n"
-    config = read_one(FRAMEWORK, text, "0.18.1", "train.py")
+    config = read_one(DIALECT, text, "0.18.1", "train.py")
     assert "further arguments of GRPOConfig: **more: more is an argument of f()" in config.not_seen

@@ -1,7 +1,7 @@
 from reading import lost_names, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.trl.read import FRAMEWORK as TRL
-from rlaudit.configs.dialects.unsloth.read import FRAMEWORK
+from rlaudit.configs.dialects.trl.read import DIALECT as TRL
+from rlaudit.configs.dialects.unsloth.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -26,7 +26,7 @@ config = GRPOConfig(vllm_sampling_params=wanted, temperature=0.8, num_generation
 
 
 def test_arguments_of_from_pretrained_become_engine_arguments() -> None:
-    config = read_one(FRAMEWORK, TEXT, "0.18.1", "train.py")
+    config = read_one(DIALECT, TEXT, "0.18.1", "train.py")
     assert config.engine["max_model_len"].value == 1024
     assert config.engine["enable_prefix_caching"].value is True
     assert config.engine["enable_sleep_mode"].value is True
@@ -35,49 +35,49 @@ def test_arguments_of_from_pretrained_become_engine_arguments() -> None:
 
 
 def test_arguments_that_load_vllm_chooses_itself_are_unknown() -> None:
-    config = read_one(FRAMEWORK, TEXT, "0.18.1", "train.py")
+    config = read_one(DIALECT, TEXT, "0.18.1", "train.py")
     assert isinstance(config.engine["max_num_seqs"].value, Unknown)
     assert isinstance(config.engine["logprobs_mode"].value, Unknown)
 
 
 def test_four_bit_weights_are_the_default() -> None:
-    config = read_one(FRAMEWORK, TEXT.replace("    load_in_4bit=False,\n", ""), "0.18.1", "train.py")
+    config = read_one(DIALECT, TEXT.replace("    load_in_4bit=False,\n", ""), "0.18.1", "train.py")
     assert config.engine["quantization"].value == "bitsandbytes"
 
 
 def test_the_temperature_of_vllm_sampling_params_is_overruled_by_the_config() -> None:
-    config = read_one(FRAMEWORK, TEXT, "0.18.1", "train.py")
+    config = read_one(DIALECT, TEXT, "0.18.1", "train.py")
     assert config.sampling["temperature"].value == 0.8
     assert [(lost.name, lost.loss) for lost in config.lost] == [("temperature", Loss.OVERRULED)]
 
 
 def test_filters_of_vllm_sampling_params_count_in_newer_releases_only() -> None:
-    sampling = read_one(FRAMEWORK, TEXT, "0.18.1", "train.py").sampling
+    sampling = read_one(DIALECT, TEXT, "0.18.1", "train.py").sampling
     assert isinstance(sampling["min_p"].value, Unknown) and sampling["min_p"].written == 0.1
     assert sampling["top_p"].value == 1.0 and sampling["stop"].value == ["x"]
 
 
 def test_the_fp32_head_needs_a_vllm_that_has_it() -> None:
     text = TEXT.replace("UNSLOTH_VLLM_STANDBY", "UNSLOTH_VLLM_FP32_LM_HEAD")
-    new = read_one(FRAMEWORK, text, "0.26.0", "train.py")
+    new = read_one(DIALECT, text, "0.26.0", "train.py")
     assert new.says("head_dtype") == "float32" and new.engine["hf_overrides"].value == {"head_dtype": "float32"}
-    old = read_one(FRAMEWORK, text, "0.18.1", "train.py")
+    old = read_one(DIALECT, text, "0.18.1", "train.py")
     assert "rollout_head_dtype" not in old.trainer and "UNSLOTH_VLLM_FP32_LM_HEAD" in lost_names(old)
 
 
 def test_without_a_grpo_config_sampling_is_unknown() -> None:
-    config = read_one(FRAMEWORK, TEXT.partition("wanted")[0], "0.18.1", "train.py")
+    config = read_one(DIALECT, TEXT.partition("wanted")[0], "0.18.1", "train.py")
     assert isinstance(config.sampling.get("temperature").value, Unknown)
     assert config.trainer == {}
 
 
 def test_an_old_vllm_does_not_get_what_it_does_not_know() -> None:
-    assert "enable_sleep_mode" in read_one(FRAMEWORK, TEXT, "0.8.5", "train.py").engine
-    assert "logprobs_mode" not in read_one(FRAMEWORK, TEXT, "0.8.5", "train.py").engine
+    assert "enable_sleep_mode" in read_one(DIALECT, TEXT, "0.8.5", "train.py").engine
+    assert "logprobs_mode" not in read_one(DIALECT, TEXT, "0.8.5", "train.py").engine
 
 
 def test_a_keyword_is_written_into_the_call() -> None:
-    config = read_one(FRAMEWORK, TEXT, "0.18.1", "train.py")
+    config = read_one(DIALECT, TEXT, "0.18.1", "train.py")
     text = rewritten(config, TEXT, "enable_prefix_caching", False)
     assert "    gpu_memory_utilization=0.7,\n    enable_prefix_caching=False,\n)" in text
     assert config.write("async_scheduling", False) is None
@@ -85,13 +85,13 @@ def test_a_keyword_is_written_into_the_call() -> None:
 
 def test_a_model_without_fast_inference_is_not_recognised_and_trl_leaves_it_alone() -> None:
     slow = source_of(TEXT.replace("fast_inference=True", "fast_inference=False"), "train.py")
-    assert not FRAMEWORK.recognise(slow)
+    assert not DIALECT.recognise(slow)
     assert not TRL.recognise(source_of(TEXT, "train.py"))
 
 
 def test_keywords_that_the_file_does_not_tell_leave_the_engine_open() -> None:
     text = "# fast_inference\ndef load(**more):\n    return unsloth.FastLanguageModel.from_pretrained('m', **more)\n"
-    assert not FRAMEWORK.recognise(source_of(text.replace("unsloth.Fast", "unsloth.Slow"), "train.py"))
-    config = read_one(FRAMEWORK, text.replace("unsloth.Fast", "Fast").replace("# ", "# unsloth "), "0.18.1", "train.py")
+    assert not DIALECT.recognise(source_of(text.replace("unsloth.Fast", "unsloth.Slow"), "train.py"))
+    config = read_one(DIALECT, text.replace("unsloth.Fast", "Fast").replace("# ", "# unsloth "), "0.18.1", "train.py")
     assert isinstance(config.engine.get("max_model_len").value, Unknown)
     assert "max_model_len" not in config.engine

@@ -1,7 +1,7 @@
 import pytest
 from reading import read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.config_file import FRAMEWORK
+from rlaudit.configs.dialects.vllm.config_file import DIALECT
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
 
@@ -10,7 +10,7 @@ UNDERSCORED = DASHED.replace("-", "_")
 
 
 def read(text: str, vllm: str) -> RolloutConfig:
-    return read_one(FRAMEWORK, text, vllm, "serve.yaml")
+    return read_one(DIALECT, text, vllm, "serve.yaml")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_front_end_keys_are_no_settings_and_unknown_ones_are_lost() -> None:
     ],
 )  # fmt: skip
 def test_files_of_other_programs_are_not_taken_for_vllms(text: str) -> None:
-    assert not FRAMEWORK.recognise(source_of(text))
+    assert not DIALECT.recognise(source_of(text))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 from reading import read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.python import FRAMEWORK
+from rlaudit.configs.dialects.vllm.python import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
 
@@ -26,7 +26,7 @@ def main(args):
 
 
 def test_keywords_sampling_and_environment_are_read() -> None:
-    config = read_one(FRAMEWORK, TEXT, "0.18.1", "run.py")
+    config = read_one(DIALECT, TEXT, "0.18.1", "run.py")
     assert config.offline and config.model is not None and config.model.value == "org/model"
     assert config.engine["dtype"].value == "bfloat16" and config.engine["enable_prefix_caching"].value is False
     unknown = config.engine["tensor_parallel_size"].value
@@ -39,7 +39,7 @@ def test_keywords_sampling_and_environment_are_read() -> None:
 
 
 def test_edits_keep_the_rest_of_the_call() -> None:
-    config = read_one(FRAMEWORK, TEXT, "0.18.1", "run.py")
+    config = read_one(DIALECT, TEXT, "0.18.1", "run.py")
     assert rewritten(config, TEXT, "enable_prefix_caching", True) == TEXT.replace("False,  #", "True,  #")
     edited = rewritten(config, TEXT, "logprobs_mode", "processed_logprobs")
     assert edited == TEXT.replace("nonsense=1,\n", 'nonsense=1,\n        logprobs_mode="processed_logprobs",\n')
@@ -48,7 +48,7 @@ def test_edits_keep_the_rest_of_the_call() -> None:
 
 def test_several_engines_and_an_engine_that_is_served() -> None:
     text = "from vllm import AsyncEngineArgs, LLM\nLLM(model='a', seed=1)\nx = AsyncEngineArgs(model='b', seed=2)\n"
-    first, second = read_all(FRAMEWORK, text, "0.18.1", "run.py")
+    first, second = read_all(DIALECT, text, "0.18.1", "run.py")
     assert (first.engine["seed"].value, first.offline) == (1, True)
     assert (second.engine["seed"].value, second.offline) == (2, False)
     assert any("SamplingParams" in one for one in first.not_seen)
@@ -56,13 +56,13 @@ def test_several_engines_and_an_engine_that_is_served() -> None:
 
 def test_samplers_that_differ_make_the_value_unknown() -> None:
     text = "from vllm import *\nLLM('m')\nSamplingParams(temperature=1, n=2)\nSamplingParams(temperature=0, n=2)\n"
-    config = read_one(FRAMEWORK, text, "0.18.1", "run.py")
+    config = read_one(DIALECT, text, "0.18.1", "run.py")
     assert isinstance(config.sampling["temperature"].value, Unknown) and config.sampling["n"].value == 2
 
 
 def test_keywords_from_elsewhere_are_said() -> None:
     text = "from vllm import LLM\ndef f(**kw):\n    return LLM('m', seed=1, **kw)\n"
-    config = read_one(FRAMEWORK, text, "0.18.1", "run.py")
+    config = read_one(DIALECT, text, "0.18.1", "run.py")
     assert config.engine["seed"].value == 1 and any("**kw" in one for one in config.not_seen)
 
 
@@ -76,4 +76,4 @@ def test_keywords_from_elsewhere_are_said() -> None:
     ],
 )
 def test_other_files_are_not_recognised(path: str, text: str) -> None:
-    assert not FRAMEWORK.recognise(source_of(text, path))
+    assert not DIALECT.recognise(source_of(text, path))

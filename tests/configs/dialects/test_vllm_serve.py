@@ -4,7 +4,7 @@ import pytest
 from packaging.version import Version
 from reading import lost_names, read_all, read_one, rewritten, source_of
 
-from rlaudit.configs.dialects.vllm.serve import FRAMEWORK
+from rlaudit.configs.dialects.vllm.serve import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -28,7 +28,7 @@ def values(config: RolloutConfig) -> dict[str, object]:
 
 
 def shell(text: str, vllm: str = "0.18.1") -> RolloutConfig:
-    return read_one(FRAMEWORK, text, vllm, "run.sh")
+    return read_one(DIALECT, text, vllm, "run.sh")
 
 
 def test_a_script_gives_values_as_typed_with_their_places() -> None:
@@ -92,25 +92,25 @@ def test_every_way_to_start_a_server_is_found(line: str) -> None:
     ],
 )  # fmt: skip
 def test_containers_and_jobs_are_read_with_their_environment(path: str, text: str) -> None:
-    config = read_one(FRAMEWORK, text, "0.18.1", path)
+    config = read_one(DIALECT, text, "0.18.1", path)
     assert values(config) == {"seed": 1}
     assert config.model is not None and config.model.value == "m"
     assert config.environment["VLLM_X"].value == "1"
     place = config.engine["seed"].place
     assert place is not None and "1" in text[place.start : place.end]
     edited = rewritten(config, text, "seed", 2)
-    assert values(read_one(FRAMEWORK, edited, "0.18.1", path)) == {"seed": 2}
+    assert values(read_one(DIALECT, edited, "0.18.1", path)) == {"seed": 2}
     more = rewritten(config, text, "enable_prefix_caching", False)
-    again = read_one(FRAMEWORK, more, "0.18.1", path)
+    again = read_one(DIALECT, more, "0.18.1", path)
     assert values(again) == {"seed": 1, "enable_prefix_caching": False}
     assert again.write("enable_prefix_caching", False) == ()
 
 
 def test_a_guide_about_commands_and_other_programs_are_not_servers() -> None:
-    assert not FRAMEWORK.recognise(source_of("guide: |\n  vllm serve m --seed 1\nx: 1\n"))
-    assert not FRAMEWORK.recognise(source_of("description: run `vllm serve m`\n"))
-    assert not FRAMEWORK.recognise(source_of("#!/bin/sh\npip install vllm\necho 'vllm serve m'\n", "run.sh"))
-    assert not FRAMEWORK.recognise(source_of("#!/bin/sh\nvllm bench serve --model m\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("guide: |\n  vllm serve m --seed 1\nx: 1\n"))
+    assert not DIALECT.recognise(source_of("description: run `vllm serve m`\n"))
+    assert not DIALECT.recognise(source_of("#!/bin/sh\npip install vllm\necho 'vllm serve m'\n", "run.sh"))
+    assert not DIALECT.recognise(source_of("#!/bin/sh\nvllm bench serve --model m\n", "run.sh"))
 
 
 def test_a_switch_takes_no_value_and_a_number_must_be_one() -> None:
@@ -167,14 +167,14 @@ def test_the_config_file_beside_a_script_is_read_and_the_command_line_wins(tmp_p
     (tmp_path / "c.yaml").write_text("seed: 1\nenable-prefix-caching: false\nmax-num-seqs: 4\nmodel: other\n")
     text = "vllm serve m --config c.yaml --seed 2\n"
     source = Source(str(tmp_path / "run.sh"), text)
-    (config,) = FRAMEWORK.read(source, Version("0.18.1"))
+    (config,) = DIALECT.read(source, Version("0.18.1"))
     assert values(config) == {"seed": 2, "max_num_seqs": 4}
     assert {lost.name: lost.loss for lost in config.lost} == {
         "enable_prefix_caching": Loss.FALSE_DROPPED, "seed": Loss.OVERRULED,
     }  # fmt: skip
     assert config.parts == (str(tmp_path / "c.yaml"),)
     assert config.model is not None and config.model.value == "m"
-    assert FRAMEWORK.read(source, Version("0.28.0"))[0].engine["enable_prefix_caching"].value is False
+    assert DIALECT.read(source, Version("0.28.0"))[0].engine["enable_prefix_caching"].value is False
 
 
 def test_a_config_file_written_by_the_script_itself_is_read_at_its_place() -> None:
@@ -210,7 +210,7 @@ servingEngineSpec:
 
 
 def test_a_helm_chart_passes_no_prefix_caching_where_the_key_is_missing() -> None:
-    first, second = read_all(FRAMEWORK, CHART, "0.18.1", "values.yaml")
+    first, second = read_all(DIALECT, CHART, "0.18.1", "values.yaml")
     assert values(first) == {
         "enable_prefix_caching": False, "enable_chunked_prefill": False, "max_model_len": 4096,
         "gpu_memory_utilization": 0.8, "seed": 1,
@@ -227,7 +227,7 @@ def test_a_helm_chart_passes_no_prefix_caching_where_the_key_is_missing() -> Non
 
 def test_the_operators_resource_sets_v0_where_v1_is_missing() -> None:
     text = "kind: VLLMRuntime\nspec:\n  model: {modelURL: m, maxModelLen: 8}\n  vllmConfig:\n    port: 8000\n"
-    config = read_one(FRAMEWORK, text, "0.8.5")
+    config = read_one(DIALECT, text, "0.8.5")
     assert values(config) == {"enable_prefix_caching": False, "enable_chunked_prefill": False, "max_model_len": 8}
     assert config.environment["VLLM_USE_V1"].value == "0"
 
@@ -238,7 +238,7 @@ def test_a_recipe_gives_one_config_for_every_variant() -> None:
         "features:\n  tools: {args: [--seed, '1']}\n  spec: {args: [--seed, '2']}\nopt_in_features: [spec]\n"
         "variants:\n  default: {extra_args: [-tp, '8']}\n  small: {model_id: org/s}\ncompatible_strategies: []\n"
     )
-    first, second = read_all(FRAMEWORK, text, "0.18.1")
+    first, second = read_all(DIALECT, text, "0.18.1")
     assert values(first) == {"trust_remote_code": True, "tensor_parallel_size": 8, "seed": 1}
     assert values(second) == {"trust_remote_code": True, "seed": 1}
     assert second.model is not None and second.model.value == "org/s" and first.environment["VLLM_X"].value == "1"
@@ -247,4 +247,4 @@ def test_a_recipe_gives_one_config_for_every_variant() -> None:
 
 def test_a_subcommand_that_stands_in_an_array_is_found_and_a_printed_one_is_not() -> None:
     text = 'A=(\n  serve org/model\n  --seed 3\n)\necho vllm "${A[@]}"\nvllm "${A[@]}" &\n'
-    assert read_one(FRAMEWORK, text, "0.18.1", "run.sh").engine["seed"].value == 3
+    assert read_one(DIALECT, text, "0.18.1", "run.sh").engine["seed"].value == 3

@@ -3,7 +3,7 @@ import json
 import pytest
 from reading import read_all, read_one, source_of
 
-from rlaudit.configs.dialects.vllm.server_report import FRAMEWORK
+from rlaudit.configs.dialects.vllm.server_report import DIALECT
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.syntax.node import Unknown
 
@@ -17,7 +17,7 @@ CONFIG = (
 
 
 def test_for_the_release_that_logged_values_are_resolved() -> None:
-    config = read_one(FRAMEWORK, ARGS + CONFIG, "0.18.1", "server.log")
+    config = read_one(DIALECT, ARGS + CONFIG, "0.18.1", "server.log")
     values = {name: (setting.value, setting.origin) for name, setting in config.engine.items()}
     assert values["dtype"] == ("float32", Origin.FILE) and values["seed"] == (3, Origin.FILE)
     assert values["enable_prefix_caching"] == (True, Origin.ENGINE) and values["max_model_len"] == (512, Origin.ENGINE)
@@ -29,18 +29,18 @@ def test_for_the_release_that_logged_values_are_resolved() -> None:
 
 
 def test_for_another_release_only_what_was_set_counts() -> None:
-    config = read_one(FRAMEWORK, ARGS + CONFIG, "0.32.0", "server.log")
+    config = read_one(DIALECT, ARGS + CONFIG, "0.32.0", "server.log")
     assert {name: setting.value for name, setting in config.engine.items()} == {"dtype": "float32", "seed": 3}
 
 
 def test_without_the_line_of_arguments_a_resolved_value_is_unknown_for_another_release() -> None:
-    config = read_one(FRAMEWORK, CONFIG, "0.32.0", "server.log")
+    config = read_one(DIALECT, CONFIG, "0.32.0", "server.log")
     assert isinstance(config.engine["enable_prefix_caching"].value, Unknown)
     assert config.engine["seed"].value == 3 and config.engine["seed"].origin is Origin.FILE
 
 
 def test_every_start_is_one_config_and_workers_that_repeat_it_are_not() -> None:
-    assert len(read_all(FRAMEWORK, ARGS + CONFIG + CONFIG + ARGS + CONFIG, "0.18.1", "server.log")) == 2
+    assert len(read_all(DIALECT, ARGS + CONFIG + CONFIG + ARGS + CONFIG, "0.18.1", "server.log")) == 2
 
 
 def test_a_namespace_of_0_8_5_prints_defaults_that_were_not_set() -> None:
@@ -50,7 +50,7 @@ def test_a_namespace_of_0_8_5_prints_defaults_that_were_not_set() -> None:
         "enable_prefix_caching=None, enforce_eager=True, dispatch=<function serve at 0x1>)\n"
         "INFO Initializing a V0 LLM engine (v0.8.5) with config: model='org/m', enable_prefix_caching=False, \n"
     )
-    config = read_one(FRAMEWORK, text, "0.8.5", "server.txt")
+    config = read_one(DIALECT, text, "0.8.5", "server.txt")
     given = {name for name, setting in config.engine.items() if setting.origin is Origin.FILE}
     assert given == {"max_num_seqs", "enforce_eager"}
     assert config.environment["VLLM_USE_V1"].value == "0" and config.engine["enable_prefix_caching"].value is False
@@ -72,14 +72,14 @@ def server_info(form: str) -> str:
 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_server_info_gives_resolved_values_for_its_own_release(form: str) -> None:
-    config = read_one(FRAMEWORK, server_info(form), "0.18.1", "info.json")
+    config = read_one(DIALECT, server_info(form), "0.18.1", "info.json")
     values = {name: setting.value for name, setting in config.engine.items()}
     assert values["dtype"] == "bfloat16" and values["enable_prefix_caching"] is True
     assert config.environment["VLLM_X"].value == "1"
     if form == "json":
         assert values["logprobs_mode"] == "raw_logprobs" and values["scheduling_policy"] == "fcfs"
         assert values["kv_cache_dtype"] == "auto" and values["compilation_config"] == {"mode": 3}
-    later = read_one(FRAMEWORK, server_info(form), "0.32.0", "info.json")
+    later = read_one(DIALECT, server_info(form), "0.32.0", "info.json")
     assert isinstance(later.engine["enable_prefix_caching"].value, Unknown) and not later.environment
 
 
@@ -94,4 +94,4 @@ def test_server_info_gives_resolved_values_for_its_own_release(form: str) -> Non
     ],
 )
 def test_other_files_are_not_reports(path: str, text: str) -> None:
-    assert not FRAMEWORK.recognise(source_of(text, path))
+    assert not DIALECT.recognise(source_of(text, path))

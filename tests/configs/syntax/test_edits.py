@@ -3,20 +3,15 @@ from collections.abc import Callable
 import pytest
 
 from rlaudit.configs.engine_names import dashed
+from rlaudit.configs.syntax.call_edits import call_writer
+from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_text import calls
 from rlaudit.configs.syntax.shell_text import commands
+from rlaudit.configs.syntax.spelling import Write, apply, scalar_text
+from rlaudit.configs.syntax.toml_edits import toml_writer
 from rlaudit.configs.syntax.toml_text import parse_toml
-from rlaudit.configs.syntax.writer import (
-    Write,
-    apply,
-    call_writer,
-    flags_writer,
-    list_writer,
-    scalar_text,
-    toml_writer,
-    yaml_writer,
-)
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.configs.syntax.yaml_text import parse_yaml
 
 Edited = Callable[[str, str, object], str | None]

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm import config_file as vllm_config_file
 from rlaudit.configs.dialects.vllm import python as vllm_python
 from rlaudit.configs.dialects.vllm import serve as vllm_serve
@@ -41,7 +41,7 @@ SCRAPS = (
     "~", ";;", "&&", "esac", "fi", "done", "non-default args: {",
 )  # fmt: skip
 PATHS = ("x.yaml", "x.json", "x.sh", "x.py", "x.log", "x.toml", "Dockerfile")
-READERS = (vllm_serve.FRAMEWORK, vllm_config_file.FRAMEWORK, vllm_python.FRAMEWORK, vllm_server_report.FRAMEWORK)
+READERS = (vllm_serve.DIALECT, vllm_config_file.DIALECT, vllm_python.DIALECT, vllm_server_report.DIALECT)
 PARSERS = (
     (parse_yaml, UnreadableYaml), (parse_toml, UnreadableToml), (commands, UnreadableShell),
     (lambda text, path: calls(text, path, {"LLM"}), UnreadablePython),
@@ -59,7 +59,7 @@ def read_everything(text: str) -> None:
             read(reader, Source(path, text))
 
 
-def read(reader: Framework, source: Source) -> None:
+def read(reader: Dialect, source: Source) -> None:
     if reader.recognise(source):
         for config in reader.read(source, Version("0.18.1")):
             for edit in config.write("enable_prefix_caching", False) or ():

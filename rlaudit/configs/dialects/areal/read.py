@@ -10,9 +10,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.areal.trainer import trainer_facts
-from rlaudit.configs.draft import Draft, by_code, by_file, known
+from rlaudit.configs.draft import Draft, known
 from rlaudit.configs.engine_names import affirmed
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.mapping_writer import one_mapping
@@ -20,7 +20,7 @@ from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.omitted_flag import dropped
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, entries, within
 
 CLI_ARGS = "AReaL cli_args.py (cbff54d)"
 _DEFAULTS: dict[str, Any] = {
@@ -78,7 +78,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     for missing in config.missing:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
     home = own.get("vllm") or own
-    model = section.get("model") if section is not None else None
+    model = within(section, "model")
     return (
         draft.done(
             model=model or root.get("actor", "path"),
@@ -99,13 +99,13 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
 
 def _engine(draft: Draft, section: Node | None, vllm: Version) -> None:
     for name, value in _DEFAULTS.items():
-        draft.engine[name] = by_code(name, value, f"{CLI_ARGS}: default of vLLMConfig")
-    for key, node in section.items() if section is not None else ():
+        draft.engine.by_code(name, value, f"{CLI_ARGS}: default of vLLMConfig")
+    for key, node in entries(section):
         name, negated = affirmed(key)
         if key in _NOT_ENGINE:
             continue
         if node.value is None or node.value == "":
-            draft.engine[name] = by_file(name, node, value=None, note="get_py_cmd skips it")
+            draft.engine.by_file(name, node, value=None, note="get_py_cmd skips it")
             continue
         if key not in _FIELDS and key not in _OLDER_FIELDS:
             draft.lose(key, node, Loss.UNKNOWN_KEY, f"{CLI_ARGS}: vLLMConfig has no such field and refuses it")
@@ -115,18 +115,18 @@ def _engine(draft: Draft, section: Node | None, vllm: Version) -> None:
             reason = f"{CLI_ARGS}: get_py_cmd skips false values; no_{name}: true says it where the field exists"
             draft.engine[name] = dropped(draft, name, node, vllm, reason)
         else:
-            draft.engine[name] = by_file(name, node)
-    draft.engine["load_format"] = by_code("load_format", "auto", f"{CLI_ARGS}: build_args")
-    draft.engine["trust_remote_code"] = by_code("trust_remote_code", True, f"{CLI_ARGS}: build_args")
+            draft.engine.by_file(name, node)
+    draft.engine.by_code("load_format", "auto", f"{CLI_ARGS}: build_args")
+    draft.engine.by_code("trust_remote_code", True, f"{CLI_ARGS}: build_args")
 
 
 def _negated(draft: Draft, name: str, node: Node) -> None:
     if node.value is True:
-        draft.engine[name] = by_file(name, node, value=False, note=f"passed as --no-{name.replace('_', '-')}")
+        draft.engine.by_file(name, node, value=False, note=f"passed as --no-{name.replace('_', '-')}")
     elif node.value is False:
-        draft.engine[name] = by_file(name, node, value=None, note="no flag is passed, so vLLM decides")
+        draft.engine.by_file(name, node, value=None, note="no flag is passed, so vLLM decides")
     else:
-        draft.engine[name] = by_file(name, node)
+        draft.engine.by_file(name, node)
 
 
 def _sizes(root: Node) -> dict[str, int]:
@@ -145,7 +145,7 @@ def _sizes_of_engine(draft: Draft, root: Node) -> None:
     if node is None or not sizes:
         return
     for letter, name in (("t", "tensor_parallel_size"), ("p", "pipeline_parallel_size")):
-        draft.engine[name] = by_file(name, node, sizes.get(letter, 1), f"`{letter}` of the backend, 1 where not given")
+        draft.engine.by_file(name, node, sizes.get(letter, 1), f"`{letter}` of the backend, 1 where not given")
     draft.trains("replicas", sizes.get("d", 1), "`d` of the rollout's backend", node)
 
 
@@ -153,9 +153,9 @@ def _environment(draft: Draft, root: Node) -> None:
     spec = root.get("rollout", "scheduling_spec") or root.get("actor", "scheduling_spec")
     for one in spec.elements() if spec is not None else ():
         variables = one.get("env_vars")
-        for name, node in variables.items() if variables is not None else ():
+        for name, node in entries(variables):
             if name.startswith(("VLLM_", "NCCL_")):
-                draft.environment[name] = by_file(name, node)
+                draft.environment.by_file(name, node)
 
 
 def _sampling(draft: Draft, root: Node) -> None:
@@ -169,20 +169,18 @@ def _sampling(draft: Draft, root: Node) -> None:
     }
     gconfig = root.get("gconfig")
     for key, name in names.items():
-        node = gconfig.get(key) if gconfig is not None else None
-        if node is not None and node.value is not None:
-            draft.sampling[name] = by_file(name, node)
-    greedy = gconfig.get("greedy") if gconfig is not None else None
+        draft.sampling.written_or(name, within(gconfig, key))
+    greedy = within(gconfig, "greedy")
     if greedy is not None and greedy.value is True:
-        draft.sampling["temperature"] = by_file("temperature", greedy, 0.0, "gconfig.greedy")
+        draft.sampling.by_file("temperature", greedy, 0.0, "gconfig.greedy")
     note = f"{CLI_ARGS}: default of GenerationHyperparameters"
     defaults: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "top_k": -1}
     for name, value in defaults.items():
-        draft.sampling.setdefault(name, by_code(name, value, note))
+        draft.sampling.unless_set(name, value, note)
     top_k = draft.sampling["top_k"].value
     if isinstance(top_k, int) and top_k >= 100_000_000:
-        draft.sampling["top_k"] = by_code("top_k", -1, f"{top_k} is more than any vocabulary: no top-k")
-    draft.sampling["logprobs"] = by_code("logprobs", 0, "AReaL asks for the logprob of the sampled token")
+        draft.sampling.by_code("top_k", -1, f"{top_k} is more than any vocabulary: no top-k")
+    draft.sampling.by_code("logprobs", 0, "AReaL asks for the logprob of the sampled token")
 
 
-FRAMEWORK = Framework("areal", "AReaL", 10, recognise, read)
+DIALECT = Dialect("areal", "AReaL", 10, recognise, read)

@@ -2,8 +2,9 @@
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.draft import Draft, arriving, is_said, known
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import PAUSE_GENERATION
 
 
 def trainer_facts(draft: Draft, root: Node, vllm: Version) -> None:
@@ -27,7 +28,7 @@ def trainer_facts(draft: Draft, root: Node, vllm: Version) -> None:
     draft.trains("resets_prefix_cache", True, note)
     draft.trains("pause_mode", "abort", note)
     draft.trains("pause_clears_cache", True, note)
-    if vllm >= Version("0.12.0"):
+    if vllm >= PAUSE_GENERATION:
         note = "AReaL areal_vllm_server.py:168-316 (cbff54d, for vLLM 0.19.1)"
         draft.trains("pause_arguments", ["wait_for_inflight_requests", "clear_cache"], note)
 
@@ -49,7 +50,7 @@ def _correction(draft: Draft, root: Node) -> None:
     decoupled = root.get("actor", "use_decoupled_loss")
     cap = root.get("actor", "behave_imp_weight_cap")
     for node, kind in ((rejects, "rejection_sampling"), (cap, "behave_imp_weight_cap")):
-        if node is not None and node.value is not None:
+        if is_said(node):
             draft.trains("importance_sampling_correction", True, f"actor.{kind}", node)
             action = known(node.get("action"), "mask") if kind == "rejection_sampling" else "cap"
             draft.trains("importance_sampling_mode", action, f"actor.{kind}", node)

@@ -13,13 +13,14 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.dialects.ms_swift.trainer import collect_facts, collect_sampling
-from rlaudit.configs.draft import Draft, by_code, by_file, is_open, known
+from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.writer import Write
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.milestones import PROCESSED_IS_FINAL
 
 # Argument -> engine argument and default; None is not passed.
 ENGINE: Mapping[str, tuple[str, Any]] = {
@@ -70,7 +71,7 @@ def swift_config(
 ) -> RolloutConfig:  # fmt: skip
     """One engine. kind: `rlhf` for a trainer, `rollout` for the server."""
     draft = Draft("ms_swift", path, parts=parts)
-    if kind != "rollout" and is_open(arguments.get("vllm_mode")):
+    if kind != "rollout" and not is_said(arguments.get("vllm_mode")):
         draft.not_seen.append("vllm_mode is not written: ms-swift up to 3.10 colocates then, later releases stop")
     # The old name wins over the new one (3.8.0 trainers/arguments.py:202).
     arguments = {**arguments, **{new: arguments[old] for old, new in COMPATIBLE.items() if old in arguments}}
@@ -98,7 +99,7 @@ def swift_config(
 def _mode(arguments: Mapping[str, Node]) -> str | Unknown:
     """Without vllm_mode only ms-swift up to 3.10 runs, which colocates by default."""
     node = arguments.get("vllm_mode")
-    if node is None or is_open(node):
+    if not is_said(node):
         return "colocate"
     return node.value if isinstance(node.value, str | Unknown) else Unknown(f"vllm_mode is {node.value!r}")
 
@@ -107,31 +108,21 @@ def _engine(draft: Draft, arguments: Mapping[str, Node], vllm: Version, mode: st
     catalogue = Catalogue.at(vllm)
     for argument, (name, default) in ENGINE.items():
         node = arguments.get(argument)
-        if not is_open(node):
-            assert node is not None
+        if is_said(node):
             _written(draft, name, node, catalogue)
         elif default is not None and name in catalogue.engine:
-            draft.engine[name] = by_code(name, default, f"ms-swift's default of {argument} ({_SOURCE})")
+            draft.engine.by_code(name, default, f"ms-swift's default of {argument} ({_SOURCE})")
     _prefix_cache(draft, arguments, mode)
     note = f"the checkpoint's dtype or --torch_dtype, passed always ({_SOURCE})"
-    dtype = arguments.get("torch_dtype")
-    if not is_open(dtype):
-        assert dtype is not None
-        draft.engine["dtype"] = by_file("dtype", dtype)
-    else:
-        draft.engine["dtype"] = by_code("dtype", "auto", note)
-    draft.engine["trust_remote_code"] = by_code("trust_remote_code", True, f"literal ({_SOURCE})")
+    draft.engine.written_or("dtype", arguments.get("torch_dtype"), "auto", note)
+    draft.engine.by_code("trust_remote_code", True, f"literal ({_SOURCE})")
     if mode == "colocate":
         source = "ms-swift 4.6.0 rlhf_trainers/rollout_mixin.py:508"
-        draft.engine["seed"] = by_code(
-            "seed", 0, f"process index // tensor parallel size: the first engine's ({source})"
-        )
-        draft.engine["distributed_executor_backend"] = by_code(
-            "distributed_executor_backend", "external_launcher", f"literal ({source})"
-        )
+        draft.engine.by_code("seed", 0, f"process index // tensor parallel size: the first engine's ({source})")
+        draft.engine.by_code("distributed_executor_backend", "external_launcher", f"literal ({source})")
         level = arguments.get("sleep_level")
         sleeps: Any = known(level, 0)
-        draft.engine["enable_sleep_mode"] = by_code(
+        draft.engine.by_code(
             "enable_sleep_mode", sleeps > 0 if isinstance(sleeps, int) else Unknown("sleep_level"), "sleep_level > 0"
         )
     _logprobs(draft, arguments, vllm)
@@ -143,24 +134,23 @@ def _written(draft: Draft, name: str, node: Node, catalogue: Catalogue) -> None:
         reason = f"vLLM {catalogue.version} has no {name}: ms-swift warns that it is ignored ({_SOURCE})"
         draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
     else:
-        draft.engine[name] = by_file(name, _structured(node))
+        draft.engine.by_file(name, _structured(node))
 
 
 def _prefix_cache(draft: Draft, arguments: Mapping[str, Node], mode: str) -> None:
     """True where the trainer builds the engine; `swift rollout` passes it only where it is written, since 3.9."""
     node = arguments.get("vllm_enable_prefix_caching")
     name = "enable_prefix_caching"
-    if not is_open(node):
-        assert node is not None
-        draft.engine[name] = by_file(name, node)
+    if is_said(node):
+        draft.engine.by_file(name, node)
     elif mode == "colocate":
         note = "ms-swift's default of vllm_enable_prefix_caching (4.6.0 rlhf_trainers/args_mixin.py:173)"
-        draft.engine[name] = by_code(name, True, note)
+        draft.engine.by_code(name, True, note)
 
 
 def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
     """processed_logprobs from ms-swift 3.11 on, where vLLM is 0.10.2 or later; earlier ms-swift passes nothing."""
-    if vllm < Version("0.10.2") or _before_3_11(arguments):
+    if vllm < PROCESSED_IS_FINAL or _before_3_11(arguments):
         return
     note = "passed from ms-swift 3.11 on with vLLM 0.10.2 or later (4.6.0 rlhf_trainers/rollout_mixin.py:500)"
     telling = {
@@ -175,20 +165,19 @@ def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> Non
         value = Unknown(f"the ms-swift release is not known: {note}, nothing before")
     elif not newer:
         note += "; no ms-swift release before 3.11 knows a vLLM this new"
-    draft.engine["logprobs_mode"] = by_code("logprobs_mode", value, note)
+    draft.engine.by_code("logprobs_mode", value, note)
 
 
 def _before_3_11(arguments: Mapping[str, Node]) -> bool:
     """A trainer's config without vllm_mode, or with the argument names that 3.9 was the last to take."""
     trains = "rlhf_type" in arguments
-    return (trains and is_open(arguments.get("vllm_mode"))) or any(name in arguments for name in COMPATIBLE)
+    return (trains and not is_said(arguments.get("vllm_mode"))) or any(name in arguments for name in COMPATIBLE)
 
 
 def _engine_kwargs(draft: Draft, arguments: Mapping[str, Node], catalogue: Catalogue) -> None:
     node = arguments.get("vllm_engine_kwargs")
-    if is_open(node):
+    if not is_said(node):
         return
-    assert node is not None
     tree = _structured(node)
     if not isinstance(tree.value, dict):
         unknown = tree.value if isinstance(tree.value, Unknown) else Unknown("it is no JSON object")
@@ -202,7 +191,7 @@ def _engine_kwargs(draft: Draft, arguments: Mapping[str, Node], catalogue: Catal
             reason = f"vLLM {catalogue.version} has no such argument: TypeError when the engine is built"
             draft.lose(name, child, Loss.UNKNOWN_KEY, reason)
         else:
-            draft.engine[name] = by_file(name, child)
+            draft.engine.by_file(name, child)
 
 
 def _structured(node: Node) -> Node:
@@ -213,9 +202,8 @@ def _structured(node: Node) -> Node:
 def _not_its_own(draft: Draft, arguments: Mapping[str, Node], reason: str) -> None:
     for argument in (*ENGINE, "vllm_enable_prefix_caching", "vllm_engine_kwargs"):
         node = arguments.get(argument)
-        if is_open(node):
+        if not is_said(node):
             continue
-        assert node is not None
         name = ENGINE.get(argument, (argument.removeprefix("vllm_"), None))[0]
         draft.lose(name, node, Loss.NOT_PASSED, f"{reason}: write it there")
 

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.ms_swift.engine import ENGINE, swift_config
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.merging import mapping_of
@@ -18,7 +18,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import yaml_writer
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
 _MARKS = ("rlhf", "rollout")
 _GENERATES = ("grpo", "gkd", "ppo")
@@ -111,4 +111,4 @@ def _spell(dashes: str) -> Any:
     return spell
 
 
-FRAMEWORK = Framework("ms_swift", "ms-swift", 15, recognise, read)
+DIALECT = Dialect("ms_swift", "ms-swift", 15, recognise, read)

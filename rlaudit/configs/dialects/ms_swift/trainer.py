@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.draft import Draft, by_code, by_file, is_open
+from rlaudit.configs.draft import Draft, is_said
 from rlaudit.configs.syntax.node import Node, Unknown
 
 _GRPO = "ms-swift 4.6.0 rlhf_trainers/grpo_trainer.py"
@@ -24,21 +24,10 @@ def collect_sampling(draft: Draft, arguments: Mapping[str, Node]) -> None:
         "repetition_penalty": 1.0,
     }
     for name, default in defaults.items():
-        node = arguments.get(name)
-        if is_open(node):
-            draft.sampling[name] = by_code(name, default, f"ms-swift's default; sent always ({_REQUEST})")
-        else:
-            assert node is not None
-            draft.sampling[name] = by_file(name, node)
-    tokens = arguments.get("max_completion_length")
-    if not is_open(tokens):
-        assert tokens is not None
-        draft.sampling["max_tokens"] = by_file("max_tokens", tokens)
-    regex = arguments.get("structured_outputs_regex")
-    if not is_open(regex):
-        assert regex is not None
-        draft.sampling["structured_outputs"] = by_file("structured_outputs", regex)
-    draft.sampling["logprobs"] = by_code("logprobs", 0, f"the sampled token's, asked for with use_vllm ({_REQUEST})")
+        draft.sampling.written_or(name, arguments.get(name), default, f"ms-swift's default; sent always ({_REQUEST})")
+    draft.sampling.written_or("max_tokens", arguments.get("max_completion_length"))
+    draft.sampling.written_or("structured_outputs", arguments.get("structured_outputs_regex"))
+    draft.sampling.by_code("logprobs", 0, f"the sampled token's, asked for with use_vllm ({_REQUEST})")
 
 
 def collect_facts(draft: Draft, arguments: Mapping[str, Node], kind: str) -> None:
@@ -65,22 +54,22 @@ def collect_facts(draft: Draft, arguments: Mapping[str, Node], kind: str) -> Non
 
 def _correction(draft: Draft, arguments: Mapping[str, Node]) -> None:
     node = arguments.get(_MODE)
-    on: Any = not is_open(node)
+    on: Any = is_said(node)
     if node is not None and isinstance(node.value, Unknown):
         on = node.value
     note = f"{_MODE}, none by default ({_GRPO}:2420)"
-    written = None if is_open(node) else node
+    written = node if is_said(node) else None
     draft.trains("importance_sampling_correction", on, note, written)
     if written is not None:
         threshold = arguments.get("rollout_importance_sampling_threshold")
-        limit = "2.0 by default" if is_open(threshold) or threshold is None else str(threshold.plain())
+        limit = "2.0 by default" if not is_said(threshold) else str(threshold.plain())
         draft.trains("importance_sampling_mode", written.value, f"threshold {limit}", written)
     logged = truth(arguments.get("log_rollout_offpolicy_metrics"), False)
     seen: Any = on if on is not False else logged
     draft.trains(
         "logs_mismatch", seen, f"rollout_correction/*, with {_MODE} or log_rollout_offpolicy_metrics ({_GRPO}:2420)"
     )
-    masked = not is_open(arguments.get("off_policy_sequence_mask_delta"))
+    masked = is_said(arguments.get("off_policy_sequence_mask_delta"))
     draft.trains(
         "uses_rollout_logprobs", True if masked else seen, f"in the correction and in metrics only ({_GRPO}:2420)"
     )

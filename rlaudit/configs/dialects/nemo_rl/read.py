@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.command_environment import take_environment
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.inheritance import inherited, overriding
 from rlaudit.configs.dialects.nemo_rl.trainer import trainer_facts
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.hydra_defaults import Composed
-from rlaudit.configs.hydra_dotlist import overridden
+from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mappings
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, Lost, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.writer import Write
+from rlaudit.configs.syntax.spelling import Write
 from rlaudit.vllm.resolution.engine import has_v0
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def _engine(
     hand_over(draft, generation.get("vllm_kwargs"), "vllm_kwargs go to vLLM as they are")
     _by_the_code(draft, config, vllm)
     _sampling(draft, generation, inherits=bool(config.gap))
-    served = known(cfg.get("expose_http_server")) if cfg is not None else None
+    served = known(within(cfg, "expose_http_server"))
     if served is not True and not config.gap:
         neutral_sampling(draft, f"{WORKER} builds SamplingParams itself")
     elif served is True:
@@ -104,7 +103,7 @@ def _engine(
     if command is not None:
         take_environment(draft, command)
     draft.not_seen += config.limits
-    asynchronous = known(cfg.get("async_engine")) if cfg is not None else None
+    asynchronous = known(within(cfg, "async_engine"))
     model = config.root.get("policy", "model_name")
     return (draft.done(model=model, offline=asynchronous is not True, place=place, write=write),)
 
@@ -114,47 +113,47 @@ def _spell_field(name: str) -> str | None:
 
 
 def _fields(draft: Draft, cfg: Node | None, vllm: Version, *, inherits: bool) -> None:
-    for key, node in cfg.items() if cfg is not None else ():
+    for key, node in entries(cfg):
         if key in _FIELDS:
-            draft.engine[_FIELDS[key]] = by_file(_FIELDS[key], node)
+            draft.engine.by_file(_FIELDS[key], node)
         elif key == "precision":
             _precision(draft, node)
         elif key == "kv_cache_dtype":
             if node.value not in (None, "auto"):
-                draft.engine[key] = by_file(key, node, note=f"{WORKER} passes it on for fp8 weights and fp8 KV caches")
+                draft.engine.by_file(key, node, note=f"{WORKER} passes it on for fp8 weights and fp8 KV caches")
         elif key == "expert_parallel_size":
             size = arriving(node)
             on = size > 1 if isinstance(size, int) else size
-            draft.engine["enable_expert_parallel"] = by_file("enable_expert_parallel", node, on, "1 is off")
+            draft.engine.by_file("enable_expert_parallel", node, on, "1 is off")
         elif key == "use_deep_gemm":
             told = arriving(node)
             told = told if isinstance(told, Unknown) else str(int(bool(told)))
-            draft.environment["VLLM_USE_DEEP_GEMM"] = by_file("VLLM_USE_DEEP_GEMM", node, told, "with fp8 weights only")
+            draft.environment.by_file("VLLM_USE_DEEP_GEMM", node, told, "with fp8 weights only")
         elif key not in _HTTP_SERVER and has_argument(key, vllm):
             draft.lose(key, node, Loss.UNKNOWN_KEY, f"{WORKER} does not read vllm_cfg.{key}; vllm_kwargs would pass it")
-    prefix = cfg.get("enable_prefix_caching") if cfg is not None else None
+    prefix = within(cfg, "enable_prefix_caching")
     note = f"{WORKER}:84-88: on where the GPU's compute capability is 8 or more"
     if prefix is not None and prefix.value is None:
-        draft.engine["enable_prefix_caching"] = by_file("enable_prefix_caching", prefix, True, note)
+        draft.engine.by_file("enable_prefix_caching", prefix, True, note)
     elif prefix is None and not inherits:
-        draft.engine["enable_prefix_caching"] = by_code("enable_prefix_caching", True, note)
+        draft.engine.by_code("enable_prefix_caching", True, note)
 
 
 def _precision(draft: Draft, node: Node) -> None:
     if node.value == "fp8":
         note = "vllm_cfg.precision fp8: quantized weights, activations in bfloat16"
-        draft.engine["dtype"] = by_file("dtype", node, "bfloat16", note)
-        draft.engine["quantization"] = by_file("quantization", node, "fp8", note)
+        draft.engine.by_file("dtype", node, "bfloat16", note)
+        draft.engine.by_file("quantization", node, "fp8", note)
     else:
-        draft.engine["dtype"] = by_file("dtype", node, note="vllm_cfg.precision")
+        draft.engine.by_file("dtype", node, note="vllm_cfg.precision")
 
 
 def _by_the_code(draft: Draft, config: Composed, vllm: Version) -> None:
     for name, value in (("enable_sleep_mode", True), ("trust_remote_code", True), ("disable_log_stats", False)):
-        draft.engine.setdefault(name, by_code(name, value, WORKER))
+        draft.engine.unless_set(name, value, WORKER)
     _executor(draft, config)
     reason = "every worker gets its own seed: 1024 x node + index of the engine"
-    draft.engine.setdefault("seed", by_code("seed", Unknown(reason), f"{WORKER}: {reason}"))
+    draft.engine.unless_set("seed", Unknown(reason), f"{WORKER}: {reason}")
     if "logprobs_mode" not in draft.engine:
         base = "its base config may say it; " if config.gap else ""
         if config.gap or vllm < _FIRST_WITHOUT_CODE:
@@ -162,19 +161,19 @@ def _by_the_code(draft: Draft, config: Composed, vllm: Version) -> None:
                 f"vllm_cfg.logprobs_mode is not in this file: {base}NeMo-RL set processed_logprobs in code up to "
                 "2026-08-05 (#3290), later releases leave vLLM's raw_logprobs"
             )
-            draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(reason), reason)
+            draft.engine.by_code("logprobs_mode", Unknown(reason), reason)
     if config.gap:
         for name, published in (("enable_prefix_caching", "null (on)"), ("enforce_eager", "false"), ("dtype", "bf16")):
             if name not in draft.engine:
                 reason = f"{config.gap}; grpo_math_1B.yaml of 7ea279a says {published}"
-                draft.engine[name] = by_code(name, Unknown(reason), reason)
+                draft.engine.by_code(name, Unknown(reason), reason)
     note = f"{WORKER}:configure_worker"
     for name in ("VLLM_ENABLE_V1_MULTIPROCESSING",):
-        draft.environment[name] = by_code(name, "0", note)
+        draft.environment.by_code(name, "0", note)
     if has_v0(vllm):
         source = "NRL_VLLM_USE_V1 is 1 where the shell does not set it (NeMo-RL docs/model-quirks.md)"
-        draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "1", source)
-    draft.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = by_code("VLLM_ALLOW_INSECURE_SERIALIZATION", "1", WORKER)
+        draft.environment.by_code("VLLM_USE_V1", "1", source)
+    draft.environment.by_code("VLLM_ALLOW_INSECURE_SERIALIZATION", "1", WORKER)
 
 
 def _executor(draft: Draft, config: Composed) -> None:
@@ -186,14 +185,14 @@ def _executor(draft: Draft, config: Composed) -> None:
     note = f"{WORKER} sets ray where tensor_parallel_size x pipeline_parallel_size is above 1, and null otherwise"
     unknown = next((value for value in values if isinstance(value, Unknown)), None)
     if any(isinstance(value, int) and value > 1 for value in values):
-        draft.engine[name] = by_code(name, "ray", note)
+        draft.engine.by_code(name, "ray", note)
     elif unknown is not None or (config.gap and None in values):
         told = (
             unknown.reason
             if unknown is not None
             else f"its base config may say how many ranks an engine has: {config.gap}"
         )
-        draft.engine[name] = by_code(name, Unknown(f"{note}; {told}"), note)
+        draft.engine.by_code(name, Unknown(f"{note}; {told}"), note)
     if said is not None and said.place is not None and said.written is not None:
         draft.lost.append(Lost(name, said.written, said.place, Loss.OVERRULED, note))
 
@@ -213,15 +212,15 @@ def _sampling(draft: Draft, generation: Node, *, inherits: bool) -> None:
             continue
         value: Any = arriving(node)
         if key == "top_k" and value is None:
-            draft.sampling[name] = by_file(name, node, -1, "null is no top-k")
+            draft.sampling.by_file(name, node, -1, "null is no top-k")
         elif value is not None:
-            draft.sampling[name] = by_file(name, node)
+            draft.sampling.by_file(name, node)
     if inherits:
         for name in ("temperature", "top_p", "top_k"):
             if name not in draft.sampling:
                 reason = f"policy.generation.{name} is in a base config that is not beside this file"
-                draft.sampling[name] = by_code(name, Unknown(reason), reason)
-    draft.sampling["logprobs"] = by_code("logprobs", 0, f"{WORKER}:_build_sampling_params")
+                draft.sampling.by_code(name, Unknown(reason), reason)
+    draft.sampling.by_code("logprobs", 0, f"{WORKER}:_build_sampling_params")
 
 
-FRAMEWORK = Framework("nemo_rl", "NeMo-RL", 10, recognise, read)
+DIALECT = Dialect("nemo_rl", "NeMo-RL", 10, recognise, read)

@@ -1,7 +1,7 @@
 """What NeMo-RL's trainer does with the rollout's logprobs, and how weights reach the engine."""
 
-from rlaudit.configs.draft import Draft, arriving, known
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.draft import Draft, arriving, is_said, known
+from rlaudit.configs.syntax.node import Node, Unknown, within
 
 
 def trainer_facts(draft: Draft, root: Node, *, inherits: bool) -> None:
@@ -29,13 +29,13 @@ def _correction(draft: Draft, root: Node, *, inherits: bool) -> None:
     elif not inherits:
         draft.trains("importance_sampling_correction", False, "NeMo-RL's default: no correction")
     kind = root.get("loss_fn", "truncated_importance_sampling_type")
-    if kind is not None and kind.value is not None:
+    if is_said(kind):
         draft.trains("importance_sampling_mode", arriving(kind), "loss_fn.truncated_importance_sampling_type", kind)
 
 
 def _updates(draft: Draft, root: Node, *, inherits: bool) -> None:
     asynchronous = root.get("grpo", "async_grpo")
-    enabled = asynchronous.get("enabled") if asynchronous is not None else None
+    enabled = within(asynchronous, "enabled")
     told = arriving(enabled) if enabled is not None else None
     if isinstance(told, Unknown) or (told is None and inherits):
         reason = "grpo.async_grpo.enabled is not in this file"
@@ -49,15 +49,15 @@ def _updates(draft: Draft, root: Node, *, inherits: bool) -> None:
     flying = known(asynchronous.get("in_flight_weight_updates"), False) if asynchronous is not None else False
     note = "grpo.async_grpo.in_flight_weight_updates"
     draft.trains("weight_updates", "in flight" if flying else "between rollouts", note, asynchronous)
-    recompute = asynchronous.get("recompute_kv_cache_after_weight_updates") if asynchronous is not None else None
+    recompute = within(asynchronous, "recompute_kv_cache_after_weight_updates")
     note = "grpo.async_grpo.recompute_kv_cache_after_weight_updates; without it the KV cache is kept (#4018)"
     draft.trains("resets_prefix_cache", arriving(recompute) if recompute is not None else False, note, recompute)
 
 
 def _replicas(draft: Draft, root: Node) -> None:
     cluster = root.get("cluster")
-    nodes = known(cluster.get("num_nodes")) if cluster is not None else None
-    gpus = known(cluster.get("gpus_per_node")) if cluster is not None else None
+    nodes = known(within(cluster, "num_nodes"))
+    gpus = known(within(cluster, "gpus_per_node"))
     colocated = known(root.get("policy", "generation", "colocated", "enabled"), True)
     size = 1
     for name in ("tensor_parallel_size", "pipeline_parallel_size"):

@@ -10,8 +10,9 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.draft import Draft, by_code, by_file, is_open, known
+from rlaudit.configs.draft import Draft, by_code, by_file, is_said, known
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import LOGPROBS_MODE
 
 # Option -> engine argument and default.
 ENGINE: Mapping[str, tuple[str, Any]] = {
@@ -40,7 +41,7 @@ def collect(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
     _engine(draft, arguments)
     _logprobs(draft, arguments, vllm)
     _sampling(draft, arguments)
-    draft.environment["VLLM_ENABLE_V1_MULTIPROCESSING"] = by_code("VLLM_ENABLE_V1_MULTIPROCESSING", "0", _UTILS)
+    draft.environment.by_code("VLLM_ENABLE_V1_MULTIPROCESSING", "0", _UTILS)
     _facts(draft, arguments)
     _correction(draft, arguments)
     driving = [name for name in _DRIVING if name in arguments and name != "vllm_top_p"]
@@ -54,19 +55,16 @@ def collect(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
 def _engine(draft: Draft, arguments: Mapping[str, Node]) -> None:
     for option, (name, default) in ENGINE.items():
         node = arguments.get(option)
-        if not is_open(node):
-            assert node is not None
+        if is_said(node):
             value = truth(node) if option in SWITCHES else known(node, node.value)
-            draft.engine[name] = by_file(name, node, value)
+            draft.engine.by_file(name, node, value)
         elif default is not None:
-            draft.engine[name] = by_code(name, default, f"open-instruct's default of {option} ({_UTILS})")
-    draft.engine["dtype"] = by_code("dtype", "bfloat16", f"literal ({_UTILS})")
-    draft.engine["disable_cascade_attn"] = by_code("disable_cascade_attn", True, "literal, since #1006 (vllm#17652)")
+            draft.engine.by_code(name, default, f"open-instruct's default of {option} ({_UTILS})")
+    draft.engine.by_code("dtype", "bfloat16", f"literal ({_UTILS})")
+    draft.engine.by_code("disable_cascade_attn", True, "literal, since #1006 (vllm#17652)")
     seed = arguments.get("seed")
     note = f"seed + index of the engine: this is the first engine's ({_UTILS})"
-    draft.engine["seed"] = (
-        by_code("seed", 1, note) if is_open(seed) or seed is None else by_file("seed", seed, note=note)
-    )
+    draft.engine["seed"] = by_code("seed", 1, note) if not is_said(seed) else by_file("seed", seed, note=note)
     lengths = [known(arguments.get(name), 256) for name in ("max_prompt_token_length", "response_length")]
     written = next(
         (arguments[name] for name in ("response_length", "max_prompt_token_length") if name in arguments), None
@@ -82,33 +80,27 @@ def _engine(draft: Draft, arguments: Mapping[str, Node]) -> None:
     parallel = draft.engine["tensor_parallel_size"].value
     backend: Any = parallel if isinstance(parallel, Unknown) else ("uni" if parallel == 1 else "mp")
     note = f"uni with one GPU per engine, else mp (ray in commits of 2025) ({_UTILS})"
-    draft.engine["distributed_executor_backend"] = by_code("distributed_executor_backend", backend, note)
+    draft.engine.by_code("distributed_executor_backend", backend, note)
 
 
 def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
-    if vllm < Version("0.10"):
+    if vllm < LOGPROBS_MODE:
         return
     note = "passed in code since 2026-05-13 (#1678; e6c3044 vllm_utils.py:1284), nothing before"
     value: Any = "processed_logprobs"
     if not _NEWER & arguments.keys():
         value = Unknown(f"processed_logprobs is {note}; the commit is not known")
-    draft.engine["logprobs_mode"] = by_code("logprobs_mode", value, note)
+    draft.engine.by_code("logprobs_mode", value, note)
 
 
 def _sampling(draft: Draft, arguments: Mapping[str, Node]) -> None:
     """Temperature, top_p and logprobs are sent; top_k and penalties are not, so a server takes the model's own."""
     for option, name, default in (("temperature", "temperature", 0.7), ("vllm_top_p", "top_p", 1.0)):
-        node = arguments.get(option)
-        if is_open(node):
-            draft.sampling[name] = by_code(name, default, f"open-instruct's default of {option} (data_loader.py)")
-        else:
-            assert node is not None
-            draft.sampling[name] = by_file(name, node)
-    tokens = arguments.get("response_length")
-    if not is_open(tokens):
-        assert tokens is not None
-        draft.sampling["max_tokens"] = by_file("max_tokens", tokens)
-    draft.sampling["logprobs"] = by_code("logprobs", 1, "SamplingConfig (open-instruct 0051d7f vllm_utils.py)")
+        draft.sampling.written_or(
+            name, arguments.get(option), default, f"open-instruct's default of {option} (data_loader.py)"
+        )
+    draft.sampling.written_or("max_tokens", arguments.get("response_length"))
+    draft.sampling.by_code("logprobs", 1, "SamplingConfig (open-instruct 0051d7f vllm_utils.py)")
 
 
 def _facts(draft: Draft, arguments: Mapping[str, Node]) -> None:
@@ -120,7 +112,7 @@ def _facts(draft: Draft, arguments: Mapping[str, Node]) -> None:
     )
     draft.trains("logs_mismatch", True, "debug/vllm_vs_local_logprob_diff_* (e6c3044 grpo_utils.py:347)")
     node = arguments.get("inflight_updates")
-    if is_open(node):
+    if not is_said(node):
         reason = "inflight_updates is not written, and its default changed between commits"
         draft.trains("weight_updates", Unknown(reason), reason)
     else:

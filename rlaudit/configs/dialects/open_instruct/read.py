@@ -7,9 +7,9 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect
-from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
@@ -45,9 +45,9 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
     draft.not_seen += untold(command, at)
     for name, node in command.variables.items():
         if name.startswith("VLLM_") and name not in draft.environment:
-            draft.environment[name] = by_file(name, node)
+            draft.environment.by_file(name, node)
     for name, node in _launcher(command, at):
-        draft.environment[name] = by_file(name, node)
+        draft.environment.by_file(name, node)
     return draft.done(
         model=arguments.get("model_name_or_path"), offline=False, place=command.place,
         write=line_writer(command, at, _spell, source),
@@ -74,4 +74,4 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return f"--{option}", str(value)
 
 
-FRAMEWORK = Framework("open_instruct", "open-instruct", 10, recognise, read)
+DIALECT = Dialect("open_instruct", "open-instruct", 10, recognise, read)

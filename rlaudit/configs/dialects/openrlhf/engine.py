@@ -12,6 +12,7 @@ from rlaudit.configs.draft import Draft, by_code, by_file, known
 from rlaudit.configs.python_kwargs import neutral_sampling
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import INSECURE_SERIALIZATION, LOGPROBS_MODE
 
 _ENGINE = "openrlhf 0.11.2 trainer/ray/vllm_engine.py"
 _CLI = "openrlhf 0.11.2 cli/train_ppo_ray.py"
@@ -24,10 +25,10 @@ def collect(draft: Draft, options: Options, vllm: Version) -> None:
     _engine(draft, options)
     _lengths(draft, options)
     _sampling(draft, options, corrected)
-    if corrected and vllm >= Version("0.10"):
+    if corrected and vllm >= LOGPROBS_MODE:
         note = f"passed with importance sampling correction only ({_CLI}:78, vllm_engine.py:293)"
-        draft.engine["logprobs_mode"] = by_code("logprobs_mode", "processed_logprobs", note)
-        draft.engine["max_logprobs"] = by_code("max_logprobs", 1, note)
+        draft.engine.by_code("logprobs_mode", "processed_logprobs", note)
+        draft.engine.by_code("max_logprobs", 1, note)
     _environment(draft, options, vllm)
     _facts(draft, options, corrected, node, mode)
     _updates(draft, options)
@@ -57,18 +58,16 @@ def _engine(draft: Draft, options: Options) -> None:
     for name in ("enable_prefix_caching", "enforce_eager", "enable_sleep_mode"):
         node = options.get(name)
         if node is not None:
-            draft.engine[name] = by_file(name, node, True)
+            draft.engine.by_file(name, node, True)
         else:
-            draft.engine[name] = by_code(name, False, f"passed as False where the flag is not given ({_ENGINE}:264)")
-    draft.engine["dtype"] = by_code("dtype", "bfloat16", f"literal ({_ENGINE}:273)")
-    draft.engine["trust_remote_code"] = by_code("trust_remote_code", True, f"literal ({_ENGINE}:274)")
+            draft.engine.by_code(name, False, f"passed as False where the flag is not given ({_ENGINE}:264)")
+    draft.engine.by_code("dtype", "bfloat16", f"literal ({_ENGINE}:273)")
+    draft.engine.by_code("trust_remote_code", True, f"literal ({_ENGINE}:274)")
     parallel = draft.engine["tensor_parallel_size"].value
     backend: Any = "uni" if parallel == 1 else "ray"
     if isinstance(parallel, Unknown):
         backend = Unknown("uni with tensor parallel size 1, else ray")
-    draft.engine["distributed_executor_backend"] = by_code(
-        "distributed_executor_backend", backend, f"follows tensor parallel size ({_ENGINE}:237)"
-    )
+    draft.engine.by_code("distributed_executor_backend", backend, f"follows tensor parallel size ({_ENGINE}:237)")
     seed = options.get("seed")
     note = f"seed + index of the engine: this is the first engine's ({_ENGINE}:269)"
     draft.engine["seed"] = by_code("seed", 42, note) if seed is None else by_file("seed", seed, note=note)
@@ -77,7 +76,7 @@ def _engine(draft: Draft, options: Options) -> None:
 def _lengths(draft: Draft, options: Options) -> None:
     node = options.get("max_len")
     if node is not None:
-        draft.engine["max_model_len"] = by_file("max_model_len", node)
+        draft.engine.by_file("max_model_len", node)
         return
     halves = [options.nodes.get(name) for name in ("prompt_max_len", "generate_max_len")]
     if any(halves):
@@ -87,10 +86,10 @@ def _lengths(draft: Draft, options: Options) -> None:
             total = sum(lengths)
         written = next(half for half in halves if half is not None)
         note = "prompt_max_len + generate_max_len (openrlhf 0.8.6)"
-        draft.engine["max_model_len"] = by_file("max_model_len", written, total, note)
+        draft.engine.by_file("max_model_len", written, total, note)
     else:
         note = f"OpenRLHF's default from 0.9 on ({_CLI}); in 0.8 two defaults of 1024 add up to the same"
-        draft.engine["max_model_len"] = by_code("max_model_len", 2048, note)
+        draft.engine.by_code("max_model_len", 2048, note)
 
 
 def _sampling(draft: Draft, options: Options, corrected: bool) -> None:
@@ -100,28 +99,24 @@ def _sampling(draft: Draft, options: Options, corrected: bool) -> None:
             by_code(name, 1.0, f"OpenRLHF's default ({_CLI})") if node is None else by_file(name, node)
         )
     source = "openrlhf 0.11.2 trainer/ppo_utils/samples_generator.py:199"
-    draft.sampling["top_k"] = by_code("top_k", -1, f"no option sets it ({source})")
-    draft.sampling["min_tokens"] = by_code("min_tokens", 1, source)
+    draft.sampling.by_code("top_k", -1, f"no option sets it ({source})")
+    draft.sampling.by_code("min_tokens", 1, source)
     tokens = options.get("max_tokens") or options.nodes.get("generate_max_len")
     if tokens is not None:
-        draft.sampling["max_tokens"] = by_file("max_tokens", tokens)
+        draft.sampling.by_file("max_tokens", tokens)
     neutral_sampling(draft, f"SamplingParams are built in code and take no generation_config.json ({source})")
     note = f"asked for with importance sampling correction only ({source})"
-    draft.sampling["logprobs"] = by_code("logprobs", 1 if corrected else None, note)
+    draft.sampling.by_code("logprobs", 1 if corrected else None, note)
 
 
 def _environment(draft: Draft, options: Options, vllm: Version) -> None:
     if options.is_on("full_determinism"):
-        draft.environment["VLLM_ENABLE_V1_MULTIPROCESSING"] = by_code(
-            "VLLM_ENABLE_V1_MULTIPROCESSING", "0", f"full determinism ({_ENGINE}:100)"
-        )
-    if vllm >= Version("0.9"):
-        draft.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"] = by_code(
-            "VLLM_ALLOW_INSECURE_SERIALIZATION", "1", f"{_ENGINE}:96"
-        )
+        draft.environment.by_code("VLLM_ENABLE_V1_MULTIPROCESSING", "0", f"full determinism ({_ENGINE}:100)")
+    if vllm >= INSECURE_SERIALIZATION:
+        draft.environment.by_code("VLLM_ALLOW_INSECURE_SERIALIZATION", "1", f"{_ENGINE}:96")
     value, note = _use_v1(options)
     if value is not None:
-        draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", value, note)
+        draft.environment.by_code("VLLM_USE_V1", value, note)
 
 
 def _use_v1(options: Options) -> tuple[Any, str]:

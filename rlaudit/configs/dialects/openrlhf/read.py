@@ -7,13 +7,14 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.openrlhf.engine import collect, finished
 from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, is_switch
-from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import within
 from rlaudit.configs.syntax.shell_text import Command
 
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
@@ -60,13 +61,13 @@ def _variables(draft: Draft, command: Command, at: int) -> None:
     given = {name: node for name, node in command.variables.items() if name.startswith("VLLM_")}
     if submitted:
         runtime = by_name(flags(command.words[:at])).get("runtime_env_json")
-        of_job = runtime.get("env_vars") if runtime is not None else None
+        of_job = within(runtime, "env_vars")
         for name, node in given.items():
             draft.lose(name, node, Loss.NOT_PASSED, "`ray job submit` does not hand the shell's variables to the job")
         given = dict(of_job.items()) if of_job is not None else {}
     for name, node in given.items():
         if name not in draft.environment:
-            draft.environment[name] = by_file(name, node)
+            draft.environment.by_file(name, node)
 
 
 def _spell(options: Options) -> Any:
@@ -83,4 +84,4 @@ def _spell(options: Options) -> Any:
     return spell
 
 
-FRAMEWORK = Framework("openrlhf", "OpenRLHF", 10, recognise, read)
+DIALECT = Dialect("openrlhf", "OpenRLHF", 10, recognise, read)

@@ -11,9 +11,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.pipelinerl.trainer import trainer_facts
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.draft import Draft, arriving, by_file, known
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.hydra_defaults import Composed, composed
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
@@ -21,7 +21,7 @@ from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 
 # PipelineRL's vllm0.py refuses anything newer.
 LAST_WITH_V0 = Version("0.10.0")
@@ -49,7 +49,7 @@ def recognise(source: Source) -> bool:
     if "vllm_kwargs" not in source.text or "vllm_config" not in source.text:
         return False
     root = mapping_of(source)
-    kwargs = root.get("vllm_config", "vllm_kwargs") if root is not None else None
+    kwargs = within(root, "vllm_config", "vllm_kwargs")
     return kwargs is not None and (isinstance(kwargs.value, dict) or kwargs.value is None)
 
 
@@ -82,14 +82,14 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
 
 def _home(source: Source, root: Node) -> Any:
     own = mapping_of(source)
-    kwargs = own.get("vllm_config", "vllm_kwargs") if own is not None else None
+    kwargs = within(own, "vllm_config", "vllm_kwargs")
     node = kwargs or root
     return node.key or node.place
 
 
 def _write(source: Source) -> Callable[[str, Any], tuple[Edit, ...] | None]:
     own = mapping_of(source)
-    kwargs = own.get("vllm_config", "vllm_kwargs") if own is not None else None
+    kwargs = within(own, "vllm_config", "vllm_kwargs")
     return one_mapping(kwargs, _spell, source.text)
 
 
@@ -102,7 +102,7 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
 def _engine(draft: Draft, root: Node, vllm: Version, *, v0: bool) -> None:
     kwargs = root.get("vllm_config", "vllm_kwargs")
     use_v1 = root.get("vllm_config", "use_v1")
-    for key, node in kwargs.items() if kwargs is not None else ():
+    for key, node in entries(kwargs):
         name = canonical(key)
         if not v0 and name in _DROPPED:
             draft.lose(name, node, Loss.NOT_PASSED, f"{LAUNCH}:132-135 drops it for the V1 server")
@@ -111,7 +111,7 @@ def _engine(draft: Draft, root: Node, vllm: Version, *, v0: bool) -> None:
         else:
             draft.engine[name] = _flag(name, node, bools_spelt=use_v1 is None or not v0)
     seed = root.get("seed")
-    draft.engine["seed"] = by_code(
+    draft.engine.by_code(
         "seed", arriving(seed) if seed is not None else Unknown("`seed` is not in this file"),
         f"{LAUNCH}: `seed` plus the index of the rollout engine",
     )  # fmt: skip
@@ -122,7 +122,7 @@ def _engine(draft: Draft, root: Node, vllm: Version, *, v0: bool) -> None:
                     f"releases of PipelineRL with `use_v1` differ: those of late April 2026 set {name} to {value!r} "
                     "in launch.py, earlier ones leave vLLM's default"
                 )
-                draft.engine[name] = by_code(name, Unknown(reason), reason)
+                draft.engine.by_code(name, Unknown(reason), reason)
 
 
 def _flag(name: str, node: Node, *, bools_spelt: bool) -> Setting:
@@ -142,40 +142,38 @@ def _head(draft: Draft, root: Node, config: Composed) -> None:
     written = root.get("vllm_config", "quantization")
     use_v1 = root.get("vllm_config", "use_v1")
     if knob is not None and isinstance(arriving(knob), Unknown):
-        draft.engine["quantization"] = by_file("quantization", knob)
+        draft.engine.by_file("quantization", knob)
         return
     if knob is not None and knob.value:
         note = "fp32_lm_head: true makes launch.py pass it"
-        draft.engine["quantization"] = by_code("quantization", FP32_HEAD, note)
+        draft.engine.by_code("quantization", FP32_HEAD, note)
         if written is not None and written.value not in (None, "", FP32_HEAD):
             draft.lose("quantization", written, Loss.OVERRULED, "fp32_lm_head: true overrules it in launch.py")
     elif knob is not None or use_v1 is not None:
         if written is not None and written.value not in (None, ""):
-            draft.engine["quantization"] = by_file("quantization", written)
+            draft.engine.by_file("quantization", written)
         elif written is not None:
-            draft.engine["quantization"] = by_file("quantization", written, value=None, note="null: no flag is passed")
+            draft.engine.by_file("quantization", written, value=None, note="null: no flag is passed")
     elif _base_missing(config):
         reason = (
             "`fp32_lm_head` is not in this file and its base config is not beside it; PipelineRL since 2026-05-05 "
             f"(f3803d6) always passes {FP32_HEAD}"
         )
-        draft.engine["quantization"] = by_code("quantization", Unknown(reason), reason)
+        draft.engine.by_code("quantization", Unknown(reason), reason)
     else:
-        draft.engine["quantization"] = by_code("quantization", FP32_HEAD, f"{LAUNCH}:107-114 always passes it")
+        draft.engine.by_code("quantization", FP32_HEAD, f"{LAUNCH}:107-114 always passes it")
         if written is not None and written.value not in (None, "", FP32_HEAD):
             draft.lose("quantization", written, Loss.OVERRULED, f"{LAUNCH} refuses any other quantization")
     quantization = draft.engine.get("quantization")
     if quantization is not None and quantization.value == FP32_HEAD:
         prefix = root.get("fp32_layer_prefix")
-        draft.environment["PIPELINERL_FP32_LAYER_PREFIX"] = by_code(
-            "PIPELINERL_FP32_LAYER_PREFIX", known(prefix, "lm_head"), f"{LAUNCH}:117-120"
-        )
+        draft.environment.by_code("PIPELINERL_FP32_LAYER_PREFIX", known(prefix, "lm_head"), f"{LAUNCH}:117-120")
 
 
 def _environment(draft: Draft, root: Node, use_v1: Node | None, vllm: Version, *, v0: bool) -> None:
     if v0:
         note = "PipelineRL entrypoints/run_vllm0.py:2 sets it, as vllm_config.use_v1 is false"
-        draft.environment["VLLM_USE_V1"] = by_code("VLLM_USE_V1", "0", note)
+        draft.environment.by_code("VLLM_USE_V1", "0", note)
     elif use_v1 is not None and use_v1.value is False:
         reason = (
             f"PipelineRL's V0 server (vllm0.py) refuses vLLM newer than {LAST_WITH_V0}; under {vllm} the same "
@@ -189,10 +187,10 @@ def _environment(draft: Draft, root: Node, use_v1: Node | None, vllm: Version, *
 
 def _sampling(draft: Draft, root: Node) -> None:
     parameters = root.get("llm", "parameters")
-    for key, node in parameters.items() if parameters is not None else ():
-        draft.sampling[key] = by_file(key, node)
+    for key, node in entries(parameters):
+        draft.sampling.by_file(key, node)
     note = "async_llm.py asks for the logprob of the sampled token with every training rollout"
-    draft.sampling.setdefault("logprobs", by_code("logprobs", 0, note))
+    draft.sampling.unless_set("logprobs", 0, note)
 
 
 def _inherited(draft: Draft, root: Node, config: Composed) -> None:
@@ -205,10 +203,10 @@ def _inherited(draft: Draft, root: Node, config: Composed) -> None:
     for name, value in _BASE.items():
         if name not in draft.engine:
             reason = f"{base[0]} is not beside this file; PipelineRL's own conf/base.yaml says {value!r} (58d3934)"
-            draft.engine[name] = by_code(name, Unknown(reason), reason)
+            draft.engine.by_code(name, Unknown(reason), reason)
     if "temperature" not in draft.sampling:
         reason = f"{base[0]} is not beside this file; PipelineRL's own conf/base.yaml says 1.0 (58d3934)"
-        draft.sampling["temperature"] = by_code("temperature", Unknown(reason), reason)
+        draft.sampling.by_code("temperature", Unknown(reason), reason)
 
 
 def _base_missing(config: Composed) -> tuple[str, ...]:
@@ -216,4 +214,4 @@ def _base_missing(config: Composed) -> tuple[str, ...]:
     return tuple(file for file in config.missing if "/" not in file)
 
 
-FRAMEWORK = Framework("pipelinerl", "PipelineRL", 10, recognise, read)
+DIALECT = Dialect("pipelinerl", "PipelineRL", 10, recognise, read)

@@ -4,9 +4,9 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.milestones import PAUSE_GENERATION
 
 RL = "PipelineRL finetune/rl/__init__.py"
-_PAUSED_SINCE = Version("0.12.0")
 
 
 def trainer_facts(draft: Draft, root: Node, vllm: Version, *, v0: bool) -> None:
@@ -74,7 +74,7 @@ def _updates(draft: Draft, root: Node, vllm: Version, *, v0: bool) -> None:
         draft.trains("pause_arguments", [], note)
         return
     note = "PipelineRL vllm1.py:160 (58d3934): pause_generation(mode='keep', clear_cache=False)"
-    if vllm < _PAUSED_SINCE:
+    if vllm < PAUSE_GENERATION:
         reason = f"vLLM {vllm} has no pause_generation; how PipelineRL's V1 server paused it was not read"
         draft.trains("pause_mode", Unknown(reason), reason)
         return

@@ -10,10 +10,10 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialects.prime_rl.layout import FLAT, LAUNCHER, Layout
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_open, known, leaves
+from rlaudit.configs.draft import Draft, arriving, is_said, known, leaves
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.vllm.catalogue import Catalogue
 
 _FLAT_SOURCE = "prime-rl 01496f7 configs/inference.py"
@@ -32,12 +32,10 @@ def collect_engine(draft: Draft, found: Layout, vllm: Version) -> None:
     _shared_model(draft, found)
     for name, value in _DEFAULTS.items():
         if name not in draft.engine:
-            draft.engine[name] = by_code(name, value, f"prime-rl's default ({_FLAT_SOURCE})")
+            draft.engine.by_code(name, value, f"prime-rl's default ({_FLAT_SOURCE})")
     if "logprobs_mode" not in draft.engine:
         source = _FLAT_SOURCE if found.passes_through is False else _VLLM_SOURCE
-        draft.engine["logprobs_mode"] = by_code(
-            "logprobs_mode", "processed_logprobs", f"set where it is not written ({source})"
-        )
+        draft.engine.by_code("logprobs_mode", "processed_logprobs", f"set where it is not written ({source})")
     _offload(draft, found.inference)
     _head(draft, found, vllm)
     _environment(draft, found.inference)
@@ -59,17 +57,17 @@ def _written(inference: Node) -> Iterator[tuple[str, str, Node]]:
             yield path, name, node
     for table in ("vllm", "vllm_extra"):
         nested = inference.get(table)
-        for key, node in nested.items() if nested is not None else ():
+        for key, node in entries(nested):
             yield f"{table}.{key}", canonical(key), node
 
 
 def _one(draft: Draft, path: str, name: str, node: Node, catalogue: Catalogue) -> None:
     if name == "model":
         return
-    if is_open(node):
+    if not is_said(node):
         draft.not_seen.append(f"inference.{path} is null: vLLM's default holds")
     elif name in catalogue.engine:
-        draft.engine[name] = by_file(name, node)
+        draft.engine.by_file(name, node)
     elif name in catalogue.frontend or name in set(catalogue.cli.values()) or name in _FRONT:
         draft.not_seen.append(f"inference.{path}: of the API server, no argument of the engine")
     else:
@@ -98,27 +96,27 @@ def _shared_model(draft: Draft, found: Layout) -> None:
     length = found.root.get("seq_len") or (found.orchestrator.get("seq_len") if found.orchestrator else None)
     if length is not None and "max_model_len" not in draft.engine:
         note = "seq_len of the run becomes the engine's max_model_len in some releases and not in others"
-        draft.engine["max_model_len"] = by_file("max_model_len", length, Unknown(note), note)
+        draft.engine.by_file("max_model_len", length, Unknown(note), note)
 
 
 def _offload(draft: Draft, inference: Node) -> None:
     node = inference.get("kv_cache_offload")
-    if node is None or is_open(node):
+    if not is_said(node):
         return
     draft.not_seen.append("inference.kv_cache_offload becomes kv_transfer_config; its connector is not modelled")
-    draft.engine["kv_transfer_config"] = by_file(
+    draft.engine.by_file(
         "kv_transfer_config", node, Unknown("built from kv_cache_offload"), "kv_cache_offload"
     )  # fmt: skip
     if "enable_prefix_caching" not in draft.engine:
         note = f"on with kv_cache_offload ({_FLAT_SOURCE}, auto_setup_kv_cache_offload)"
-        draft.engine["enable_prefix_caching"] = by_code("enable_prefix_caching", True, note)
+        draft.engine.by_code("enable_prefix_caching", True, note)
 
 
 def _head(draft: Draft, found: Layout, vllm: Version) -> None:
     """enable_fp32_lm_head: a patch of vLLM at first, `hf_overrides.head_dtype` since vLLM has it (0.26)."""
     assert found.inference is not None
     node = found.inference.get("enable_fp32_lm_head")
-    if is_open(node):
+    if not is_said(node):
         if found.passes_through is False:
             return
         reason = "enable_fp32_lm_head is not written: off in prime-rl until August 2026, on by default in later commits"
@@ -134,10 +132,10 @@ def _head(draft: Draft, found: Layout, vllm: Version) -> None:
 
 def _environment(draft: Draft, inference: Node) -> None:
     for name, node in (inference.get("env_vars") or Node({}, inference.place)).items():
-        draft.environment[name] = by_file(name, node)
+        draft.environment.by_file(name, node)
     deep = inference.get("use_deep_gemm")
     if deep is not None and deep.value is True:
-        draft.environment["VLLM_USE_DEEP_GEMM"] = by_file("VLLM_USE_DEEP_GEMM", deep, "1", "use_deep_gemm")
+        draft.environment.by_file("VLLM_USE_DEEP_GEMM", deep, "1", "use_deep_gemm")
 
 
 def _deployment(draft: Draft, inference: Node) -> None:
@@ -146,9 +144,7 @@ def _deployment(draft: Draft, inference: Node) -> None:
     if deployment is None:
         return
     if known(deployment.get("type")) == "disaggregated" and "enable_expert_parallel" not in draft.engine:
-        draft.engine["enable_expert_parallel"] = by_code(
-            "enable_expert_parallel", True, f"on in a disaggregated deployment ({_FLAT_SOURCE})"
-        )
+        draft.engine.by_code("enable_expert_parallel", True, f"on in a disaggregated deployment ({_FLAT_SOURCE})")
     kinds = ("vllm_overrides", "env_vars", "env_overrides")
     own = [
         name for name, node in leaves(deployment, "inference.deployment.")

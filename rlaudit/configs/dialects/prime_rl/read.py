@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word
 from rlaudit.configs.command_lines import command_lines
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.prime_rl.engine import collect_engine, model_of, replicas_of
 from rlaudit.configs.dialects.prime_rl.layout import FLAT, Layout, layout
 from rlaudit.configs.dialects.prime_rl.trainer import collect_facts, collect_sampling
@@ -23,7 +23,7 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import toml_writer
+from rlaudit.configs.syntax.toml_edits import toml_writer
 
 _ENTRIES = ("rl", "inference", "orchestrator", "trainer")
 _SECTIONS = ("inference", "orchestrator", "trainer")
@@ -237,4 +237,4 @@ def _of_chart(source: Source, root: Node) -> RolloutConfig:
     return replace(config, engine=Elsewhere(reason), sampling=Elsewhere(reason))
 
 
-FRAMEWORK = Framework("prime_rl", "prime-rl", 10, recognise, read)
+DIALECT = Dialect("prime_rl", "prime-rl", 10, recognise, read)

@@ -6,9 +6,10 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialects.prime_rl.layout import Layout
-from rlaudit.configs.draft import Draft, by_code, by_file, is_open, known
+from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
+from rlaudit.vllm.milestones import PAUSE_TAKES_A_MODE
 
 _ORCHESTRATOR = "prime-rl 004274e configs/orchestrator.py, TrainSamplingConfig.to_sampling_args"
 _LOSS = "prime-rl 559b447 trainer/rl/loss.py:100"
@@ -28,11 +29,11 @@ def collect_sampling(draft: Draft, found: Layout) -> None:
     tables = [node for node in _tables(found.orchestrator) if node is not None]
     for table in tables:
         _read(draft, table)
-    draft.sampling.setdefault("temperature", by_code("temperature", 1.0, f"prime-rl's default ({_ORCHESTRATOR})"))
-    draft.sampling.setdefault("top_p", by_code("top_p", 1.0, f"sent always ({_ORCHESTRATOR})"))
+    draft.sampling.unless_set("temperature", 1.0, f"prime-rl's default ({_ORCHESTRATOR})")
+    draft.sampling.unless_set("top_p", 1.0, f"sent always ({_ORCHESTRATOR})")
     for name, value in (("top_k", -1), ("min_p", 0.0)):
-        draft.sampling.setdefault(name, by_code(name, value, f"sent with every request ({_ORCHESTRATOR})"))
-    draft.sampling["logprobs"] = by_code("logprobs", 0, f"logprobs are asked for with every request ({_ORCHESTRATOR})")
+        draft.sampling.unless_set(name, value, f"sent with every request ({_ORCHESTRATOR})")
+    draft.sampling.by_code("logprobs", 0, f"logprobs are asked for with every request ({_ORCHESTRATOR})")
     for place in _own_sampling(found.orchestrator):
         draft.not_seen.append(f"{place}: this environment samples differently")
 
@@ -45,15 +46,15 @@ def _tables(orchestrator: Node) -> Iterator[Node | None]:
 def _read(draft: Draft, table: Node) -> None:
     for key, node in table.items():
         name = _NAMES.get(key, key)
-        if name in _PARAMETERS and not is_open(node):
-            draft.sampling[name] = by_file(name, node)
+        if name in _PARAMETERS and is_said(node):
+            draft.sampling.by_file(name, node)
         elif key == "extra_body":
             for inner, value in node.items():
                 if inner in _PARAMETERS:
-                    draft.sampling[inner] = by_file(inner, value)
+                    draft.sampling.by_file(inner, value)
         elif key == "temp_scheduler":
             reason = "temp_scheduler changes the temperature during training"
-            draft.sampling["temperature"] = by_file("temperature", node, Unknown(reason), reason)
+            draft.sampling.by_file("temperature", node, Unknown(reason), reason)
 
 
 def _own_sampling(orchestrator: Node) -> Iterator[str]:
@@ -76,7 +77,7 @@ def collect_facts(draft: Draft, found: Layout, vllm: Version) -> None:
     _filters(draft, found)
     _loss(draft, found)
     draft.trains("weight_updates", "in flight", "the orchestrator updates engines while requests run")
-    if vllm >= Version("0.16"):
+    if vllm >= PAUSE_TAKES_A_MODE:
         note = (
             '/pause of prime-rl\'s server: pause_generation(mode="keep", clear_cache=False) (inference/vllm/server.py)'
         )
@@ -101,10 +102,10 @@ def _filters(draft: Draft, found: Layout) -> None:
 def _loss(draft: Draft, found: Layout) -> None:
     """The default loss masks tokens by probability difference (DPPO); it is a correction of the mismatch."""
     loss = found.trainer.get("loss") if found.trainer is not None else None
-    kind = loss.get("type") if loss is not None else None
+    kind = within(loss, "type")
     mode: Any = known(kind, "default")
     limits = [
-        f"{name} {node.plain()}" for name, node in (loss.items() if loss is not None else ())
+        f"{name} {node.plain()}" for name, node in (entries(loss))
         if "mask" in name or "ratio" in name or "clip" in name
     ]  # fmt: skip
     note = (
@@ -131,6 +132,6 @@ def _cache(draft: Draft, found: Layout) -> None:
 
 def _precision(draft: Draft, found: Layout) -> None:
     model = found.trainer.get("model") if found.trainer is not None else None
-    node = model.get("dtype") if model is not None else None
+    node = within(model, "dtype")
     if node is not None and isinstance(node.value, str):
         draft.trains("dtype", node.value, "trainer.model.dtype", node)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.command_environment import take_environment
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.skyrl.trainer import trainer_facts
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.hydra_defaults import composed
-from rlaudit.configs.hydra_dotlist import overridden
+from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import has_argument
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, entries, within
 from rlaudit.vllm.catalogue import Catalogue
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def _config(
     _sampling(draft, root)
     note = "SkyRL train/utils/utils.py:732-737"
     for name, value in (("VLLM_USE_V1", "1"), ("VLLM_ENABLE_V1_MULTIPROCESSING", "0"), ("VLLM_SERVER_DEV_MODE", "1")):
-        draft.environment[name] = by_code(name, value, note)
+        draft.environment.by_code(name, value, note)
     _multiprocessing(draft, section.get("vllm_v1_disable_multiproc"), older=older)
     if command is not None:
         take_environment(draft, command)
@@ -133,33 +132,27 @@ def _config(
 def _engine(draft: Draft, root: Node, section: Node, vllm: Version, *, older: bool) -> None:
     values = {_OLDER.get(key, key): node for key, node in section.items()}
     for field, (name, default) in _FIELDS.items():
-        node = values.get(field)
-        if node is not None and node.value is not None:
-            draft.engine[name] = by_file(name, node)
-        elif default is not None:
-            draft.engine[name] = by_code(name, default, f"{UTILS}: default of {field}")
+        draft.engine.written_or(name, values.get(field), default, f"{UTILS}: default of {field}")
     if "enforce_eager" not in values:
         note = "default of SkyRL's ppo_base_config.yaml (2025)" if older else "default in SkyRL's config.py (a956457)"
-        draft.engine["enforce_eager"] = by_code("enforce_eager", older, note)
+        draft.engine.by_code("enforce_eager", older, note)
     expert = values.get("expert_parallel_size")
     if expert is not None:
         size = arriving(expert)
         on = size > 1 if isinstance(size, int) else size
-        draft.engine["enable_expert_parallel"] = by_file("enable_expert_parallel", expert, on, "1 is off")
+        draft.engine.by_file("enable_expert_parallel", expert, on, "1 is off")
     seed = root.get("trainer", "seed")
-    draft.engine["seed"] = by_code("seed", arriving(seed) if seed is not None else 42, f"{UTILS}: trainer.seed")
-    draft.engine["generation_config"] = by_code("generation_config", "vllm", f"{UTILS}:109")
+    draft.engine.by_code("seed", arriving(seed) if seed is not None else 42, f"{UTILS}: trainer.seed")
+    draft.engine.by_code("generation_config", "vllm", f"{UTILS}:109")
     colocated = root.get("trainer", "placement", "colocate_all")
     sleeps = arriving(colocated) if colocated is not None else True
-    draft.engine["enable_sleep_mode"] = by_code("enable_sleep_mode", sleeps, f"{UTILS}: placement.colocate_all")
+    draft.engine.by_code("enable_sleep_mode", sleeps, f"{UTILS}: placement.colocate_all")
     _chunked(draft, values.get("enable_chunked_prefill"), older=older)
-    speculative = values.get("speculative_config")
-    if speculative is not None and speculative.value is not None:
-        draft.engine["speculative_config"] = by_file("speculative_config", speculative)
+    draft.engine.written_or("speculative_config", values.get("speculative_config"))
     kwargs = values.get("engine_init_kwargs")
-    for key, node in kwargs.items() if kwargs is not None else ():
+    for key, node in entries(kwargs):
         if has_argument(key, vllm):
-            draft.engine[key] = by_file(key, node, note="engine_init_kwargs win over every other key")
+            draft.engine.by_file(key, node, note="engine_init_kwargs win over every other key")
         elif key in Catalogue.at(vllm).frontend or key in _FRONT:
             draft.not_seen.append(f"engine_init_kwargs.{key}: of the HTTP endpoint, no argument of the engine")
         else:
@@ -183,7 +176,7 @@ def _chunked(draft: Draft, node: Node | None, *, older: bool) -> None:
     if node is None:
         return
     if older:
-        draft.engine["enable_chunked_prefill"] = by_file("enable_chunked_prefill", node)
+        draft.engine.by_file("enable_chunked_prefill", node)
     else:
         reason = "the field is not handed on (config.py); engine_init_kwargs.enable_chunked_prefill is"
         draft.lose("enable_chunked_prefill", node, Loss.NOT_PASSED, reason)
@@ -201,21 +194,19 @@ def _sampling(draft: Draft, root: Node) -> None:
     }
     given = root.get("generator", "sampling_params")
     for key, name in names.items():
-        node = given.get(key) if given is not None else None
-        if node is not None and node.value is not None:
-            draft.sampling[name] = by_file(name, node)
-    penalty = given.get("repetition_penalty") if given is not None else None
+        draft.sampling.written_or(name, within(given, key))
+    penalty = within(given, "repetition_penalty")
     if penalty is not None and known(penalty, 1.0) != 1.0:
         reason = "SkyRL's typed sampling parameters do not forward it; additional_kwargs do"
         draft.lose("repetition_penalty", penalty, Loss.NOT_PASSED, reason)
-    extra = given.get("additional_kwargs") if given is not None else None
-    for name, node in extra.items() if extra is not None else ():
-        draft.sampling[name] = by_file(name, node)
+    extra = within(given, "additional_kwargs")
+    for name, node in entries(extra):
+        draft.sampling.by_file(name, node)
     note = "default of SkyRL's SamplingParams (train/config/config.py)"
     defaults: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "min_p": 0.0, "top_k": -1, "logprobs": 1}
     for name, value in defaults.items():
         if given is None or given.get(name) is None:
-            draft.sampling.setdefault(name, by_code(name, value, note))
+            draft.sampling.unless_set(name, value, note)
 
 
-FRAMEWORK = Framework("skyrl", "SkyRL", 10, recognise, read)
+DIALECT = Dialect("skyrl", "SkyRL", 10, recognise, read)

@@ -2,7 +2,7 @@
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.draft import Draft, arriving, is_said, known
 from rlaudit.configs.syntax.node import Node, Unknown
 
 _CORRECTION = ("trainer", "algorithm", "off_policy_correction")
@@ -13,7 +13,7 @@ def trainer_facts(draft: Draft, root: Node, section: Node, vllm: Version) -> Non
     algorithm = root.get("trainer", "algorithm", "temperature")
     sampled = draft.sampling["temperature"].value if "temperature" in draft.sampling else 1.0
     divides: object = True
-    if algorithm is not None and algorithm.value is not None:
+    if is_said(algorithm):
         told = arriving(algorithm)
         if isinstance(told, Unknown):
             divides = told
@@ -44,7 +44,7 @@ def _correction(draft: Draft, root: Node) -> None:
         "token_mask_is_threshold_high",
     ):
         node = root.get(*_CORRECTION, key)
-        if node is not None and node.value is not None:
+        if is_said(node):
             value = arriving(node)
             told = value if isinstance(value, Unknown) else True
             draft.trains("importance_sampling_correction", told, f"off_policy_correction.{key}", node)

@@ -13,7 +13,7 @@ from packaging.version import Version
 from rlaudit.configs.dialects.trl.release import Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
-from rlaudit.configs.draft import Draft, by_code, by_file, is_open, known
+from rlaudit.configs.draft import Draft, by_code, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
@@ -81,7 +81,7 @@ def engine_mode(trainer: str, arguments: Mapping[str, Node], told: Releases) -> 
     node = arguments.get("vllm_mode")
     if trainer == "AsyncGRPO":
         return "server"
-    if node is not None and not is_open(node):
+    if is_said(node):
         return node.value if isinstance(node.value, str | Unknown) else Unknown(f"vllm_mode is {node.value!r}")
     if trainer == "OnlineDPO" and not any(name.startswith("vllm_") and name != "vllm_model_impl" for name in arguments):
         return Unknown("vllm_mode is not written: OnlineDPOTrainer builds its own engine before 0.23")
@@ -107,24 +107,22 @@ def _default_mode(told: Releases) -> str | Unknown:
 def _colocated(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: Releases) -> None:
     for field, (name, default, first) in COLOCATED.items():
         node = arguments.get(field)
-        if node is not None and not is_open(node):
-            draft.engine[name] = by_file(name, node)
+        if is_said(node):
+            draft.engine.by_file(name, node)
         elif default is not None and told.since(first) is not False:
             value = _SHARES.get(trainer, default) if name == "gpu_memory_utilization" else default
-            draft.engine[name] = by_code(name, value, f"TRL's default of {field}")
-    draft.engine["distributed_executor_backend"] = by_code(
-        "distributed_executor_backend", "external_launcher", f"literal ({_LITERAL})"
-    )
+            draft.engine.by_code(name, value, f"TRL's default of {field}")
+    draft.engine.by_code("distributed_executor_backend", "external_launcher", f"literal ({_LITERAL})")
     if told.since("0.19") is not False:
-        draft.engine["max_num_batched_tokens"] = by_code("max_num_batched_tokens", 4096, f"literal ({_LITERAL})")
-    draft.engine["seed"] = by_code(
+        draft.engine.by_code("max_num_batched_tokens", 4096, f"literal ({_LITERAL})")
+    draft.engine.by_code(
         "seed", 0, f"process index // tensor parallel size: 0 for the first engine, 1 for the next ({_LITERAL})"
     )
-    draft.engine["max_num_seqs"] = by_code("max_num_seqs", _sequences(arguments, trainer), f"computed ({_LITERAL})")
+    draft.engine.by_code("max_num_seqs", _sequences(arguments, trainer), f"computed ({_LITERAL})")
     draft.trains("seeds_replicas", True, f"seeded with process index // tensor parallel size ({_LITERAL})")
     for field, name in OWN_DEVICE.items():
         node = arguments.get(field)
-        if node is not None and not is_open(node):
+        if is_said(node):
             draft.lose(name, node, Loss.UNKNOWN_KEY, f"TRL with vllm_mode has no {field} any more")
     logprobs_mode = _colocated_logprobs(trainer, told)
     if logprobs_mode is not None:
@@ -165,7 +163,7 @@ def _server_logprobs(mode: Any, told: Releases) -> dict[str, Setting]:
 def _sequences(arguments: Mapping[str, Node], trainer: str) -> Any:
     """per_device_train_batch_size * tensor parallel size * steps_per_generation (gradient accumulation if unset)."""
     steps = arguments.get("steps_per_generation")
-    if is_open(steps):
+    if not is_said(steps):
         steps = arguments.get("gradient_accumulation_steps")
     nodes = [(arguments.get("per_device_train_batch_size"), 8), (arguments.get("vllm_tensor_parallel_size"), 1)]
     if trainer != "OnlineDPO":
@@ -184,9 +182,9 @@ def _own_device(draft: Draft, arguments: Mapping[str, Node]) -> None:
     note = "TRL 0.15.2 trainer/grpo_trainer.py:404"
     for field, name in {**OWN_DEVICE, "vllm_gpu_memory_utilization": "gpu_memory_utilization"}.items():
         node = arguments.get(field)
-        if node is not None and not is_open(node):
-            draft.engine[name] = by_file(name, node)
-    draft.engine.setdefault("gpu_memory_utilization", by_code("gpu_memory_utilization", 0.9, f"TRL's default ({note})"))
+        if is_said(node):
+            draft.engine.by_file(name, node)
+    draft.engine.unless_set("gpu_memory_utilization", 0.9, f"TRL's default ({note})")
     if "enable_prefix_caching" not in draft.engine:
         on = by_code("enable_prefix_caching", True, f"literal in 0.15, not passed in 0.14 ({note})")
         draft.engine["enable_prefix_caching"] = replace(on, value=Unknown(on.note))
@@ -197,7 +195,7 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases) ->
     fields = {field: name for field, (name, _, _) in COLOCATED.items()} | dict(OWN_DEVICE)
     for field, name in fields.items():
         node = arguments.get(field)
-        if node is None or is_open(node):
+        if not is_said(node):
             continue
         if told.past(field):
             draft.lose(name, node, Loss.UNKNOWN_KEY, f"{told} has no {field} any more, and its parser stops there")
@@ -206,7 +204,7 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases) ->
             draft.lose(name, node, Loss.NOT_PASSED, reason)
         else:
             reason = f"{field} reaches the engine up to TRL 0.15 and is ignored later; this is {told}"
-            draft.engine[name] = by_file(name, node, Unknown(reason), reason)
+            draft.engine.by_file(name, node, Unknown(reason), reason)
 
 
 def _connection(draft: Draft, arguments: Mapping[str, Node], mode: str | Unknown) -> None:

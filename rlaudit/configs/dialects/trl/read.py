@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import by_name, truth
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.engine import COLOCATED, trainer_config
 from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
@@ -17,11 +17,12 @@ from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_text import Call
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import call_writer, yaml_writer
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
 CALLS: Mapping[str, str] = {
     "GRPOConfig": "GRPO",
@@ -188,4 +189,4 @@ def _spell(arguments: Mapping[str, Node], dashes: str = "", python: bool = False
     return spell
 
 
-FRAMEWORK = Framework("trl", "TRL", 10, recognise, read)
+DIALECT = Dialect("trl", "TRL", 10, recognise, read)

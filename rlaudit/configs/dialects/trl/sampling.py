@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlaudit.configs.dialects.trl.release import Releases
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_open
+from rlaudit.configs.draft import Draft, arriving, is_said
 from rlaudit.configs.syntax.node import Node, Unknown
 
 # Parameter -> (value before, first release with another, value from there on).
@@ -38,23 +38,17 @@ def collect_sampling(draft: Draft, arguments: Mapping[str, Node], trainer: str, 
     """Fill `draft.sampling`. trainer: GRPO, RLOO, OnlineDPO, GOLD or AsyncGRPO."""
     defaults = {"OnlineDPO": _ONLINE_DPO, "GOLD": _GOLD}.get(trainer, _DEFAULTS)
     for name, default in defaults.items():
-        node = arguments.get(name)
-        if node is not None and not is_open(node):
-            draft.sampling[name] = by_file(name, node)
-        else:
-            draft.sampling[name] = by_code(
-                name, _default(name, default, told), f"TRL's default; sent always ({_SOURCE})"
-            )
+        draft.sampling.written_or(
+            name, arguments.get(name), _default(name, default, told), f"TRL's default; sent always ({_SOURCE})"
+        )
     for key, name in (("max_completion_length", "max_tokens"), ("max_new_tokens", "max_tokens")):
         if key in arguments:
-            draft.sampling[name] = by_file(name, arguments[key])
+            draft.sampling.by_file(name, arguments[key])
     for key in _REGEX:
-        if key in arguments and not is_open(arguments[key]):
-            draft.sampling["structured_outputs"] = by_file("structured_outputs", arguments[key])
+        if key in arguments and is_said(arguments[key]):
+            draft.sampling.by_file("structured_outputs", arguments[key])
     if trainer == "GRPO" and told.since("0.23"):
-        draft.sampling["logprobs"] = by_code(
-            "logprobs", 0, "GRPOTrainer asks for the sampled token's logprob since 0.23"
-        )
+        draft.sampling.by_code("logprobs", 0, "GRPOTrainer asks for the sampled token's logprob since 0.23")
     _extra(draft, arguments.get("generation_kwargs"))
 
 
@@ -68,11 +62,11 @@ def _default(name: str, default: tuple[Any, str, Any], told: Releases) -> Any:
 
 def _extra(draft: Draft, node: Node | None) -> None:
     """`generation_kwargs` is written over the rest (`generation_kwargs.update(...)`, TRL since 0.19)."""
-    if node is None or is_open(node):
+    if not is_said(node):
         return
     if isinstance(node.value, dict):
         for name, child in node.items():
-            draft.sampling[name] = by_file(name, child)
+            draft.sampling.by_file(name, child)
     else:
         unknown = arriving(node)
         reason = unknown.reason if isinstance(unknown, Unknown) else "it is no mapping"

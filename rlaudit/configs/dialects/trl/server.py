@@ -8,12 +8,13 @@ from packaging.version import Version
 
 from rlaudit.configs.command_lines import line_writer, untold
 from rlaudit.configs.dialects.trl.release import Releases, releases
-from rlaudit.configs.draft import Draft, by_code, by_file, is_open
+from rlaudit.configs.draft import Draft, is_said
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.vllm.milestones import LOGPROBS_MODE, WEIGHT_TRANSFER_CONFIG
 
 # Flag -> engine argument, default, and first release with it (ScriptArguments of scripts/vllm_serve.py).
 ENGINE: Mapping[str, tuple[str, Any, str]] = {
@@ -44,10 +45,10 @@ def server_config(
     told = _releases(arguments, vllm)
     for flag, (name, default, first) in ENGINE.items():
         node = arguments.get(flag)
-        if node is not None and not is_open(node):
-            draft.engine[name] = by_file(name, node)
+        if is_said(node):
+            draft.engine.by_file(name, node)
         elif default is not None and told.since(first) is not False:
-            draft.engine[name] = by_code(name, default, f"TRL's default of --{flag} ({_SOURCE})")
+            draft.engine.by_code(name, default, f"TRL's default of --{flag} ({_SOURCE})")
     _logprobs(draft, told, vllm)
     _own_server(draft, told)
     for name, node in arguments.items():
@@ -55,7 +56,7 @@ def server_config(
             _remaining(draft, name, node, told)
     for name, node in command.variables.items():
         if name.startswith("VLLM_"):
-            draft.environment[name] = by_file(name, node)
+            draft.environment.by_file(name, node)
     note = "GRPOTrainer and RLOOTrainer; OnlineDPOTrainer does not use the engine's logprobs"
     draft.trains("divides_by_temperature", True, f"`logits / self.temperature` in {note}")
     draft.trains("replays_filters", False, f"softmax over the whole vocabulary in {note}")
@@ -86,15 +87,15 @@ def _releases(arguments: Mapping[str, Node], vllm: Version) -> Releases:
         if first > oldest:
             oldest, because = first, [f"--{flag} is there since {first}"]
     newest = told.newest
-    if vllm < Version("0.16") and (newest is None or newest > Version("1.8")):
-        # From 1.11 on it passes --weight-transfer-config, which vLLM has since 0.16.
+    if vllm < WEIGHT_TRANSFER_CONFIG and (newest is None or newest > Version("1.8")):
+        # From 1.11 on it passes --weight-transfer-config.
         newest = Version("1.8")
         because.append(f"vLLM {vllm} has no --weight-transfer-config, which TRL's later server passes")
     return Releases(oldest, newest, tuple(because))
 
 
 def _logprobs(draft: Draft, told: Releases, vllm: Version) -> None:
-    if vllm < Version("0.10"):
+    if vllm < LOGPROBS_MODE:
         return
     processed = told.since("0.27")
     if processed is False:
@@ -104,7 +105,7 @@ def _logprobs(draft: Draft, told: Releases, vllm: Version) -> None:
     if processed is None:
         note = f"`trl vllm-serve` passes processed_logprobs since TRL 0.27 and nothing before; this is {told}"
         value = Unknown(note)
-    draft.engine["logprobs_mode"] = by_code("logprobs_mode", value, note)
+    draft.engine.by_code("logprobs_mode", value, note)
 
 
 def _own_server(draft: Draft, told: Releases) -> None:
@@ -113,9 +114,9 @@ def _own_server(draft: Draft, told: Releases) -> None:
         sure = bool(translated)
         note = f"`trl vllm-serve` runs `vllm serve` from TRL 1.11 at the latest ({_SOURCE})"
         if sure:
-            draft.engine["max_logprobs"] = by_code("max_logprobs", -1, note)
-            draft.engine["weight_transfer_config"] = by_code("weight_transfer_config", {"backend": "nccl"}, note)
-            draft.environment["VLLM_SERVER_DEV_MODE"] = by_code("VLLM_SERVER_DEV_MODE", "1", note)
+            draft.engine.by_code("max_logprobs", -1, note)
+            draft.engine.by_code("weight_transfer_config", {"backend": "nccl"}, note)
+            draft.environment.by_code("VLLM_SERVER_DEV_MODE", "1", note)
 
 
 def _remaining(draft: Draft, name: str, node: Node, told: Releases) -> None:
@@ -123,4 +124,4 @@ def _remaining(draft: Draft, name: str, node: Node, told: Releases) -> None:
     if told.since("1.8") is False:
         draft.not_seen.append(f"--{name}: `trl vllm-serve` does not take it before TRL 1.11")
         return
-    draft.engine[name] = by_file(name, node, note="handed on to `vllm serve` from TRL 1.11 at the latest")
+    draft.engine.by_file(name, node, note="handed on to `vllm serve` from TRL 1.11 at the latest")

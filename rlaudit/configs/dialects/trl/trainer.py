@@ -5,7 +5,7 @@ from typing import Any
 
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.dialects.trl.release import Releases
-from rlaudit.configs.draft import Draft, is_open
+from rlaudit.configs.draft import Draft, is_said
 from rlaudit.configs.syntax.node import Node, Unknown
 
 _CORRECTION = "vllm_importance_sampling_correction"
@@ -42,10 +42,10 @@ def _correction(draft: Draft, arguments: Mapping[str, Node], trainer: str, told:
     node = arguments.get(_CORRECTION)
     there = told.since("0.23")
     on: Any = truth(node, bool(there))
-    if is_open(node) and there is None:
+    if not is_said(node) and there is None:
         on = Unknown(f"{_CORRECTION} is on by default since TRL 0.23 and does not exist before; this is {told}")
     note = f"{_CORRECTION}, True by default since TRL 0.23; nothing is corrected before ({_GRPO}:2860)"
-    written = node if not is_open(node) else None
+    written = node if is_said(node) else None
     draft.trains("importance_sampling_correction", on, note, written)
     for fact in ("uses_rollout_logprobs", "recomputes_old_logprobs", "logs_mismatch"):
         value = on
@@ -64,14 +64,14 @@ def _correction_mode(draft: Draft, arguments: Mapping[str, Node], on: Any, told:
         for name in arguments
         if name.startswith("vllm_importance_sampling_c") and name != _CORRECTION
     ]
-    if node is not None and not is_open(node):
+    if is_said(node):
         mode: Any = node.value
     elif told.since("0.26") is None or on is not True:
         mode = Unknown("TRL's default is token_truncate before 0.26 and sequence_mask from there on")
     else:
         mode = "sequence_mask" if told.since("0.26") else "token_truncate"
     limit = "; ".join(limits) or "TRL's limit of 2.0 before 0.26, 3.0 from there on"
-    draft.trains("importance_sampling_mode", mode, limit, node if not is_open(node) else None)
+    draft.trains("importance_sampling_mode", mode, limit, node if is_said(node) else None)
 
 
 def _updates(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: Releases) -> None:
@@ -94,7 +94,7 @@ def _precision(draft: Draft, arguments: Mapping[str, Node], told: Releases) -> N
         draft.trains("dtype", "float16", "fp16: true", fp16)
     elif truth(bf16) is True:
         draft.trains("dtype", "bfloat16", "bf16: true", bf16)
-    elif is_open(bf16) and is_open(fp16) and told.since("0.20"):
+    elif not is_said(bf16) and not is_said(fp16) and told.since("0.20"):
         draft.trains("dtype", "bfloat16", "TRL trains in bf16 unless fp16 is set, since 0.20 (trainer/grpo_config.py)")
     head = arguments.get("cast_lm_head_to_fp32")
     if truth(head) is True:

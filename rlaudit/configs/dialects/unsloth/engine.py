@@ -10,10 +10,11 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_open, known
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.rollout_config import Loss, Setting
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.milestones import HEAD_DTYPE, LOGPROBS_MODE
 
 _ZOO = "unsloth_zoo 2026.10.9 vllm_utils.py"
 # Argument of from_pretrained -> engine argument and default.
@@ -37,7 +38,7 @@ def collect_engine(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -
     engine: dict[str, Setting] = {}
     for argument, (name, default) in _PASSED.items():
         node = arguments.get(argument)
-        if is_open(node):
+        if not is_said(node):
             engine[name] = by_code(name, default, f"unsloth's default of {argument} ({_ZOO}:5011)")
         else:
             assert node is not None
@@ -70,7 +71,7 @@ def _memory(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
     for name in ("max_num_batched_tokens", "max_num_seqs"):
         written = arguments.get(name)
         reason = f"load_vllm chooses it from free memory ({_ZOO}:5020)"
-        if written is None or is_open(written):
+        if not is_said(written):
             engine[name] = by_code(name, Unknown(reason), reason)
         else:
             engine[name] = by_file(name, written, note="load_vllm may lower it")
@@ -85,7 +86,7 @@ def _types(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
         note = f"follows load_in_4bit, True by default ({_ZOO}:5015)"
         engine[name] = by_code(name, value, note) if node is None else by_file(name, node, value, note)
     dtype = arguments.get("dtype")
-    if is_open(dtype):
+    if not is_said(dtype):
         reason = "dtype is not written: bfloat16 where the GPU has it, else float16"
         engine["dtype"] = by_code("dtype", Unknown(reason), reason)
     else:
@@ -97,7 +98,7 @@ def _types(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
 
 
 def _logprobs(engine: dict[str, Setting], vllm: Version) -> None:
-    if vllm < Version("0.10"):
+    if vllm < LOGPROBS_MODE:
         return
     reason = (
         "processed_logprobs in unsloth_zoo 2026.10.9, not passed in August 2026 and before; the release is not known"
@@ -111,7 +112,7 @@ def collect_head(draft: Draft, variables: Mapping[str, Node], vllm: Version) -> 
     on = truth(node, False)
     if node is None or on is False:
         return
-    if vllm < Version("0.26"):
+    if vllm < HEAD_DTYPE:
         reason = f"unsloth refuses to start: an fp32 lm_head needs vLLM 0.26 or later ({_ZOO}:3988)"
         draft.lose("UNSLOTH_VLLM_FP32_LM_HEAD", node, Loss.NOT_PASSED, reason)
         return
@@ -120,7 +121,7 @@ def collect_head(draft: Draft, variables: Mapping[str, Node], vllm: Version) -> 
     draft.trains("rollout_head_dtype", value, note, node)
     draft.trains("head_dtype", value, note, node)
     if on is True:
-        draft.engine["hf_overrides"] = by_code("hf_overrides", {"head_dtype": "float32"}, note)
+        draft.engine.by_code("hf_overrides", {"head_dtype": "float32"}, note)
 
 
 def sampling_params(draft: Draft, arguments: Mapping[str, Node]) -> None:
@@ -139,8 +140,8 @@ def sampling_params(draft: Draft, arguments: Mapping[str, Node]) -> None:
             or isinstance(arriving(node), Unknown)
             or (before is not None and before.value == value)
         ):
-            draft.sampling[name] = by_file(name, node)
+            draft.sampling.by_file(name, node)
         else:
             was = "vLLM's default" if before is None else str(before.value)
             reason = f"{value} in unsloth 2026.10.9; releases of 2025 hand on lists only and use {was}"
-            draft.sampling[name] = by_file(name, node, Unknown(reason), f"{reason} ({source})")
+            draft.sampling.by_file(name, node, Unknown(reason), f"{reason} ({source})")

@@ -7,7 +7,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.release import releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
@@ -17,9 +17,9 @@ from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_text import Call
-from rlaudit.configs.syntax.writer import call_writer
 
 _CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
 _SAMPLING = ("SamplingParams", "vLLMSamplingParams")
@@ -74,7 +74,7 @@ def _config(source: Source, call: Call, vllm: Version) -> RolloutConfig:
     standby = variables.get("UNSLOTH_VLLM_STANDBY")
     if standby is not None:
         sleeps = standby.value != "0" if isinstance(standby.value, str) else standby.value
-        draft.engine["enable_sleep_mode"] = by_file("enable_sleep_mode", standby, sleeps, "UNSLOTH_VLLM_STANDBY")
+        draft.engine.by_file("enable_sleep_mode", standby, sleeps, "UNSLOTH_VLLM_STANDBY")
     configs = _calls(source, *_CONFIGS)
     if len(configs) == 1:
         _trainer(draft, source, configs[0], vllm)
@@ -127,4 +127,4 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return None if argument is None else (argument, repr(value))
 
 
-FRAMEWORK = Framework("unsloth", "unsloth", 20, recognise, read)
+DIALECT = Dialect("unsloth", "unsloth", 20, recognise, read)

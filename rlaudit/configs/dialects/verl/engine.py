@@ -10,11 +10,12 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialects.verl.release import Release
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
 from rlaudit.configs.rollout_config import Loss, Setting
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
+from rlaudit.vllm.milestones import LOGPROBS_MODE
 
 SERVER = "verl vllm_async_server.py (main 2026-08)"
 SPMD = "verl vllm_rollout_spmd.py (up to v0.6)"
@@ -60,19 +61,17 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
     """Fill in the engine's settings. inherits: verl's own defaults stand behind the file."""
     rollout = root.get("actor_rollout_ref", "rollout")
     for field, name in FIELDS.items():
-        node = rollout.get(field) if rollout is not None else None
+        node = within(rollout, field)
         if node is not None:
             draft.engine[name] = _serialized(draft, name, node, vllm, release)
         elif inherits and field in _DEFAULTS:
-            draft.engine[name] = by_code(
-                name, _DEFAULTS[field], f"rollout.{field} of verl's rollout.yaml, v0.5 to 0.9.1"
-            )
+            draft.engine.by_code(name, _DEFAULTS[field], f"rollout.{field} of verl's rollout.yaml, v0.5 to 0.9.1")
         elif inherits and field in _CHANGED:
             draft.engine[name] = _changed(field, name, release)
     _logprobs_mode(draft, release, vllm, inherits=inherits)
     _by_the_code(draft, root, vllm, release)
-    kwargs = rollout.get("engine_kwargs", "vllm") if rollout is not None else None
-    for key, node in kwargs.items() if kwargs is not None else ():
+    kwargs = within(rollout, "engine_kwargs", "vllm")
+    for key, node in entries(kwargs):
         _passed_on(draft, key, node, vllm, release)
 
 
@@ -105,7 +104,7 @@ def _negated(draft: Draft, spelt: str, node: Node, release: Release) -> None:
     """`no_x: true` is a flag where flags are built, and an argument that nobody has where keywords are passed."""
     name = canonical(spelt.removeprefix("no_"))
     if release.builds_flags:
-        draft.engine[name] = by_file(name, node, value=False, note=f"passed as --{spelt.replace('_', '-')}")
+        draft.engine.by_file(name, node, value=False, note=f"passed as --{spelt.replace('_', '-')}")
         return
     if release.builds_flags is False:
         reason = f"vLLM's LLM class has no argument {spelt} and raises a TypeError; write `{name}: false`"
@@ -115,7 +114,7 @@ def _negated(draft: Draft, spelt: str, node: Node, release: Release) -> None:
         f"`{spelt}: true` is --{spelt.replace('_', '-')} to verl's server of v0.6.0 and later, and a TypeError in an "
         f"in-process engine and before; this config does not tell which it is ({release.why()})"
     )
-    draft.engine[name] = by_file(name, node, value=Unknown(reason), note=reason)
+    draft.engine.by_file(name, node, value=Unknown(reason), note=reason)
 
 
 def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Release) -> Setting:
@@ -141,7 +140,7 @@ def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Rel
 
 
 def _logprobs_mode(draft: Draft, release: Release, vllm: Version, *, inherits: bool) -> None:
-    if "logprobs_mode" in draft.engine or vllm < Version("0.10.0"):
+    if "logprobs_mode" in draft.engine or vllm < LOGPROBS_MODE:
         return
     sets = release.sets_logprobs_mode
     if sets is False:
@@ -150,10 +149,10 @@ def _logprobs_mode(draft: Draft, release: Release, vllm: Version, *, inherits: b
         )
     elif sets and inherits:
         note = f"rollout.logprobs_mode defaults to processed_logprobs since v0.7.0 (verl#4755; {release.why()})"
-        draft.engine["logprobs_mode"] = by_code("logprobs_mode", "processed_logprobs", note)
+        draft.engine.by_code("logprobs_mode", "processed_logprobs", note)
     elif inherits:
         reason = "verl sets processed_logprobs since v0.7.0 and nothing before, and this file does not tell the release"
-        draft.engine["logprobs_mode"] = by_code("logprobs_mode", Unknown(reason), reason)
+        draft.engine.by_code("logprobs_mode", Unknown(reason), reason)
 
 
 def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
@@ -162,7 +161,7 @@ def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> N
     if expert is not None:
         value = arriving(expert)
         enabled = value if isinstance(value, Unknown) or not isinstance(value, int) else value > 1
-        draft.engine["enable_expert_parallel"] = by_file(
+        draft.engine.by_file(
             "enable_expert_parallel", expert, value=enabled, note="expert_parallel_size > 1 turns it on"
         )
     tokenizer = rollout.get("skip_tokenizer_init")
@@ -172,19 +171,19 @@ def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> N
     if pipeline is not None and known(pipeline, 1) != 1:
         draft.lose("pipeline_parallel_size", pipeline, Loss.NOT_PASSED, "verl refuses it for vLLM")
     images = rollout.get("limit_images")
-    if images is not None and images.value is not None:
-        draft.engine["limit_mm_per_prompt"] = by_file("limit_mm_per_prompt", images, value={"image": arriving(images)})
+    if is_said(images):
+        draft.engine.by_file("limit_mm_per_prompt", images, value={"image": arriving(images)})
     sizes = rollout.get("cudagraph_capture_sizes")
     graphs: dict[str, Any] = {"cudagraph_mode": "FULL_AND_PIECEWISE"} if vllm >= Version("0.11.0") else {}
-    if sizes is not None and sizes.value is not None:
+    if is_said(sizes):
         graphs["cudagraph_capture_sizes"] = arriving(sizes)
     if graphs and not release.in_process:
-        draft.engine["compilation_config"] = by_code("compilation_config", graphs, f"{SERVER} sets it")
+        draft.engine.by_code("compilation_config", graphs, f"{SERVER} sets it")
     _switched_on(draft, root, rollout)
     if release.in_process:
         _in_process(draft, rollout)
     else:
-        draft.engine.setdefault("enable_sleep_mode", by_code("enable_sleep_mode", True, f"{SERVER} sets it"))
+        draft.engine.unless_set("enable_sleep_mode", True, f"{SERVER} sets it")
         executor = by_code("distributed_executor_backend", "mp", f"{SERVER} sets it")
         draft.engine["distributed_executor_backend"] = executor
 
@@ -194,27 +193,27 @@ def _switched_on(draft: Draft, root: Node, rollout: Node) -> None:
     replay = rollout.get("enable_rollout_routing_replay")
     if replay is not None and replay.value is True:
         name = "enable_return_routed_experts"
-        draft.engine[name] = by_file(name, replay, note="rollout.enable_rollout_routing_replay")
+        draft.engine.by_file(name, replay, note="rollout.enable_rollout_routing_replay")
     model = root.get("actor_rollout_ref", "model")
     rank = (model.get("lora", "rank") or model.get("lora_rank")) if model is not None else None
-    merges = known(model.get("lora", "merge")) if model is not None else None
+    merges = known(within(model, "lora", "merge"))
     if rank is not None and merges is not True and known(rank, 0):
-        draft.engine["enable_lora"] = by_file("enable_lora", rank, True, "a LoRA rank above 0 turns it on")
-    drafts = rollout.get("mtp") or (model.get("mtp") if model is not None else None)
+        draft.engine.by_file("enable_lora", rank, True, "a LoRA rank above 0 turns it on")
+    drafts = rollout.get("mtp") or (within(model, "mtp"))
     if drafts is not None and known(drafts.get("enable")) is True and known(drafts.get("enable_rollout")) is True:
         told = {key: known(drafts.get(key)) for key in ("method", "num_speculative_tokens")}
-        draft.engine["speculative_config"] = by_file("speculative_config", drafts, told, "mtp.enable_rollout")
+        draft.engine.by_file("speculative_config", drafts, told, "mtp.enable_rollout")
 
 
 def _in_process(draft: Draft, rollout: Node) -> None:
     """What vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
     sleeps = rollout.get("free_cache_engine")
     if sleeps is not None:
-        draft.engine["enable_sleep_mode"] = by_file("enable_sleep_mode", sleeps, note=f"{SPMD}: free_cache_engine")
+        draft.engine.by_file("enable_sleep_mode", sleeps, note=f"{SPMD}: free_cache_engine")
     fixed = {"disable_custom_all_reduce": True, "distributed_executor_backend": "external_launcher", "seed": 0}
     for name, value in fixed.items():
-        draft.engine.setdefault(name, by_code(name, value, SPMD))
-    draft.engine.setdefault("enable_prefix_caching", by_code("enable_prefix_caching", True, SPMD))
+        draft.engine.unless_set(name, value, SPMD)
+    draft.engine.unless_set("enable_prefix_caching", True, SPMD)
 
 
 def overridden_generation(draft: Draft, max_tokens: Any) -> None:
@@ -226,7 +225,4 @@ def overridden_generation(draft: Draft, max_tokens: Any) -> None:
     if max_tokens is not None and not isinstance(max_tokens, Unknown):
         values["max_new_tokens"] = max_tokens
     note = f"{SERVER}:_get_override_generation_config"
-    draft.engine.setdefault(
-        "override_generation_config",
-        by_code("override_generation_config", values if unknown is None else unknown, note),
-    )
+    draft.engine.unless_set("override_generation_config", values if unknown is None else unknown, note)

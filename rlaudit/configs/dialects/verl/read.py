@@ -4,21 +4,47 @@ No config names its release of verl, and releases differ in what reaches the eng
 `false`. `release.py` says which keys tell the release; where none does, the value is unknown.
 """
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.dialects.verl.reading import Read, rollout_config
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
+from rlaudit.configs.dialects.verl.release import Release, release_of
+from rlaudit.configs.dialects.verl.trainer import trainer_facts
+from rlaudit.configs.dialects.verl.write import writer_for
+from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.hydra_defaults import composed
-from rlaudit.configs.hydra_dotlist import overridden
+from rlaudit.configs.hydra_dotlist import overridden, untold
 from rlaudit.configs.merging import mapping_of, nested
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Node, Unknown
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.shell_text import Command
+
 
 ROLLOUT = "actor_rollout_ref"
 _GROUP = "verl.workers.config.RolloutConfig"
+# rollout's field -> SamplingParams, with the default of verl's rollout.yaml (v0.4.1 to 0.9.1)
+_SAMPLING: dict[str, Any] = {"temperature": 1.0, "top_k": -1, "top_p": 1.0}
+_FURTHER = {"repetition_penalty": "repetition_penalty", "ignore_eos": "ignore_eos"}
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A tree rooted where verl's is. own: without what it inherits. inherits: verl's defaults stand behind it."""
+
+    root: Node
+    own: Node
+    inherits: bool
+    command: "Command | None"
+    parts: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 def recognise(source: Source) -> bool:
@@ -73,4 +99,85 @@ def _is_whole(root: Node) -> bool:
     return rollout is not None and all(rollout.get(key) is not None for key in keys)
 
 
-FRAMEWORK = Framework("verl", "verl", 10, recognise, read)
+def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> RolloutConfig | None:
+    """None where another engine than vLLM is chosen."""
+    rollout = one.root.get("actor_rollout_ref", "rollout")
+    if rollout is None or known(rollout.get("name"), "vllm") not in ("vllm", "???"):
+        return None
+    draft = Draft(framework, source.path, parts=one.parts)
+    release = release_of(one.root, vllm)
+    engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
+    _sampling(draft, rollout, release, inherits=one.inherits)
+    trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
+    length = rollout.get("response_length") or one.root.get("data", "max_response_length")
+    if not release.in_process:
+        overridden_generation(draft, arriving(length) if length is not None else None)
+    _environment(draft, rollout, one.command)
+    _unread(draft, one)
+    if release.in_process is None:
+        draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
+    own = one.own.get("actor_rollout_ref", "rollout") or rollout
+    write: Callable[[str, Any], tuple[Edit, ...] | None] = writer_for(own, one.command, source, release)
+    return draft.done(
+        model=one.root.get("actor_rollout_ref", "model", "path"),
+        offline=release.in_process is True,
+        place=one.command.place if one.command is not None else (own.key or own.place),
+        write=write,
+    )
+
+
+def _sampling(draft: Draft, rollout: Node, release: Release, *, inherits: bool) -> None:
+    for name, default in _SAMPLING.items():
+        draft.sampling.written_or(
+            name, rollout.get(name), default if inherits else None, f"rollout.{name} of verl's rollout.yaml"
+        )
+    for key, name in _FURTHER.items():
+        draft.sampling.written_or(name, rollout.get(key))
+    _never_sent(draft, rollout, release)
+    greedy = rollout.get("do_sample")
+    if greedy is not None and greedy.value is False:
+        draft.sampling.by_file("temperature", greedy, 0, "do_sample: false is greedy")
+    draft.sampling.unless_set("repetition_penalty", 1.0, "verl sends it with each request")
+
+
+def _never_sent(draft: Draft, rollout: Node, release: Release) -> None:
+    """Parameters that the server's requests do not name; the in-process engine takes any field that is called so."""
+    for name in ("min_p", "presence_penalty", "frequency_penalty"):
+        node = rollout.get(name)
+        if node is None or node.value is None or release.in_process is False:
+            note = "verl builds SamplingParams without it, and a SamplingParams object takes no generation_config.json"
+            draft.sampling.by_code(name, 0.0, note)
+        elif release.in_process:
+            draft.sampling.by_file(name, node, note="vllm_rollout_spmd.py copies every field of that name")
+        else:
+            reason = f"an in-process engine takes rollout.{name}, verl's server does not"
+            draft.sampling.by_file(name, node, Unknown(reason), reason)
+
+
+def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None:
+    full = rollout.get("full_determinism")
+    if full is not None:
+        value = arriving(full)
+        note = "verl vllm_async_server.py:151: rollout.full_determinism"
+        if isinstance(value, Unknown) or value is True:
+            told = value if isinstance(value, Unknown) else "1"
+            draft.environment.by_file("VLLM_BATCH_INVARIANT", full, told, note)
+    for name, node in command.variables.items() if command is not None else ():
+        if name.startswith(("VLLM_", "NCCL_")):
+            draft.environment.by_file(name, node)
+
+
+def _unread(draft: Draft, one: Read) -> None:
+    for missing in one.missing:
+        draft.not_seen.append(f"{missing}: not beside this file; verl's own defaults are assumed where releases agree")
+    draft.not_seen += untold(one.command) if one.command is not None else ()
+    name = one.root.get("actor_rollout_ref", "rollout", "name")
+    if name is None or isinstance(name.value, Unknown):
+        reason = "rollout.name is not in this file" if name is None else name.value.reason
+        draft.not_seen.append(f"the rollout engine: {reason}; it is read as vLLM's")
+    servers = one.root.get("actor_rollout_ref", "rollout", "custom")
+    if servers is not None and servers.value:
+        draft.not_seen.append("rollout.custom: its keys go to code of the user's own")
+
+
+DIALECT = Dialect("verl", "verl", 10, recognise, read)

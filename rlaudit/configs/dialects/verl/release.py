@@ -16,7 +16,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.draft import known
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, within
 
 _WHOLE = ("gpu_memory_utilization", "enforce_eager", "load_format", "val_kwargs", "free_cache_engine")
 FIRST_DROPPING, FIRST_FIXED = Version("0.6.0"), Version("0.9.1")
@@ -85,7 +85,7 @@ def release_of(root: Node, vllm: Version) -> Release:
     if root.get("actor_rollout_ref", "actor", "tis_imp_ratio_cap") is not None:
         last = min(last, Version("0.5.99"))
         because.append("actor.tis_imp_ratio_cap is v0.5's")
-    mode: Any = known(rollout.get("mode")) if rollout is not None else None
+    mode: Any = known(within(rollout, "mode"))
     if mode == "sync":
         last = min(last, Version("0.6.99"))
         because.append("rollout.mode sync was removed in v0.7.0")

@@ -5,8 +5,9 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialects.verl.release import Release
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, known
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
+from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.vllm.milestones import PAUSE_GENERATION
 
 _ACTOR = "verl dp_actor.py divides the logits by rollout.temperature"
 
@@ -108,7 +109,7 @@ def _correction(draft: Draft, root: Node, *, inherits: bool) -> None:
             draft.trains("importance_sampling_mode", value, "algorithm." + ".".join(path), node)
         return
     rejects_only = root.get("algorithm", "rollout_correction", "rollout_rs")
-    if rejects_only is not None and rejects_only.value is not None:
+    if is_said(rejects_only):
         draft.trains("importance_sampling_correction", True, "algorithm.rollout_correction.rollout_rs", rejects_only)
         return
     cap = root.get("actor_rollout_ref", "actor", "tis_imp_ratio_cap")
@@ -144,7 +145,7 @@ def _updates(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
     draft.trains("resets_prefix_cache", True, note)
     draft.trains("pause_mode", "abort", "verl vllm_async_server.py:abort_all_requests")
     draft.trains("pause_clears_cache", True, "verl vllm_async_server.py:abort_all_requests")
-    if vllm >= Version("0.12.0"):
+    if vllm >= PAUSE_GENERATION:
         arguments = ["wait_for_inflight_requests", "clear_cache"]
         note = "verl vllm_async_server.py calls pause_generation in a try that only logs a TypeError"
         draft.trains("pause_arguments", arguments, note)
@@ -153,9 +154,9 @@ def _updates(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
 def _replicas(draft: Draft, root: Node) -> None:
     rollout = root.get("actor_rollout_ref", "rollout")
     nodes, gpus = known(root.get("trainer", "nnodes")), known(root.get("trainer", "n_gpus_per_node"))
-    alone = known(rollout.get("nnodes")) if rollout is not None else None
+    alone = known(within(rollout, "nnodes"))
     if isinstance(alone, int) and alone > 0:
-        nodes, gpus = alone, known(rollout.get("n_gpus_per_node")) if rollout is not None else None
+        nodes, gpus = alone, known(within(rollout, "n_gpus_per_node"))
     sizes = [
         draft.engine[name].value for name in ("tensor_parallel_size", "data_parallel_size") if name in draft.engine
     ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader
 from rlaudit.configs.draft import Draft
@@ -16,7 +16,8 @@ from rlaudit.configs.engine_names import SHORT, affirmed, canonical, dashed
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.writer import Spell, scalar_text, yaml_writer
+from rlaudit.configs.syntax.spelling import Spell, scalar_text
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 NAME = "vllm-config-file"
@@ -85,4 +86,4 @@ def _speller(root: Node, vllm: Version) -> Spell:
     return spell
 
 
-FRAMEWORK = Framework(NAME, "vLLM server config file", 0, recognise, read)
+DIALECT = Dialect(NAME, "vLLM server config file", 0, recognise, read)

@@ -10,18 +10,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.configs.dialects.vllm.flags import FlagReader
 from rlaudit.configs.engine_names import affirmed, canonical
 from rlaudit.configs.rollout_config import Loss, Origin, Setting
 from rlaudit.configs.syntax.flags import Flag
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
-
-FIRST_NEGATION = Version("0.28.0")
-FIRST_LIST = Version("0.10.2")
-FIRST_MAPPING = Version("0.16.0")
+from rlaudit.vllm.milestones import CONFIG_FILE_LISTS, CONFIG_FILE_MAPPINGS, CONFIG_FILE_NEGATES
 
 
 def take_config_file(reader: FlagReader, mapping: Node) -> None:
@@ -52,13 +47,13 @@ def _take(reader: FlagReader, key: str, node: Node) -> None:
 
 def _false(reader: FlagReader, key: str, node: Node) -> None:
     name = affirmed(canonical(key))[0]
-    if reader.vllm >= FIRST_NEGATION and f"no-{key}" in reader.catalogue.cli:
+    if reader.vllm >= CONFIG_FILE_NEGATES and f"no-{key}" in reader.catalogue.cli:
         reader.take(Flag(f"no_{key.replace('-', '_')}", None, _named(node, key)))
         return
     known = reader.known(key.replace("-", "_"))
     if known is not None and not known.engine:
         return
-    if reader.vllm < FIRST_NEGATION:
+    if reader.vllm < CONFIG_FILE_NEGATES:
         reason = f"vllm serve --config drops every false before 0.28.0; write no-{key.replace('_', '-')}: true"
     else:
         spelt = key.replace("_", "-")
@@ -69,7 +64,7 @@ def _false(reader: FlagReader, key: str, node: Node) -> None:
 def _list(reader: FlagReader, key: str, node: Node) -> None:
     if not node.elements():
         reader.draft.lose(canonical(key), node, Loss.NOT_PASSED, "--config passes no flag for an empty list")
-    elif reader.vllm < FIRST_LIST:
+    elif reader.vllm < CONFIG_FILE_LISTS:
         _unknown(reader, key, node, f"before 0.10.2 a list arrives as one word, {str(node.plain())[:60]}")
     else:
         words = tuple(Node(_word(one), one.place, node.key, one.text) for one in node.elements())
@@ -77,7 +72,7 @@ def _list(reader: FlagReader, key: str, node: Node) -> None:
 
 
 def _mapping(reader: FlagReader, key: str, node: Node) -> None:
-    if reader.vllm < FIRST_MAPPING:
+    if reader.vllm < CONFIG_FILE_MAPPINGS:
         _unknown(reader, key, node, "before 0.16.0 --config passes a mapping as Python text, which is no JSON")
         return
     plain = node.plain()

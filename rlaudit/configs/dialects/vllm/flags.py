@@ -10,7 +10,6 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.vllm.other_releases import flag_of_any_release
 from rlaudit.configs.dialects.vllm.values import is_sequence, is_switch, value_of
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.engine_names import affirmed, canonical
@@ -19,15 +18,10 @@ from rlaudit.configs.syntax.flags import Flag, flags, typed
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.vllm.catalogue import Catalogue, Declared
+from rlaudit.vllm.lifetimes import flag_of_any_release
+from rlaudit.vllm.milestones import COMPILATION_MODE, DOTTED_FLAGS, NO_MODEL_FLAG_FOR_SERVE, OPTIMIZATION_LEVEL
 
-# `-O3` sets a level of torch.compile up to 0.11.0 (vllm/utils/__init__.py:1896), its mode in 0.11.1 and 0.11.2, and the
-# optimization level from 0.12.0 (argparse_utils.py:251).
-FIRST_OPTIMIZATION_LEVEL = Version("0.12.0")
-FIRST_COMPILATION_MODE = Version("0.11.1")
-FIRST_MODEL_FLAG = Version("0.11.1")
 _DOTTED = "built from dotted flags"
-# vllm/utils.py:1391 of 0.9.0 builds JSON from dotted flags, 0.8.5 does not.
-FIRST_DOTTED = Version("0.9.0")
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ class FlagReader:
             self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
         elif known.name == "model":
             self.model_flag(flag)
-        elif path and self.vllm < FIRST_DOTTED:
+        elif path and self.vllm < DOTTED_FLAGS:
             reason = "argparse error at start: dotted flags are read from 0.9.0 on"
             self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
         elif path:
@@ -139,7 +133,7 @@ class FlagReader:
         if flag.value is None:
             return
         self.named_model = flag.value
-        if self.serve and self.vllm < FIRST_MODEL_FLAG:
+        if self.serve and self.vllm < NO_MODEL_FLAG_FOR_SERVE:
             reason = f"vllm serve of {self.vllm} refuses --model: the model is its first argument (until 0.11.1)"
             self.draft.not_seen.append(reason)
 
@@ -204,9 +198,9 @@ class FlagReader:
         node = flag.value if flag.value is not None else Node(None, flag.place)
         value = typed(node.value) if isinstance(node.value, str) else node.value
         name, arriving, note = "optimization_level", value, ""
-        if self.vllm < FIRST_OPTIMIZATION_LEVEL:
+        if self.vllm < OPTIMIZATION_LEVEL:
             name = "compilation_config"
-            key = "mode" if self.vllm >= FIRST_COMPILATION_MODE else "level"
+            key = "mode" if self.vllm >= COMPILATION_MODE else "level"
             arriving = {key: value} if isinstance(value, int) else value
             note = f"-O is a {key} of torch.compile in vLLM {self.vllm}, and the optimization level from 0.12.0"
         elif isinstance(value, dict):

@@ -15,13 +15,15 @@ from packaging.version import Version
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocations import listed_variables
 from rlaudit.configs.dialects.vllm.server import flag_speller
-from rlaudit.configs.draft import Draft, by_code
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import list_writer
 from rlaudit.configs.syntax.flags import Flag
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.writer import Write, list_writer, scalar_text, yaml_writer
+from rlaudit.configs.syntax.spelling import Write, scalar_text
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.vllm.catalogue import Catalogue
 
 CHART = "production-stack chart (010004e)"
@@ -79,7 +81,7 @@ def _engine(reader: FlagReader, settings: Node, model: Node, *, operator: bool) 
     for name in _SWITCHES:
         if settings.get(name) is None and (operator or name == "enablePrefixCaching"):
             note = f"{by} passes --no-{canonical(name).replace('_', '-')} where {name} is not set"
-            reader.draft.engine[canonical(name)] = by_code(canonical(name), False, note)
+            reader.draft.engine.by_code(canonical(name), False, note)
     pairs = [(key, model.get(key)) for key in (_MODEL_KEYS if operator else _MODEL_KEYS[:1])]
     for key, node in (*pairs, *settings.items()):
         if node is None or node.value is None:
@@ -127,7 +129,7 @@ def _cache_server(draft: Draft, spec: Node, *, operator: bool) -> None:
     enabled = spec.get("lmCacheConfig" if operator else "lmcacheConfig", "enabled")
     if enabled is not None and enabled.value is True:
         note = f"{OPERATOR if operator else CHART} passes --kv-transfer-config for LMCache"
-        draft.engine["kv_transfer_config"] = by_code("kv_transfer_config", dict(_LMCACHE), note)
+        draft.engine.by_code("kv_transfer_config", dict(_LMCACHE), note)
 
 
 def _writer(settings: Node, source: Source, vllm: Version) -> Write:

@@ -10,16 +10,18 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
-from rlaudit.configs.dialects.vllm.environ import environment_of
-from rlaudit.configs.dialects.vllm.other_releases import is_engine_argument, is_sampling_parameter
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.python_text import Call
-from rlaudit.configs.syntax.writer import Spell, call_writer
+from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.vllm.catalogue import Catalogue, known_versions
+from rlaudit.vllm.lifetimes import lifetime
 
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
@@ -67,14 +69,14 @@ def _engine(source: Source, call: Call, sampled: Iterable[Call], vllm: Version) 
     if call.open:
         draft.not_seen.append(f"further arguments of {call.name} in line {call.place.line}: {call.open}")
     _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
-    environment_of(draft, source)
+    take_variables(draft, python_environment(source))
     write = call_writer(call, _speller(catalogue), source.text)
     return draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
 
 
 def _argument(draft: Draft, call: Call, name: str, node: Node, catalogue: Catalogue) -> None:
-    if name in catalogue.engine or is_engine_argument(name):
-        draft.engine[name] = by_file(name, node)
+    if name in catalogue.engine or lifetime("engine", name) is not None:
+        draft.engine.by_file(name, node)
     elif name not in _LLM_ONLY:
         draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
 
@@ -83,7 +85,7 @@ def _sampling(draft: Draft, sampled: list[Call], catalogue: Catalogue) -> None:
     """The sampling parameters where all calls agree; Unknown where they differ."""
     for call in sampled:
         for name, node in call.arguments.items():
-            if name not in catalogue.sampling and not is_sampling_parameter(name):
+            if name not in catalogue.sampling and lifetime("sampling", name) is None:
                 reason = f"TypeError: SamplingParams has no argument {name}"
                 draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
                 continue
@@ -109,4 +111,4 @@ def _speller(catalogue: Catalogue) -> Spell:
     return spell
 
 
-FRAMEWORK = Framework(NAME, "Python with vLLM's LLM or EngineArgs", 0, recognise, read)
+DIALECT = Dialect(NAME, "Python with vLLM's LLM or EngineArgs", 0, recognise, read)

@@ -16,9 +16,11 @@ from rlaudit.configs.dialects.vllm.server import flag_speller
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import list_writer
 from rlaudit.configs.syntax.embedded import words_of
-from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.writer import Write, list_writer, yaml_writer
+from rlaudit.configs.syntax.node import Node, entries
+from rlaudit.configs.syntax.spelling import Write
+from rlaudit.configs.syntax.yaml_edits import yaml_writer
 from rlaudit.vllm.catalogue import Catalogue
 
 
@@ -52,7 +54,7 @@ def _config(framework: str, source: Source, root: Node, variant: Node, vllm: Ver
     for shared in (root.get("model", "base_env"), variant.get("extra_env")):
         take_variables(draft, dict(shared.items()) if shared is not None else {})
     features = root.get("features")
-    for feature, node in features.items() if features is not None else ():
+    for feature, node in entries(features):
         if feature in optional:
             continue
         parts.append(node.get("args"))

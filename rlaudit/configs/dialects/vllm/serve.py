@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.helm import helm_configs, is_helm
 from rlaudit.configs.dialects.vllm.invocations import invocations
 from rlaudit.configs.dialects.vllm.recipes import is_recipe, recipe_configs
@@ -46,4 +46,4 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     return tuple(configs)
 
 
-FRAMEWORK = Framework(NAME, "vLLM server command line", 0, recognise, read)
+DIALECT = Dialect(NAME, "vLLM server command line", 0, recognise, read)

@@ -14,16 +14,15 @@ from rlaudit.configs.draft import Draft, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_text import Command
-from rlaudit.configs.syntax.writer import Spell, Write, flags_writer, list_writer
+from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 from rlaudit.vllm.catalogue import Catalogue
-
-# The module without a subcommand mixes the file's words up with its own before (argparse_utils.py:363 of 0.13.0).
-FIRST_CONFIG_OF_MODULE = Version("0.14.0")
+from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 
 
 def server_config(framework: str, source: Source, started: Invocation, vllm: Version) -> RolloutConfig:
@@ -53,7 +52,7 @@ def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invo
     if not isinstance(name, str):
         draft.not_seen.append("the file of --config: its name is known only when the command runs")
         return None
-    if not started.serve and reader.vllm < FIRST_CONFIG_OF_MODULE:
+    if not started.serve and reader.vllm < CONFIG_FILE_OF_THE_MODULE:
         _lose(draft, flag, "the API server module inserts the file's flags behind its first word before 0.14.0")
         return None
     document = started.documents.get(name)

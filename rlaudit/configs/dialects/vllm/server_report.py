@@ -4,26 +4,29 @@ Read are "non-default args: {...}" (0.9.0 on) and "args: Namespace(...)" (0.8.5)
 "Initializing a V1 LLM engine (v0.18.1) with config: ...", which says what was resolved. `/server_info` needs
 VLLM_SERVER_DEV_MODE=1; `?config_format=json` gives all of it. "Asynchronous scheduling is enabled" is not read: a CPU
 platform switches it off after that line (0.18.1 vllm/platforms/cpu.py:176).
+
+For the release that reported them, values are resolved and final. For another one they are not: a value that the old
+release chose by itself is no setting. So what is not known to have been set is Unknown there, and what equals a
+declared default that has not moved is left out.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
-from rlaudit.configs.dialect import Framework
+from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.printed import pairs, printed_value
-from rlaudit.configs.dialects.vllm.reported import catalogue_of, reported, version_of
 from rlaudit.configs.draft import Draft, arriving
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.configs.syntax.place import Place
-from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.resolution.engine import has_v0
 
 NAME = "vllm-server-report"
@@ -36,6 +39,13 @@ _CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch", ".yaml", ".yml", ".toml", "
 _MOST_STARTS = 64
 _MOST_PAIRS = 500
 _ARGUMENTS = {"compilation_config", "speculative_config", "kv_transfer_config", "attention_config"}
+# Attributes of vLLM's config objects that EngineArgs spells differently (0.8.5 to 0.33.0).
+RENAMED: Mapping[str, str] = {
+    "max_seq_len": "max_model_len",
+    "cache_dtype": "kv_cache_dtype",
+    "chunked_prefill_enabled": "enable_chunked_prefill",
+    "policy": "scheduling_policy",
+}
 
 
 @dataclass
@@ -187,7 +197,7 @@ def _from_json(source: Source, root: Node, vllm: Version) -> RolloutConfig:
     models = [told for told in resolved if told.name == "model"]
     _resolved(draft, resolved, observed, vllm, was_set=False)
     variables = root.get("vllm_env")
-    for name, node in variables.items() if variables is not None else ():
+    for name, node in entries(variables):
         if observed is None or observed == vllm:
             note = "as the server reported it, set or not"
             text = None if node.value is None else str(node.plain())
@@ -215,4 +225,38 @@ def _of_sections(config: Node) -> Iterator[_Told]:
             yield _Told(name, value.removeprefix("torch.") if dtype else value, child.place, child.text)
 
 
-FRAMEWORK = Framework(NAME, "report of a running vLLM server", 0, recognise, read)
+def catalogue_of(observed: Version | None) -> Catalogue | None:
+    """The release that reported, if it is not older than all that are catalogued."""
+    return Catalogue.at(observed) if observed is not None and observed >= known_versions()[0] else None
+
+
+def reported(name: str, value: Any, place: Place, observed: Catalogue | None, vllm: Catalogue) -> Setting | None:
+    """A reported value as a setting; None where it says nothing about `vllm`."""
+    name = RENAMED.get(name, name)
+    if observed is None or observed.asked == vllm.asked:
+        if name not in vllm.engine:
+            return None
+        return Setting(name, value, None, Origin.ENGINE, place, f"as vLLM {vllm.asked} reported it when it ran")
+    before, after = observed.engine.get(name), vllm.engine.get(name)
+    if before is None or isinstance(value, Unknown):
+        return None
+    if before.default == value and (after is None or after.default == before.default):
+        return None
+    if isinstance(before.default, bool | int | float) and before.default != value:
+        return Setting(
+            name, value, value, Origin.FILE, place, f"reported by vLLM {observed.asked}, whose default is another"
+        )
+    why = f"vLLM {observed.asked} reported {value!r}, not whether that was set or was its own choice"
+    return Setting(name, Unknown(why), value, Origin.FILE, place)
+
+
+def version_of(text: object) -> Version | None:
+    """A release as a report names it (`0.18.1`, `0.18.1+cpu`); None for a build without one."""
+    try:
+        version = Version(Version(str(text)).public)
+    except InvalidVersion:
+        return None
+    return version if version > Version("0.1") else None
+
+
+DIALECT = Dialect(NAME, "report of a running vLLM server", 0, recognise, read)

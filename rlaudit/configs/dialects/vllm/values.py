@@ -12,12 +12,13 @@ from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.catalogue import Declared
+from rlaudit.vllm.milestones import (
+    AUTO_MODEL_LEN,
+    COMPILATION_CONFIG_IS_NO_LEVEL,
+    HF_OVERRIDES_MAY_BE_A_FUNCTION,
+    READS_SUFFIXES,
+)
 
-# First releases that read `8k` and `auto` (arg_utils.py:477 of 0.8.5, :240 of 0.9.1, :231 of 0.10.2, :300 of 0.14.0).
-_READABLE = {"max_model_len": "0.8.5", "max_num_batched_tokens": "0.9.1", "kv_cache_memory_bytes": "0.10.2"}
-_FIRST_AUTO = Version("0.14.0")
-# Up to 0.9.1 `--compilation-config 3` was a level (CompilationConfig.from_cli, vllm/config.py).
-_LAST_LEVEL = Version("0.9.1")
 _SUFFIXED = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([kKmMgGtT])")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 _OPTIONAL = re.compile(r"\bNone\b|^Optional\[")
@@ -51,7 +52,7 @@ def _scalar(word: str, declared: Declared, vllm: Version) -> Any:
         return None
     if _JSON.search(kind):
         return _json(word, declared, vllm)
-    if declared.name in _READABLE and vllm >= Version(_READABLE[declared.name]):
+    if declared.name in READS_SUFFIXES and vllm >= READS_SUFFIXES[declared.name]:
         return _readable(word, declared.name, vllm)
     if re.search(r"\bint\b", kind) or _counts(declared):
         return _number(word, int, declared.name)
@@ -68,11 +69,12 @@ def _counts(declared: Declared) -> bool:
 
 
 def _json(word: str, declared: Declared, vllm: Version) -> Any:
-    # Later releases take the name of a function too, and refuse it when the engine starts.
-    texts = _TEXT.search(declared.kind) or (declared.kind == "HfOverrides" and vllm >= Version("0.9.0"))
+    # The name of a function is taken too, and refused when the engine starts.
+    function = declared.kind == "HfOverrides" and vllm >= HF_OVERRIDES_MAY_BE_A_FUNCTION
+    texts = _TEXT.search(declared.kind) or function
     if texts and not word.lstrip().startswith(("{", "[")):
         return word
-    if declared.name == "compilation_config" and vllm <= _LAST_LEVEL and re.fullmatch(r"[0-3]", word):
+    if declared.name == "compilation_config" and vllm < COMPILATION_CONFIG_IS_NO_LEVEL and re.fullmatch(r"[0-3]", word):
         return int(word)
     try:
         value = json.loads(word)
@@ -85,7 +87,7 @@ def _json(word: str, declared: Declared, vllm: Version) -> Any:
 
 def _readable(word: str, name: str, vllm: Version) -> Any:
     """`8k` is 8000, `8K` is 8192 (human_readable_int)."""
-    if word.strip().lower() == "auto" and name == "max_model_len" and vllm >= _FIRST_AUTO:
+    if word.strip().lower() == "auto" and name == "max_model_len" and vllm >= AUTO_MODEL_LEN:
         return -1
     match = _SUFFIXED.fullmatch(word.strip())
     if match is None:

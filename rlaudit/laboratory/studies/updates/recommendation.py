@@ -12,6 +12,7 @@ from packaging.version import Version
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.matrix import CaseKind
 from rlaudit.layers import Verdict
+from rlaudit.vllm.milestones import UPDATES_START_AND_FINISH
 
 # Cheapest first: nothing of a flight is computed twice, then nothing is sampled twice.
 PREFERENCE = (("keep", False), ("keep", True), ("wait", False), ("wait", True), ("abort", False), ("abort", True))
@@ -146,7 +147,6 @@ def _between_steps(judged: JudgedCase) -> str:
 
 def _native(judged: JudgedCase) -> list[str]:
     update = "await engine.update_weights(WeightTransferUpdateRequest(update_info=...))"
-    # start and finish came with 0.21.0; see the signatures in rlaudit's catalogue of releases.
-    if Version(judged.record.start.version) < Version("0.21"):
+    if Version(judged.record.start.version) < UPDATES_START_AND_FINISH:
         return [update]
     return ["await engine.start_weight_update()", update, "await engine.finish_weight_update()"]

@@ -6,7 +6,8 @@ from simulated_tokens import RAW, World, another, simulate
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.semantics import identify
+from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.meaning import Kind
 
 AT_07 = Semantics(0.7)
 
@@ -23,29 +24,31 @@ def test_an_honest_noisy_engine_is_a_match(near_deterministic, noise, meaning):
     world = World(sampled=meaning, trainer=meaning, noise=noise, near_deterministic=near_deterministic)
     for seed in range(2):
         evidence = judged(another(world, seed))
-        assert evidence.verdict is Verdict.MATCH, evidence.because
+        assert evidence.verdict is Verdict.MATCH, evidence.said.because
 
 
 @pytest.mark.parametrize("sampled", [AT_07, Semantics(0.7, top_p=0.9)])
 def test_raw_logprobs_are_named_with_the_temperature_the_tokens_follow(sampled):
     evidence = judged(World(sampled=sampled, reported=RAW, trainer=AT_07, noise=0.045))
     assert evidence.verdict is Verdict.MISMATCH
-    assert evidence.cause == f"raw logprobs: reported at T=1 before any processing, sampled at {sampled.describe()}"
+    assert (
+        evidence.said.cause == f"raw logprobs: reported at T=1 before any processing, sampled at {sampled.describe()}"
+    )
     assert evidence.theta_report == RAW
     assert evidence.theta_sample == sampled
 
 
 def test_a_trainer_that_forgot_the_temperature_is_blamed_and_not_the_engine():
     evidence = judged(World(sampled=AT_07, trainer=RAW, noise=0.045))
-    assert evidence.cause.startswith("the trainer recomputes wrongly")
+    assert evidence.kind is Kind.TRAINER
     assert evidence.theta_sample == AT_07
     assert evidence.theta_report.temperature == pytest.approx(0.7, rel=0.01)
 
 
 def test_a_trainer_that_does_not_replay_top_p_is_blamed_for_the_filters():
     evidence = judged(World(sampled=Semantics(0.7, top_p=0.9), trainer=AT_07, noise=0.045))
-    assert evidence.cause.startswith("the trainer recomputes wrongly")
-    assert "filters" in evidence.because
+    assert evidence.kind is Kind.TRAINER
+    assert "filters" in evidence.said.because
 
 
 def test_raw_logprobs_and_a_trainer_without_temperature_agree_and_are_convicted_by_the_tokens():
@@ -58,9 +61,9 @@ def test_raw_logprobs_and_a_trainer_without_temperature_agree_and_are_convicted_
 @pytest.mark.parametrize("hidden", [Semantics(top_p=0.95), Semantics(top_k=20), Semantics(min_p=0.05)])
 def test_truncation_that_nobody_asked_for_is_named(hidden):
     evidence = judged(World(sampled=hidden, reported=RAW, requested=RAW, noise=0.0014))
-    assert evidence.cause.startswith("hidden truncation")
+    assert evidence.kind is Kind.HIDDEN_FILTER
     assert evidence.theta_sample == hidden
-    assert "nobody asked for" in evidence.because
+    assert "nobody asked for" in evidence.said.because
 
 
 @pytest.mark.parametrize(
@@ -70,21 +73,21 @@ def test_truncation_that_nobody_asked_for_is_named(hidden):
 def test_a_replayed_filter_and_much_engine_noise_are_a_match(meaning):
     world = World(sampled=meaning, trainer=meaning, noise=0.14, near_deterministic=0.0)
     evidence = judged(world)
-    assert evidence.verdict is Verdict.MATCH, evidence.because
+    assert evidence.verdict is Verdict.MATCH, evidence.said.because
 
 
 def test_a_filter_that_only_the_trainer_applies_is_no_edge_noise():
     filtered = Semantics(top_p=0.95)
     world = World(sampled=RAW, trainer=filtered, requested=filtered, noise=0.14, near_deterministic=0.0)
-    assert judged(world).cause.startswith("the trainer recomputes wrongly")
+    assert judged(world).kind is Kind.TRAINER
 
 
 @pytest.mark.parametrize("hidden", [Semantics(top_k=30), Semantics(top_p=0.7), Semantics(min_p=0.1)])
 def test_a_hidden_filter_between_candidates_is_named_by_the_edge_the_tokens_show(hidden):
     evidence = judged(World(sampled=hidden, reported=RAW, requested=RAW, near_deterministic=0.0))
     (name,) = hidden.differences(RAW)
-    named = evidence.cause.split(f"{name}=")[1].split(",")[0]
-    assert evidence.cause.startswith("hidden truncation: tokens are sampled at about ")
+    named = evidence.said.cause.split(f"{name}=")[1].split(",")[0]
+    assert evidence.said.cause.startswith("hidden truncation: tokens are sampled at about ")
     assert float(named) == pytest.approx(getattr(hidden, name), rel=0.1)
 
 
@@ -93,14 +96,14 @@ def test_raw_logprobs_over_a_hidden_filter_state_the_test_that_shows_the_filter(
         sampled=Semantics(0.7, top_k=20), reported=RAW, requested=AT_07, trainer=AT_07, near_deterministic=0.3
     )
     evidence = judged(world)
-    assert evidence.cause.startswith("raw logprobs")
-    assert "support-top-k: p = " in evidence.because
+    assert evidence.kind is Kind.RAW_REPORT
+    assert "support-top-k: p = " in evidence.said.because
 
 
 def test_a_hidden_penalty_is_stated_as_an_estimate():
     hidden = Semantics(repetition_penalty=1.3)
     evidence = judged(World(sampled=hidden, requested=RAW, reported=RAW, sequences=80, near_deterministic=0.3))
-    assert "sampled at about T=1 repetition_penalty=1.2," in evidence.cause
+    assert "sampled at about T=1 repetition_penalty=1.2," in evidence.said.cause
 
 
 def test_a_temperature_between_grid_points_is_refined():
@@ -110,7 +113,7 @@ def test_a_temperature_between_grid_points_is_refined():
 
 def test_a_penalty_in_the_report_is_found():
     evidence = judged(World(sampled=Semantics(repetition_penalty=1.1), requested=RAW, noise=0.0014))
-    assert evidence.cause.startswith("the trainer recomputes wrongly")
+    assert evidence.kind is Kind.TRAINER
     assert evidence.theta_report.repetition_penalty == 1.1
 
 
@@ -121,7 +124,7 @@ def test_logprobs_of_other_tokens_are_convicted_without_a_named_meaning():
     object.__setattr__(scored, "rollout_logprobs_T", shifted)
     evidence = identify(scored, RAW, RAW)
     assert evidence.verdict is Verdict.MISMATCH
-    assert evidence.cause == "unexplained bias"
+    assert evidence.kind is Kind.UNEXPLAINED_BIAS
 
 
 def test_too_few_sequences_do_not_acquit():
@@ -132,11 +135,11 @@ def test_a_request_that_the_tokens_cannot_tell_from_the_trainer_is_not_acquitted
     world = World(sampled=Semantics(top_p=0.9999), reported=RAW, near_deterministic=0.9)
     evidence = judged(world)
     assert evidence.verdict is Verdict.INCONCLUSIVE
-    assert "top_p" in evidence.because
+    assert "top_p" in evidence.said.because
 
 
 def test_raw_and_processed_at_temperature_one_are_said_to_be_the_same():
-    assert any("cannot be told apart here" in line for line in judged(World()).not_told)
+    assert any("cannot be told apart here" in line for line in judged(World()).said.not_told)
 
 
 def test_a_loss_below_the_noise_floor_convicts_nobody():

@@ -4,8 +4,8 @@ import math
 
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.diagnosis.distance import Distance, Reference, Yardstick
-from rlaudit.diagnosis.judgement import figure
 from rlaudit.diagnosis.usual_distance import UsualDistance
+from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement
 from rlaudit.measurement.metric import Clip

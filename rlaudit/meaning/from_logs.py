@@ -1,0 +1,301 @@
+"""The meaning of logged tokens, where nobody scored them under other meanings.
+
+Logs convict and rarely acquit. Sampled-token logprobs show a bias (mean ratio) and nothing of what the sampler left
+out; top logprobs of both sides show a temperature, those of the engine alone a report that leaves processing out; the
+trainer's entropy shows whether the tokens are as sharp as the trainer believes, and with it a filter that is not light.
+Only with that a match can be said, and only where no test would convict with some prompts left out (`resample.py`): no
+single row turns a mismatch into a match, or back.
+
+Not covered: hidden truncation under raw logprobs, and temperature from sampled logprobs alone. Those need scores.
+Source: the pair test of Tinker's cookbook (validate_temperature_logprobs); TRL 7269 for the shape of a missing mask.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning
+from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
+from rlaudit.meaning.sharpness import Sharpness, sharpness
+from rlaudit.meaning.words import worded
+from rlaudit.measurement.measure import Measurement
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.statistics.resample import cluster_sums, sums_left
+
+FEWEST_POSITIONS = 64
+STRATA = 8
+# Rounding makes log ratios of both signs; a missing mask only negative ones.
+ONE_SIDED = 0.95
+# Relative: log ratios of logprobs that were stored with three digits still count as one number.
+ALIKE = 1e-3
+
+
+def meaning_of_logs(evidence: TokenEvidence, ratio: Measurement, leaning: Sequence[str] = ()) -> Meaning:
+    """ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named with some prompts left
+    out only."""
+    first, sharp = first_choice_excess(evidence), sharpness_of(evidence)
+    hanging = list(leaning)
+    if first is not None and first.leans(GREEDY_EFFECT):
+        hanging.append("the share of first choices")
+    if sharp is not None and sharp.leans(TEMPERATURE_EFFECT, ALPHA):
+        hanging.append("the sharpness of the tokens")
+    figures = LoggedFigures(
+        ratio=ratio,
+        first_choices=first,
+        sharp=sharp,
+        temperature=temperature_ratio(evidence),
+        shift=constant_shift(evidence),
+        one_sided=one_sidedness(evidence),
+        hanging=tuple(hanging),
+        tokens=evidence.tokens,
+        sequences=len(evidence.cluster_S),
+    )
+    shifted = evidence.alignment is not None and evidence.alignment.refused
+    train, asked = evidence.trainer, evidence.sampling
+    kind = _convicted(figures, asked, bool(shifted)) or _open(figures)
+    return worded(Meaning(kind, train, train, train, asked, train, figures))
+
+
+def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind | None:
+    """In this order: a report that the engine's own tokens refute, whatever the trainer says; a bias of all three;
+    tokens that the trainer's distribution does not fit. None where nothing convicts."""
+    first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
+    if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
+        # Which way the request moves the raw distribution.
+        sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
+        left_out = sharpens if first.value > 0 else flattens
+        return Kind.RAW_REPORT if left_out else Kind.OTHER_REPORT
+    if _off(ratio):
+        # Where prompts are too few to convict by it, they are by nothing else either.
+        if not _surprising(ratio):
+            return Kind.FEW_BIASED
+        return Kind.UNEXPLAINED_BIAS if figures.shift is None else Kind.UNEXPLAINED_SHIFT
+    if sharp is not None and sharp.convicts(TEMPERATURE_EFFECT, ALPHA):
+        return Kind.HIDDEN_SAMPLING
+    return None
+
+
+def _open(figures: LoggedFigures) -> Kind:
+    """Why nobody is acquitted although nothing convicts; or that all three agree."""
+    if figures.hanging:
+        return Kind.HANGING
+    if figures.tokens < FEWEST_TOKENS or figures.sequences < FEWEST_SEQUENCES:
+        return Kind.FEW
+    if not _unbiased(figures.ratio):
+        return Kind.WIDE
+    return Kind.UNTOLD if figures.sharp is None else Kind.AGREE
+
+
+def _z(ratio: Measurement) -> float:
+    if ratio.value is None or ratio.low is None or ratio.high is None:
+        return 0.0
+    if ratio.high <= ratio.low:
+        return math.copysign(math.inf, ratio.value)  # all prompts agree; what rounding moves is in the interval
+    # Student's reach for few prompts is in the interval already, so a normal reading of it is conservative.
+    return ratio.value * 2 * 1.96 / (ratio.high - ratio.low)
+
+
+def _off(ratio: Measurement) -> bool:
+    """Whether all of the interval, which holds the value without any one prompt, is off 1 to one side."""
+    low, high = ratio.low or 0.0, ratio.high or 0.0
+    return low > MEAN_RATIO_EFFECT or high < -MEAN_RATIO_EFFECT
+
+
+def _surprising(ratio: Measurement) -> bool:
+    ln_p = math.log(2.0) + float(log_ndtr(-abs(_z(ratio))))
+    return ln_p < math.log(ALPHA) and ratio.reliable
+
+
+def _unbiased(ratio: Measurement) -> bool:
+    inside = ratio.low is not None and ratio.high is not None
+    return inside and max(abs(ratio.low or 0.0), abs(ratio.high or 0.0)) <= MEAN_RATIO_EFFECT
+
+
+def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
+    """Sample against trainer, by the trainer's entropies; None where nobody recorded them."""
+    entropy_T = evidence.columns.get("trainer_entropy")
+    if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
+        return None
+    return sharpness(
+        evidence.trainer_logprobs_T, np.asarray(entropy_T, dtype=np.float64), evidence.cluster_T, evidence.clusters
+    )
+
+
+def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
+    """Report against sample: share of tokens that are the reported first choice, less the mass reported for it.
+
+    No trainer is needed: tokens sampled at T below 1, or through a filter, are the first choice more often than raw
+    logprobs say. A report that is honest fits its tokens, whatever the trainer recomputes. None without top logprobs.
+    The greedy-leak test of `honesty.py`, with the reported distribution in place of the trainer's.
+    """
+    if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "token_id")) or evidence.clusters < FEWEST_PROMPTS:
+        return None
+    ids_TK, logprobs_TK = evidence.tops["rollout_top_ids"], evidence.tops["rollout_top_logprobs"]
+    if not logprobs_TK.shape[1]:
+        return None
+    best_T = np.argmax(logprobs_TK, axis=1)
+    rows = np.arange(evidence.tokens)
+    excess_T = (ids_TK[rows, best_T] == evidence.token_id_T) - np.exp(logprobs_TK[rows, best_T])
+    if not np.isfinite(excess_T).all():
+        return None
+    # Under an honest report tokens are draws one by one: a first choice of mass m varies by m (1 - m), seen or not.
+    mass_T = np.exp(logprobs_TK[rows, best_T])
+    columns = (excess_T, np.ones(evidence.tokens), mass_T * (1.0 - mass_T))
+    sums_PJ = cluster_sums(columns, evidence.cluster_T, evidence.clusters)
+    return estimate_of(sums_PJ[:, :2], least_variance_P=sums_PJ[:, 2])
+
+
+def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
+    """T_trainer / T_rollout from top logprobs of both sides; None without enough shared ones.
+
+    Noise in the regressor draws a slope towards 0, so the slopes of either side on the other have the factor between
+    them. Where they differ from each other by more than from 1, it is no temperature that sets the sides apart.
+    """
+    if evidence.missing(("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")):
+        return None
+    rollout, trainer, row = _shared_differences(evidence)
+    if len(np.unique(row)) < FEWEST_POSITIONS:
+        return None
+    # Bounded, so that the far tail, where engines differ most, does not decide.
+    near = trainer < 8.0
+    rollout, trainer, cluster = rollout[near], trainer[near], evidence.cluster_T[row[near]]
+    sums_PJ = cluster_sums((rollout**2, rollout * trainer, trainer**2), cluster, evidence.clusters)
+    return _between(estimate_of(sums_PJ[:, 1:], null=1.0), estimate_of(sums_PJ[:, :2], null=1.0))
+
+
+def _between(first: Estimate, second: Estimate) -> Estimate:
+    """The geometric mean of two slopes on each other, which have the truth between them."""
+    logs = [np.log(np.maximum(np.append(end.value, end.left_K), 1e-300)) for end in (first, second)]
+    apart = np.abs(logs[0] - logs[1]) < np.minimum(np.abs(logs[0]), np.abs(logs[1]))
+    ln_p = np.maximum(np.append(first.ln_p, first.ln_p_left_K), np.append(second.ln_p, second.ln_p_left_K))
+    ln_p = np.where(apart & (logs[0] * logs[1] > 0), ln_p, 0.0)
+    values = np.exp((logs[0] + logs[1]) / 2.0)
+    return Estimate(
+        value=float(values[0]),
+        low=min(first.low, second.low),
+        high=max(first.high, second.high),
+        ln_p=float(ln_p[0]),
+        left_K=values[1:],
+        ln_p_left_K=ln_p[1:],
+    )
+
+
+def _shared_differences(evidence: TokenEvidence) -> tuple[Floats, Floats, Integers]:
+    """Differences best - other of the trainer's best token and others that both sides list, and their positions."""
+    tops = {name: np.asarray(values) for name, values in evidence.tops.items()}
+    same_TKK = tops["trainer_top_ids"][:, :, None] == tops["rollout_top_ids"][:, None, :]
+    same_TKK &= np.isfinite(tops["trainer_top_logprobs"])[:, :, None]
+    same_TKK &= np.isfinite(tops["rollout_top_logprobs"])[:, None, :] & (tops["trainer_top_ids"] >= 0)[:, :, None]
+    place_TK = same_TKK.argmax(axis=2)
+    shared_TK = same_TKK.any(axis=2)
+    rollout_TK = np.take_along_axis(tops["rollout_top_logprobs"], place_TK, axis=1).astype(np.float64)
+    trainer_TK = tops["trainer_top_logprobs"].astype(np.float64)
+    row, column = np.nonzero(shared_TK & shared_TK[:, :1])
+    other = column > 0
+    row, column = row[other], column[other]
+    return rollout_TK[row, 0] - rollout_TK[row, column], trainer_TK[row, 0] - trainer_TK[row, column], row
+
+
+def mean_ratio_minus_one(evidence: TokenEvidence) -> Estimate:
+    """Mean importance ratio - 1, with p over prompts."""
+    excess_T = np.expm1(np.minimum(evidence.log_ratio_T, 20.0))
+    return _mean(evidence, excess_T, np.ones(evidence.tokens))
+
+
+def too_high(evidence: TokenEvidence) -> Estimate | None:
+    """The mean ratio - 1 where it is above 0: what was reported is then not what tokens were sampled from.
+
+    E over the sampler of trainer / reported is 1 for an honest report whatever the trainer is, and below 1 where the
+    sampler cut a tail that the trainer keeps.
+    """
+    found = mean_ratio_minus_one(evidence)
+    return found if found.value > 0 else None
+
+
+def one_sidedness(evidence: TokenEvidence) -> float:
+    """Share of the summed squares of the log ratio that lies in tokens with a negative one."""
+    squared_T = np.square(evidence.log_ratio_T)
+    total = float(squared_T.sum())
+    return float(squared_T[evidence.log_ratio_T < 0].sum()) / total if total > 0 else 0.5
+
+
+def one_sidedness_left(evidence: TokenEvidence) -> Floats:
+    """(K,) the same without each part of the prompts."""
+    squared_T = np.square(evidence.log_ratio_T)
+    columns = (np.where(evidence.log_ratio_T < 0, squared_T, 0.0), squared_T)
+    left_KJ = sums_left(cluster_sums(columns, evidence.cluster_T, evidence.clusters))
+    sided_K: Floats = np.divide(left_KJ[:, 0], left_KJ[:, 1], out=np.full(len(left_KJ), 0.5), where=left_KJ[:, 1] > 0)
+    return sided_K
+
+
+@dataclass(frozen=True)
+class SeenShift:
+    """shift: mean log ratio over 1 - p of tokens seen before, less that of others; positive where they are penalised.
+
+    share: of the squares of seen tokens, what a shift makes up that is both their own and against the others. A penalty
+    lifts seen tokens and lowers the others. Where seen tokens, likelier than others, only answer otherwise to something
+    else, they stay where they are or the shift is small against their scatter.
+    """
+
+    shift: Estimate
+    share: float
+
+
+def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
+    """How tokens that the sequence holds already differ from others; None where too few do or do not."""
+    if evidence.missing(("seen_before",)):
+        return None
+    seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool)
+    usable_T = evidence.room_T > 0.02
+    if (usable_T & seen_T).sum() < FEWEST_POSITIONS or (usable_T & ~seen_T).sum() < FEWEST_POSITIONS:
+        return None
+    error_T = np.clip(evidence.log_ratio_T / np.maximum(evidence.room_T, 0.02), -3.0, 3.0)
+    own = error_T[usable_T & seen_T]
+    # Seen tokens are likelier than others, and a temperature moves likely tokens another way than unlikely ones.
+    error_T = error_T - _usual(error_T, evidence.rollout_logprobs_T, usable_T & ~seen_T)
+    found = _mean(evidence, error_T, usable_T & seen_T, usable_T & ~seen_T)
+    both, squares = max(min(float(own.mean()), found.value), 0.0) ** 2, float(np.square(own).mean())
+    return SeenShift(found, both / squares if squares > 0 else 0.0)
+
+
+def _usual(values_T: Floats, rollout_logprobs_T: Floats, reference_T: NDArray[np.bool_]) -> Floats:
+    """(T,) the mean value of reference tokens of about the same rollout logprob."""
+    edges = np.quantile(rollout_logprobs_T[reference_T], np.linspace(0.0, 1.0, STRATA + 1)[1:-1])
+    stratum_T = np.searchsorted(edges, rollout_logprobs_T)
+    sums = np.bincount(stratum_T[reference_T], values_T[reference_T], minlength=STRATA)
+    means: Floats = sums / np.maximum(np.bincount(stratum_T[reference_T], minlength=STRATA), 1)
+    return means[stratum_T]
+
+
+def _mean(evidence: TokenEvidence, values_T: Floats, kept_T: Floats, less_T: Floats | None = None) -> Estimate:
+    columns = [values_T * kept_T, kept_T]
+    if less_T is not None:
+        columns += [values_T * less_T, less_T]
+    return estimate_of(cluster_sums(columns, evidence.cluster_T, evidence.clusters))
+
+
+def constant_shift(evidence: TokenEvidence) -> float | None:
+    """trainer - rollout in nats, where it is not 0 and all tokens have it, those of one prompt at most excepted.
+
+    No sampler, filter, temperature or rounding does that: a filter that is not replayed shifts by the log of the mass
+    it kept, which differs from token to token; a temperature shifts sure tokens less than unsure ones; rounding has
+    both signs. One number for all is a normaliser or an offset of one side: a vocabulary that was padded, a logprob of
+    another base, a constant that was added.
+    """
+    if not evidence.tokens:
+        return None
+    shift = float(np.median(evidence.log_ratio_T))
+    apart_T = np.abs(evidence.log_ratio_T - shift) > max(FLOAT32_RESOLUTION, ALIKE * abs(shift))
+    elsewhere = len(np.unique(evidence.cluster_T[apart_T]))
+    if abs(shift) <= FLOAT32_RESOLUTION or elsewhere > min(1, evidence.clusters - 1):
+        return None
+    return shift

@@ -1,0 +1,154 @@
+"""What reported logprobs mean, what tokens were drawn from, and what the trainer computes: which of the three agree.
+
+    report = sample = train    AGREE
+    report != sample           RAW_REPORT (the raw mode at T != 1 is the usual case), OTHER_REPORT
+    report = sample != train   TRAINER: it recomputes something else, a temperature or the mask of a filter
+    report = train != sample   HIDDEN_FILTER, HIDDEN_SAMPLING: no difference of logprobs can show it
+    none of these explains it  UNEXPLAINED_BIAS, UNEXPLAINED_SHIFT
+
+AGREE says that the numbers mean the same, not that they are close: what remains is the inference path's to explain.
+
+A meaning is found `from_scores.py`, where the trainer scored the tokens under other meanings, or `from_logs.py`. Both
+gather what they can see of the three (figures) and decide in one place each; another way to see one of them is a figure
+more. `words.py` says what was found, and nothing reads that back.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.honesty import SemanticTest
+from rlaudit.meaning.report_fit import ReportFit
+from rlaudit.meaning.sample_fit import SampleFit
+from rlaudit.meaning.sharpness import Sharpness
+from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.estimate import Estimate
+
+# Acquitting takes as much as makes an interval over prompts reliable (`resample.py`), at ten tokens a sequence.
+FEWEST_SEQUENCES = 32
+FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
+
+
+class Kind(StrEnum):
+    """What was found, and so what can be said of the semantic layer."""
+
+    AGREE = "report, sample and trainer agree"
+    RAW_REPORT = "reported before any processing, sampled after it"
+    OTHER_REPORT = "reported under another meaning than sampled"
+    TRAINER = "the trainer recomputes another meaning than was reported"
+    HIDDEN_FILTER = "sampled through a filter that neither side knows of"
+    HIDDEN_SAMPLING = "sampled with parameters that neither side knows of"
+    UNEXPLAINED_BIAS = "a mean ratio off 1 that no meaning explains"
+    UNEXPLAINED_SHIFT = "one and the same log ratio at every token"
+    BETTER_FIT = "another meaning fits the report better, and not surely"
+    FEW_BIASED = "a mean ratio off 1 on too few prompts to convict by"
+    HANGING = "would convict with some prompts left out"
+    WIDE = "nothing convicts, and the interval of the mean ratio is too wide to acquit"
+    UNTOLD = "nothing convicts, and nothing tells what the tokens were drawn from"
+    FEW = "nothing convicts, on too few tokens to acquit"
+    NO_TOKENS = "there are no tokens"
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the semantic layer."""
+        if self is Kind.AGREE:
+            return Verdict.MATCH
+        if self is Kind.NO_TOKENS:
+            return Verdict.NOT_TESTED
+        open_kinds = {Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.FEW}
+        return Verdict.INCONCLUSIVE if self in open_kinds else Verdict.MISMATCH
+
+    @property
+    def dishonest(self) -> bool:
+        """Whether the report is not of what the tokens were drawn from."""
+        return self in {Kind.RAW_REPORT, Kind.OTHER_REPORT}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredFigures:
+    """Fits and tests of tokens that the trainer scored. tried: how many meanings were."""
+
+    report: ReportFit
+    sample: SampleFit
+    tests: tuple[SemanticTest, ...]
+    tokens: int
+    sequences: int
+    tried: int
+
+    @property
+    def on_tokens(self) -> tuple[SemanticTest, ...]:
+        """The tests of the sampled tokens that convict."""
+        return tuple(test for test in self.tests if test.on_tokens and test.convicts)
+
+    @property
+    def strongest(self) -> SemanticTest | None:
+        """The least probable of those."""
+        return min(self.on_tokens, key=lambda test: test.ln_p, default=None)
+
+    @property
+    def cut(self) -> bool:
+        """Whether a test that sees only tokens says that a filter cut the support."""
+        return any(test.filter for test in self.on_tokens)
+
+    @property
+    def sample_differs(self) -> bool:
+        """Whether the tokens were drawn from something else than the trainer computes."""
+        return self.sample.differs or bool(self.on_tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedFigures:
+    """What logs alone show; None where no column tells.
+
+    ratio: mean ratio - 1 of all tokens, of all three meanings at once. first_choices: report against sample, from the
+    engine's own side. sharp: sample against trainer. temperature: T of the trainer over T reported. shift: the log
+    ratio that every token has. one_sided: share of its squares in negative ones. hanging: what would convict with some
+    prompts left out only, by name.
+    """
+
+    ratio: Measurement
+    first_choices: Estimate | None
+    sharp: Sharpness | None
+    temperature: Estimate | None
+    shift: float | None
+    one_sided: float
+    hanging: tuple[str, ...]
+    tokens: int
+    sequences: int
+
+
+@dataclass(frozen=True)
+class Said:
+    """A finding in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
+    it. not_told: what the data cannot tell of the three."""
+
+    cause: str | None
+    because: str
+    falsifier: str = ""
+    next: str = ""
+    not_told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """kind: what was found. theta_train: what the trainer computes. theta_report: what the reported numbers follow, and
+    theta_sample what the tokens follow: the trainer's own unless another was accepted.
+
+    requested: what the engine was asked to sample from. reported: theta_report, or the meaning that the report follows
+    although its fit alone did not show it (`from_scores.py`). figures: what all of this rests on. said: by `words.py`.
+    """
+
+    kind: Kind
+    theta_train: Semantics
+    theta_report: Semantics
+    theta_sample: Semantics
+    requested: Semantics
+    reported: Semantics
+    figures: ScoredFigures | LoggedFigures
+    said: Said = Said(None, "")
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the semantic layer."""
+        return self.kind.verdict

@@ -1,0 +1,335 @@
+"""What is said of a meaning: its cause, the reason, and what would refute it. Nothing reads it back."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rlaudit.attribution.least_data import OF_A_BIAS
+from rlaudit.figure import figure
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.honesty import SemanticTest
+from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
+from rlaudit.measurement.measure import Measurement
+
+# Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
+# filters that are tried (`candidates.py`) are farther from each other than that.
+BETWEEN_CANDIDATES = 0.1
+UNEXPLAINED = {Kind.UNEXPLAINED_BIAS: "unexplained bias", Kind.UNEXPLAINED_SHIFT: "unexplained constant shift"}
+CANNOT_TELL = (
+    "a filter that tokens were sampled through while raw logprobs were reported: no difference of logprobs shows it",
+    "penalties and logit biases that both sides leave out",
+)
+NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top logprobs of both sides, or --score MODEL"
+
+
+def worded(meaning: Meaning) -> Meaning:
+    """The meaning with everything that is said of it by itself."""
+    figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
+    if isinstance(figures, LoggedFigures):
+        said = _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
+    else:
+        said = _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
+    return replace(meaning, said=replace(said, not_told=_not_told(meaning)))
+
+
+def _not_told(meaning: Meaning) -> tuple[str, ...]:
+    figures = meaning.figures
+    if isinstance(figures, LoggedFigures):
+        blind = figures.sharp is None and figures.temperature is None
+        return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL
+    if meaning.kind is Kind.NO_TOKENS:
+        return ("everything: no token was scored",)
+    found = []
+    if meaning.requested == RAW:
+        found.append(
+            "raw and processed logprobs are the same numbers at T=1 without filters or penalties: "
+            "they cannot be told apart here and need not be"
+        )
+    silent = [test.name for test in figures.tests if test.filter and test.ln_p == 0.0]
+    if silent and not figures.sample_differs:
+        found.append(f"a filter lighter than these tokens show ({', '.join(silent)})")
+    found.append("logit bias, bad words and grammars are not among the meanings tried")
+    if figures.sample.best.penalised or figures.report.best.penalised:
+        found.append("penalties are tried at 1.05, 1.1, 1.2 and as requested only")
+    return tuple(found)
+
+
+def hanging(names: Sequence[str]) -> str:
+    """Why nobody is acquitted although nothing convicts."""
+    return f"nothing convicts, but {' and '.join(names)} would with some prompts left out: it hangs on a few of them"
+
+
+def ratio_line(ratio: Measurement) -> str:
+    """The mean ratio of all tokens."""
+    return (
+        f"mean ratio - 1 is {figure(ratio.value, ratio.low, ratio.high)}, {ratio.tokens} tokens in {ratio.sequences} "
+        f"sequences of {ratio.clusters} prompts"
+    )
+
+
+def _convicted_by_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
+    match meaning.kind:
+        case Kind.RAW_REPORT | Kind.OTHER_REPORT:
+            return _dishonest(meaning, figures)
+        case Kind.TRAINER:
+            return _trainer(meaning, figures)
+        case Kind.HIDDEN_FILTER | Kind.HIDDEN_SAMPLING:
+            return _hidden(meaning, figures)
+        case _:
+            return Said(
+                UNEXPLAINED[meaning.kind],
+                f"{_test_line(figures.tests[0])}: the reported logprobs are not those of the sampler, and none of the "
+                f"{figures.tried} meanings tried explains how",
+                "a mean ratio of 1 on a new batch, or a meaning outside the list that halves the loss",
+            )
+
+
+def _open_to_scores(meaning: Meaning, figures: ScoredFigures) -> Said:
+    train, report = meaning.theta_train, figures.report
+    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    match meaning.kind:
+        case Kind.BETTER_FIT:
+            return Said(
+                None,
+                f"{report.best.describe()} explains the reported logprobs better ({_fit_line(meaning, figures)}), but "
+                f"an interval over prompts of the difference includes 0 ({size})",
+                "the same ratio of losses with an interval that excludes 0, on more prompts",
+            )
+        case Kind.HANGING:
+            names = [str(test.name) for test in figures.tests if test.leans]
+            if figures.sample.gains_some:
+                names.append("the likelihood of the tokens")
+            return Said(None, f"{hanging(names)} ({size})", "the same result on more prompts")
+        case Kind.UNTOLD:
+            return Said(
+                None,
+                f"{meaning.requested.describe()} was asked for, reported logprobs and trainer follow "
+                f"{train.describe()}, and the tokens do not tell which of the two they follow ({size})",
+                "tokens that tell: more of them, or a larger difference in "
+                f"{' and '.join(meaning.requested.differences(train))}",
+            )
+        case Kind.FEW:
+            return Said(
+                None,
+                f"nothing convicts, and {size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})",
+                "the same result on more tokens",
+            )
+        case Kind.NO_TOKENS:
+            return Said(None, "there are no tokens")
+        case _:
+            same = "; at T=1 without filters or penalties raw and processed are the same numbers"
+            return Said(
+                None,
+                f"reported logprobs, tokens and trainer agree on {train.describe()} ({_test_line(figures.tests[0])}; "
+                f"no test of {len(figures.tests)} convicts; {size}){same if meaning.requested == RAW == train else ''}",
+                "on new tokens: a meaning that halves the loss, a support test below 1e-6, a mean ratio off 1 by over "
+                "1 %",
+            )
+
+
+def _dishonest(meaning: Meaning, figures: ScoredFigures) -> Said:
+    theta, train = meaning.theta_report, meaning.theta_train
+    drawn = _drawn(meaning, figures, meaning.theta_sample if figures.sample_differs else train)
+    name = (
+        "raw logprobs: reported at T=1 before any processing"
+        if meaning.kind is Kind.RAW_REPORT
+        else f"dishonest logprobs: reported at {theta.describe()}"
+    )
+    strongest = _strongest_line(figures)
+    tokens = f"; {strongest}" if strongest else ""
+    return Said(
+        f"{name}, sampled at {drawn}",
+        f"the reported logprobs are not those that the tokens were sampled with "
+        f"({_figures_line(meaning, figures)}{tokens})",
+        f"a loss under {theta.name} that is not below half of the loss under {train.name} on new tokens",
+    )
+
+
+def _trainer(meaning: Meaning, figures: ScoredFigures) -> Said:
+    theta, train = meaning.theta_report, meaning.theta_train
+    apart = theta.differences(train, tolerance=0.0)
+    filters = [name for name in apart if name in {"top_k", "top_p", "min_p"}]
+    what = "the sampler's filters" if len(filters) == len(apart) else " and ".join(apart)
+    tokens = "tokens are sampled and reported" if figures.sample_differs else "tokens are reported"
+    unsure = "" if figures.sample_differs else "; the tokens alone cannot tell which of the two they follow"
+    return Said(
+        f"the trainer recomputes wrongly: {tokens} at {theta.describe()}, the trainer uses {train.describe()}",
+        f"the trainer's recomputation differs in {what}{unsure} ({_figures_line(meaning, figures)})",
+        f"a loss above half of today's once the trainer applies {theta.name} to its logits",
+    )
+
+
+def _hidden(meaning: Meaning, figures: ScoredFigures) -> Said:
+    drawn = meaning.theta_sample if figures.sample.differs else None
+    words = [_strongest_line(figures)] if figures.on_tokens else []
+    if drawn is not None:
+        gain, ln_p = figures.sample.gain, figures.sample.ln_p
+        words.append(f"{drawn.name} is likelier by {gain:.3g} nats per token, {_p(ln_p)}")
+    words.append(f"{figures.tokens} tokens in {figures.sequences} sequences")
+    asked = drawn is not None and not drawn.differences(meaning.requested)
+    source = "as requested, but in neither the reported nor the trainer's logprobs" if asked else "nobody asked for"
+    kind = "truncation" if meaning.kind is Kind.HIDDEN_FILTER else "sampling parameters"
+    at = "" if drawn is None else _at(meaning, figures, drawn)
+    return Said(
+        f"hidden {kind}{at}",
+        f"reported and trainer logprobs agree, yet the tokens were not drawn from them: {kind} {source} "
+        f"({'; '.join(words)})",
+        "the same tests on tokens sampled with every sampling parameter written out (generation_config=vllm)",
+    )
+
+
+def _at(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
+    named = _drawn(meaning, figures, drawn)
+    return f": tokens are sampled at {named}, the trainer uses {meaning.theta_train.describe()}"
+
+
+def _drawn(meaning: Meaning, figures: ScoredFigures, drawn: Semantics) -> str:
+    """The sampler's meaning in words; where it was not asked for, as exact as the tokens tell.
+
+    Candidates are a list, so a hidden filter between two of them is named by the edge that the tokens show.
+    """
+    if not drawn.differences(meaning.requested) or not drawn.differences(meaning.theta_train):
+        return drawn.describe()
+    if drawn.penalised:
+        return f"about {drawn.describe()}"
+    filters = [name for name in ("top_k", "top_p", "min_p") if getattr(drawn, name) != getattr(RAW, name)]
+    for test in figures.on_tokens:
+        if [test.filter] != filters or not test.estimate:
+            continue
+        listed, seen = getattr(drawn, filters[0]), test.estimate
+        if abs(seen / listed - 1) > BETWEEN_CANDIDATES:
+            edge: Any = round(seen) if filters[0] == "top_k" else float(f"{seen:.2g}")
+            return f"about {replace(drawn, **{filters[0]: edge}).describe()}"
+    return drawn.describe()
+
+
+def _strongest_line(figures: ScoredFigures) -> str:
+    test = figures.strongest
+    return f"{test.name}: {_p(test.ln_p)}, estimated {test.estimate_of} {test.estimate:.3g}" if test else ""
+
+
+def _fit_line(meaning: Meaning, figures: ScoredFigures) -> str:
+    fit = figures.report
+    return (
+        f"mean Huber loss {fit.loss:.2g} against {fit.trainer_loss:.2g} under the trainer's "
+        f"{meaning.theta_train.name}, gain {fit.gain_low:.2g} to {fit.gain_high:.2g} at 99.9 %"
+    )
+
+
+def _figures_line(meaning: Meaning, figures: ScoredFigures) -> str:
+    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    return f"{_fit_line(meaning, figures)}; {_test_line(figures.tests[0])}; {size}"
+
+
+def _test_line(test: SemanticTest) -> str:
+    return f"mean ratio - 1 = {test.estimate:+.3g}, {_p(test.ln_p)}"
+
+
+def _p(ln_p: float) -> str:
+    if ln_p > math.log(1e-3):
+        return f"p = {math.exp(ln_p):.2g}"
+    return f"p = 1e{ln_p / math.log(10):.0f}"
+
+
+def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
+    biased = ratio_line(figures.ratio)
+    match meaning.kind:
+        case Kind.RAW_REPORT | Kind.OTHER_REPORT:
+            return _refuted_by_first_choices(meaning, figures)
+        case Kind.UNEXPLAINED_SHIFT:
+            return Said(
+                UNEXPLAINED[meaning.kind],
+                f"{biased}: {_shape(figures)}",
+                "log ratios that differ from token to token on a new batch",
+                "compare the normalisers of both sides for one token: padded vocabulary, base of the logarithm, an "
+                "offset",
+            )
+        case Kind.UNEXPLAINED_BIAS:
+            return Said(
+                UNEXPLAINED[meaning.kind],
+                f"{biased}: the reported logprobs are not those of the sampler; {_shape(figures)}",
+                "a mean ratio of 1 on a new batch",
+                "score a sample with --score MODEL: it tells which meaning the reported logprobs follow",
+            )
+        case _:
+            assert figures.sharp is not None
+            step = figures.sharp.inverse_step
+            return Said(
+                "hidden sampling parameters",
+                f"tokens are {'sharper' if step > 0 else 'flatter'} than the trainer's distribution, as if sampled at "
+                f"{1 / max(0.1, 1 + step):.2f} times its temperature: another one, or a filter unknown to it",
+                "the same test on tokens sampled with every sampling parameter written out (generation_config=vllm)",
+                "score a sample with --score MODEL: its support tests tell temperature and filters apart",
+            )
+
+
+def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
+    size = f"{figures.tokens} tokens in {figures.sequences} sequences"
+    match meaning.kind:
+        case Kind.FEW_BIASED:
+            return Said(
+                None,
+                f"{ratio_line(figures.ratio)}: too few to convict by; {_shape(figures)}",
+                next=f"more tokens: {OF_A_BIAS.prompts} prompts in {OF_A_BIAS.sequences} sequences at least",
+            )
+        case Kind.HANGING:
+            return Said(None, hanging(figures.hanging), next="more tokens")
+        case Kind.FEW:
+            few = f"{size} are too few to acquit (needed: {FEWEST_TOKENS} in {FEWEST_SEQUENCES})"
+            return Said(None, f"nothing convicts, but {few}", next="more tokens")
+        case Kind.WIDE:
+            reaches = "the interval of the mean ratio reaches over 1 % either way"
+            return Said(None, f"nothing convicts, but {reaches}", next="more tokens")
+        case Kind.UNTOLD:
+            return Said(
+                None,
+                "nothing convicts, and a mean ratio of 1 acquits nobody: sampled-token logprobs do not tell what the "
+                "tokens were drawn from",
+                next="log trainer_entropy, or score a sample with --score MODEL",
+            )
+        case _:
+            return Said(
+                None,
+                f"reported logprobs are honest on average and tokens are as sharp as the trainer believes ({size})",
+                "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
+            )
+
+
+def _refuted_by_first_choices(meaning: Meaning, figures: LoggedFigures) -> Said:
+    found = figures.first_choices
+    assert found is not None
+    raw = meaning.kind is Kind.RAW_REPORT
+    return Said(
+        "raw-logprobs" if raw else "dishonest logprobs",
+        f"tokens are {'sharper' if found.value > 0 else 'flatter'} than the engine reports: the first choice is "
+        f"sampled {found.value:+.1%} [{found.low:+.1%}, {found.high:+.1%}] more often than its reported mass"
+        + (f", as with raw logprobs of tokens sampled at {meaning.requested.name}" if raw else ""),
+        "the same share on tokens whose reported logprobs are processed",
+        "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
+    )
+
+
+def _shape(figures: LoggedFigures) -> str:
+    """What the log ratios of a biased table look like."""
+    if figures.shift is None:
+        return f"{figures.one_sided:.0%} of the squared difference lies in tokens that the trainer finds less likely"
+    return f"the trainer's logprob is the reported one {figures.shift:+.3g} nats at every token, as no sampler makes it"
+
+
+def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
+    """The figures, each in a line."""
+    lines = [ratio_line(figures.ratio)]
+    if figures.sharp is not None:
+        lines.append(
+            f"tokens against the trainer's entropy: 1/T of the sampler is {figures.sharp.inverse_step:+.2%} off "
+            f"(z {figures.sharp.score.score:.1f})"
+        )
+    factor = figures.temperature
+    if factor is not None:
+        lines.append(
+            f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
+            f"[{factor.low:.3f}, {factor.high:.3f}]"
+        )
+    return tuple(lines)

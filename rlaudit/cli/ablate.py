@@ -57,11 +57,10 @@ def ablate(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.prompts import load_prompts
-    from rlaudit.laboratory.run_folder import opened
     from rlaudit.laboratory.study import known_studies, load_study
-    from rlaudit.laboratory.surroundings import prepare
 
     outputs = parse_outputs(output or [])
     given = given_interpreters(python, trainer_python)
@@ -91,9 +90,7 @@ def ablate(
     progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    with opened(folder) as kept:
-        surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
-        finished = study.execute(plan, kept, surroundings, progress)
+    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given) as (finished, kept):
         document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     write_outputs(outputs, document)

@@ -17,7 +17,7 @@ from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic import judge_meaning_of_arms
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen

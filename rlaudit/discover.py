@@ -8,6 +8,7 @@ to edit and no plug-in interface.
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
@@ -37,8 +38,11 @@ def discover(package: ModuleType, name: str, kind: type[Offer]) -> dict[str, Off
 
 
 def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, object]]:
-    """The files of a folder that bind `name`, with what they bind."""
+    """The files of a folder that bind `name`, with what they bind. Its parts are not imported to be asked: some are
+    wanted late, or never.
+    """
     for module_info in pkgutil.iter_modules(folder.__path__):
-        module = importlib.import_module(f"{folder.__name__}.{module_info.name}")
-        if hasattr(module, name):
+        text = (Path(folder.__path__[0]) / f"{module_info.name}.py").read_text(encoding="utf-8")
+        if f"\n{name} = " in text:
+            module = importlib.import_module(f"{folder.__name__}.{module_info.name}")
             yield module, getattr(module, name)

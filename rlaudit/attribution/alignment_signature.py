@@ -7,6 +7,7 @@ from rlaudit.tokens.alignment import Misalignment
 
 # The price of a change of lag is five nats, and the lag taken has to save four more.
 CERTAIN = 1e-4
+# One alone may be its log's fault.
 FEWEST_SEQUENCES = 2
 
 

@@ -39,8 +39,13 @@ ALIGNMENT = tuple(
     kind.value for kind in (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
 )
 MEANING = (RAW_LOGPROBS, TRAINER_TEMPERATURE, FILTERS_NOT_REPLAYED, HIDDEN_TRUNCATION, PENALTY)
+# Sequences or prompts that an error can be read off.
+FEWEST_TO_JUDGE = 2
+# Of all tests together: one comparison in two hundred has a significant signature by chance, and size decides as well.
 ALPHA = 5e-3
+# A floor is a measurement, too: causes are looked for where k2 is surely half as much again.
 TIMES_FLOOR = 1.5
+# The floor is one side's rounding, a comparison has that of both.
 PARITY_TIMES_FLOOR = 2.0
 # Where no floor was measured: what honest, dense models stay below (metrics of ten frameworks agree on it), and above
 # which signatures were tried.
@@ -269,6 +274,8 @@ class _Case:
             because = (
                 f"{names} would be named if some prompts were left out, and not with all of them: more prompts decide"
             )
+        elif self.evidence.clusters < FEWEST_TO_JUDGE:
+            verdict, because = Verdict.INCONCLUSIVE, f"k2 {k2:.2g} nats^2 of one sequence, which has no error"
         elif excess is not None and high <= margin:
             verdict, because = Verdict.MATCH, f"k2 {k2:.2g} [{low:.2g}, {high:.2g}] is within {margin:.2g} nats^2"
         elif excess is not None and low > margin:

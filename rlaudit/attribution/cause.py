@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.least_data import LeastData
@@ -74,7 +73,3 @@ class Cause:
     factor: str | None = None
     basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
     after_others: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """For documentation."""
-        return {"name": self.name, "title": self.title, "layer": self.layer.value, "needs": list(self.needs)}

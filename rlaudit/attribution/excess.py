@@ -29,6 +29,7 @@ from rlaudit.statistics.resample import (
     cluster_sums,
     cluster_weights,
     holding,
+    ratio,
     replicate_sums,
     resampled,
     sums_left,
@@ -40,8 +41,14 @@ CONSTANT = "constant"
 LEAST_ROOM = 0.02
 # A squared normal variable exceeds 16 times its mean once in 16,000 tokens.
 CAP = 16.0
+# Six standard deviations: of normal noise two tokens in a thousand million lie beyond.
 OUTLIER = 36.0
+# Coefficients stand to a thousandth long before, but where two covariates are nearly one.
 ITERATIONS = 25
+# Of k2 that counts as excess however high the floor is, so that shares stay finite.
+LEAST_EXCESS = 0.1
+# Stands for nothing where something is divided by.
+TINY = 1e-300
 # Of a fit each, which is what they cost; a tail of a fortieth is ten of them.
 REPLICATES = 400
 
@@ -85,7 +92,6 @@ class ExcessModel:
     k2_left_K: Floats
     floor_k2: float
     outliers: Part
-    outlier_share: float
     outlier_T: Flags
     added_T: Mapping[str, Floats]
     first_standardised_T: Floats | None = None
@@ -94,8 +100,8 @@ class ExcessModel:
 
     @property
     def excess_k2(self) -> float:
-        """k2 above the floor; never below a tenth of k2, so that shares stay finite."""
-        return max(self.k2 - self.floor_k2, 0.1 * self.k2, 1e-300)
+        """k2 above the floor; never below LEAST_EXCESS of k2."""
+        return max(self.k2 - self.floor_k2, LEAST_EXCESS * self.k2, TINY)
 
     def share(self, part: Part) -> tuple[float, float, float]:
         """A part in units of the excess, with its interval."""
@@ -103,7 +109,7 @@ class ExcessModel:
 
     def share_left(self, part: Part) -> Floats:
         """(K,) the same share without each part of the prompts."""
-        excess_K = np.maximum(np.maximum(self.k2_left_K - self.floor_k2, 0.1 * self.k2_left_K), 1e-300)
+        excess_K = np.maximum(np.maximum(self.k2_left_K - self.floor_k2, LEAST_EXCESS * self.k2_left_K), TINY)
         share_K: Floats = part.left_K / excess_K
         return share_K
 
@@ -146,10 +152,10 @@ def fit_excess(
         )
         for name, places in places_of.items()
     }
-    expected_T = np.maximum(design_TJ @ coefficients_J, 1e-300)
+    expected_T = np.maximum(design_TJ @ coefficients_J, TINY)
     standardised_T = np.where(usable_T, ratio_T / expected_T, np.nan)
     squares_PJ = cluster_sums((squared_T, np.ones(len(squared_T))), cluster_T, clusters)
-    k2 = resampled(squares_PJ, weights_BP, lambda sums: 0.5 * _means(sums)[..., 0])
+    k2 = resampled(squares_PJ, weights_BP, lambda sums: 0.5 * ratio(sums))
     k2_low, k2_high = holding(*k2.percentiles(), k2.left_K)
     outlier_T = np.nan_to_num(standardised_T, nan=0.0) > OUTLIER
     outliers = _outliers(squared_T, outlier_T, cluster_T, weights_BP)
@@ -163,7 +169,6 @@ def fit_excess(
         k2_left_K=k2.left_K,
         floor_k2=floor_k2,
         outliers=outliers,
-        outlier_share=float(outlier_T.sum()) / max(len(outlier_T), 1),
         outlier_T=outlier_T,
         added_T={name: design_TJ[:, places] @ coefficients_J[places] for name, places in places_of.items()},
     )
@@ -172,7 +177,7 @@ def fit_excess(
 def _iterate(design_NJ: Floats, ratio_N: Floats) -> tuple[Floats, Floats]:
     if not ratio_N.any():
         return np.zeros(design_NJ.shape[1]), np.ones(len(ratio_N))
-    expected_N = np.full(len(ratio_N), max(float(ratio_N.mean()), 1e-300))
+    expected_N = np.full(len(ratio_N), max(float(ratio_N.mean()), TINY))
     coefficients_J = np.zeros(design_NJ.shape[1])
     for _ in range(ITERATIONS):
         before_J = coefficients_J
@@ -185,7 +190,7 @@ def _iterate(design_NJ: Floats, ratio_N: Floats) -> tuple[Floats, Floats]:
 
 def _no_less(expected_N: Floats) -> Floats:
     # Weights are bounded: a token at which nothing is expected would decide everything.
-    floor = max(float(np.median(expected_N)) * 1e-3, float(expected_N.mean()) * 1e-4, 1e-300)
+    floor = max(float(np.median(expected_N)) * 1e-3, float(expected_N.mean()) * 1e-4, TINY)
     return np.maximum(expected_N, floor)
 
 
@@ -196,7 +201,7 @@ def _normal(design_NJ: Floats, ratio_N: Floats, expected_N: Floats) -> tuple[Flo
 
 def _solve(gram_JJ: Floats, moments_J: Floats) -> Floats:
     """argmin of b'Gb/2 - m'b over b >= 0, by non-negative least squares on the Cholesky factor."""
-    scale_J = np.sqrt(np.maximum(np.diag(gram_JJ), 1e-300))
+    scale_J = np.sqrt(np.maximum(np.diag(gram_JJ), TINY))
     scaled_JJ = gram_JJ / np.outer(scale_J, scale_J) + 1e-9 * np.eye(len(gram_JJ))
     upper_JJ = np.linalg.cholesky(scaled_JJ).T
     target_J = np.linalg.solve(upper_JJ.T, moments_J / scale_J)
@@ -247,10 +252,8 @@ def _outliers(squared_T: Floats, far_T: Flags, cluster_T: Integers, weights_BP: 
     tokens, clusters = max(len(squared_T), 1), weights_BP.shape[1]
     columns = (np.where(far_T, squared_T, 0.0), squared_T)
     sums_PJ = cluster_sums(columns, cluster_T, clusters)
-    replicates_BJ = replicate_sums(weights_BP, sums_PJ)
     # Resampled as a share: the few outliers dominate numerator and total alike.
-    total = 0.5 * float(squared_T.sum()) / tokens
-    values_B = total * replicates_BJ[:, 0] / np.maximum(replicates_BJ[:, 1], 1e-300)
+    values_B = 0.5 * float(squared_T.sum()) / tokens * ratio(replicate_sums(weights_BP, sums_PJ))
     value = 0.5 * float(sums_PJ[:, 0].sum()) / tokens
-    left_K = 0.5 * _means(sums_left(cluster_sums((columns[0], np.ones(len(far_T))), cluster_T, clusters)))[:, 0]
+    left_K = 0.5 * ratio(sums_left(cluster_sums((columns[0], np.ones(len(far_T))), cluster_T, clusters)))
     return part_of_k2(Resampled(value, values_B, left_K, clusters))

@@ -14,7 +14,9 @@ import numpy as np
 from rlaudit.arrays import Floats
 from rlaudit.attribution.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 
+# Binades of the step: of logits in [2, 4) and in [64, 128).
 FINEST, COARSEST = -6, -1
+# Of a step; logprobs in float32 miss a multiple by less, and float32 logits hit within it twice in a thousand.
 HIT = 1e-3
 # Logits this close are mostly of one binade, and where logits compete the logprob feels their rounding.
 NEAR_NATS = 2.0

@@ -32,6 +32,8 @@ HALF_PRECISION_STEP = 2.0**-10
 FLOAT32_EPSILON = 2.0**-23
 # No published model's top logits are larger; smaller ones only make the tolerance generous.
 LARGEST_LOGIT = 128.0
+# Of 64 float32 differences all lie on the lattice by chance once in 10^140; sixteen values are more than one pair of
+# tokens that a log repeats.
 FEWEST_DIFFERENCES = 64
 FEWEST_DISTINCT = 16
 # Logits of an untrained model are so small that even bfloat16 steps escape; their differences are small too.

@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from rlaudit.arrays import Floats, Integers
 from rlaudit.attribution.excess import ExcessModel
 from rlaudit.attribution.head_rounding import HeadRounding, head_rounding
-from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.statistics.resample import clusters_of
 from rlaudit.tokens.alignment import AlignmentReport
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
+# The trade: every covariate of a cause is a column of so many tokens, fitted again and again; shares of k2 have errors
+# of prompts by then, not of tokens.
 MOST_TOKENS = 200_000
-FEWEST_PROMPTS = 8
-PLAIN = Semantics()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class TokenEvidence:
     cluster_S: Integers
     columns: Mapping[str, NDArray[Any]]
     tops: Mapping[str, NDArray[Any]]
-    sampling: Semantics = PLAIN
-    trainer: Semantics = PLAIN
+    sampling: Semantics = RAW
+    trainer: Semantics = RAW
     meaning: Meaning | None = None
     alignment: AlignmentReport | None = None
     floor_k2: float | None = None
@@ -110,8 +111,8 @@ class TokenEvidence:
 def token_evidence(
     batch: TokenBatch,
     *,
-    sampling: Semantics = PLAIN,
-    trainer: Semantics = PLAIN,
+    sampling: Semantics = RAW,
+    trainer: Semantics = RAW,
     scored: ScoredTokens | None = None,
     meaning: Meaning | None = None,
     alignment: AlignmentReport | None = None,
@@ -146,7 +147,7 @@ def token_evidence(
         token_id_T=batch.token_id_T[usable_T],
         position_T=batch.position_T[usable_T],
         sequence_T=sequence_T.astype(np.int64),
-        cluster_S=_clusters(batch.prompt_S[kept_S]),
+        cluster_S=clusters_of(batch.prompt_S[kept_S]),
         columns=columns,
         tops=tops,
         sampling=sampling,
@@ -202,9 +203,3 @@ def _seen_before(batch: TokenBatch) -> NDArray[np.bool_]:
     seen_T = np.ones(batch.tokens, dtype=np.bool_)
     seen_T[first_T] = False
     return seen_T
-
-
-def _clusters(prompt_S: Integers) -> Integers:
-    _, compact_S = np.unique(prompt_S, return_inverse=True)
-    few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
-    return np.arange(len(prompt_S)) if few else compact_S.astype(np.int64)

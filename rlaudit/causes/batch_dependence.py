@@ -25,9 +25,11 @@ from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground
 
 NAME = "batch-dependence"
+# Three degrees of freedom between them: two or three batches differ in anything.
 FEWEST_BATCHES = 4
 # Prompts that the mean of the other prompts of a batch is shrunk by towards the mean of all.
 SHRINK = 1.0
+# p-value up to which batches differ enough to be given a column; the verdict asks for ALPHA beside it.
 NOT_BY_CHANCE = 0.01
 
 

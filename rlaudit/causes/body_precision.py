@@ -1,29 +1,51 @@
 """Rounding in the body of the model: dense noise that is anew at every token, in proportion to 1 - p.
 
-Covered: excess over a measured floor that has all marks of rounding (`dense_noise.py`) and that no covariate and no
-rounded head explains. Not covered: without a floor nobody knows how much rounding is usual here, and without token ids
+Covered: excess over a measured floor that has all marks of rounding (below) and that no covariate and no
+rounded head explains. Rounding errs anew at every token: standardised log ratios have no outliers, do not depend on how
+sure the model is, and do not repeat for the same token id or along a sequence. Wrong or old weights err the same way
+each time. Not covered: without a floor nobody knows how much rounding is usual here, and without token ids
 wrong weights look the same; then it stays an unexplained residual. Precision is not named by elimination.
 Source: research on bfloat16 against float16 (arXiv 2510.26788); variance of a logprob under independent logit noise.
 """
 
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
-from rlaudit.attribution.dense_noise import dense_noise
-from rlaudit.attribution.excess import CONSTANT
+from rlaudit.attribution.excess import CAP, CONSTANT, LEAST_ROOM
 from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
+from rlaudit.meaning.from_logs import seen_shift
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
 from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground
 
 NAME = "body-precision"
+# More than of other causes: what nothing else explains is of this kind more often than not, and is not it.
 LEAST_SHARE_HERE = 0.3
+# Half as much rounding again as is usual here is not usual.
 TIMES_FLOOR = 1.5
 OF_WHAT_IS_LEFT = 0.5
+# Of the variance that the same token id, or neighbouring tokens, have in common.
+MOST_IN_COMMON = 0.05
+# Standard errors from which on errors that are alike are not so by chance: one honest residual in seven hundred.
+SURELY_ALIKE = 3.0
+# Largest ratio of the noise of tokens of different certainty, in units of (1 - p)^2.
+MOST_UNEVEN = 3.0
+# As much as the tails of an engine's noise carry (LEAST_OUTLIER_SHARE of `moe_routing.py`).
+MOST_OUTLIERS = 0.15
+# Standard deviations: a shift that makes less than a hundredth of the variance is no penalty's.
+MOST_SHIFT = 0.15
+SEEN_ALPHA = 1e-5
+# Classes of 1 - p, from LEAST_ROOM on, and how many tokens of one have a variance worth comparing (to a fifth).
+CERTAINTIES = (LEAST_ROOM, 0.1, 0.3, 0.7, 1.01)
+FEWEST = 50
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -61,6 +83,109 @@ def signature(evidence: TokenEvidence) -> Outcome:
         share_low=share_low,
         share_high=share_high,
     )
+
+
+@dataclass(frozen=True)
+class DenseNoise:
+    """by_token, by_token_z: covariance of standardised log ratios of one token id in other clusters, in units of the
+    variance, and its z; None without token ids. along, along_z: the same of neighbouring tokens. uneven: largest ratio
+    of noise between classes of certainty. outliers: share of k2 beyond six standard deviations. seen: mean error of
+    tokens seen before less that of others, in standard deviations.
+    """
+
+    by_token: float | None
+    by_token_z: float | None
+    along: float
+    along_z: float
+    uneven: float
+    outliers: float
+    seen: float = 0.0
+
+    @property
+    def objections(self) -> tuple[str, ...]:
+        """What speaks against rounding."""
+        found = []
+        if self.by_token is None:
+            found.append("without token ids, errors that repeat for a token cannot be excluded")
+        elif self.by_token > MOST_IN_COMMON and (self.by_token_z or 0.0) > SURELY_ALIKE:
+            found.append(f"the same token id errs alike ({self.by_token:.0%} of the variance): weights, not rounding")
+        if abs(self.along) > MOST_IN_COMMON and abs(self.along_z) > SURELY_ALIKE:
+            found.append(f"neighbouring tokens err alike ({self.along:.0%} of the variance): weights or cache")
+        if abs(self.seen) > MOST_SHIFT:
+            found.append(f"tokens seen before err to one side ({self.seen:+.2f} standard deviations): a penalty")
+        if self.uneven > MOST_UNEVEN:
+            found.append(f"noise differs {self.uneven:.1f}-fold between sure and unsure tokens")
+        if self.outliers > MOST_OUTLIERS:
+            found.append(f"outliers carry {self.outliers:.0%}")
+        return tuple(found)
+
+
+def dense_noise(evidence: TokenEvidence) -> DenseNoise:
+    """Measure it on the residual of `evidence.excess`."""
+    assert evidence.excess is not None
+    standardised_T = evidence.excess.standardised_T
+    usable_T = np.isfinite(standardised_T)
+    error_T = np.where(usable_T, np.sign(evidence.log_ratio_T) * np.sqrt(np.nan_to_num(standardised_T)), 0.0)
+    error_T = np.clip(error_T, -np.sqrt(CAP), np.sqrt(CAP))
+    by_token = by_token_z = None
+    if not evidence.missing(("token_id",)):
+        by_token, by_token_z = _in_common(error_T, usable_T, evidence)
+    along, along_z = _along(error_T, usable_T, evidence)
+    levels = []
+    for low, high in pairwise(CERTAINTIES):
+        inside_T = usable_T & (evidence.room_T >= low) & (evidence.room_T < high)
+        if inside_T.sum() >= FEWEST:
+            levels.append(float(np.minimum(standardised_T[inside_T], CAP).mean()))
+    uneven = max(levels) / max(min(levels), 1e-12) if len(levels) > 1 else 1.0
+    outliers = evidence.excess.outliers.k2 / evidence.excess.excess_k2
+    return DenseNoise(by_token, by_token_z, along, along_z, uneven, outliers, _seen(error_T, evidence))
+
+
+def _in_common(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
+    """Mean product of errors of one token id over pairs of different clusters, and its z.
+
+    Sums per (token id, cluster) make it (sum over clusters)^2 - sum of squares; pairs are weighted by id, so that the
+    commonest id does not decide alone.
+    """
+    _, id_T = np.unique(evidence.token_id_T, return_inverse=True)
+    cells, cell_T = np.unique(id_T * evidence.clusters + evidence.cluster_T, return_inverse=True)
+    sums_C = np.bincount(cell_T, error_T)
+    counts_C = np.bincount(cell_T, usable_T)
+    id_C = cells // evidence.clusters
+    sums_I, counts_I = np.bincount(id_C, sums_C), np.bincount(id_C, counts_C)
+    products_I = np.square(sums_I) - np.bincount(id_C, np.square(sums_C))
+    pairs_I = np.square(counts_I) - np.bincount(id_C, np.square(counts_C))
+    weight_I = np.where(pairs_I > 0, 1.0 / np.maximum(counts_I, 1), 0.0)
+    total = float((weight_I * pairs_I).sum())
+    if total <= 0:
+        return 0.0, 0.0
+    variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
+    estimate = float((weight_I * products_I).sum()) / total / max(variance, 1e-12)
+    error = float(np.sqrt(2.0 * (np.square(weight_I) * pairs_I).sum())) / total
+    return estimate, standard_score(estimate, error, evidence.clusters)
+
+
+def _seen(error_T: Floats, evidence: TokenEvidence) -> float:
+    """Mean error of tokens seen before less that of others, in standard deviations; 0 where that is chance."""
+    found = seen_shift(evidence)
+    spread = float(error_T.std())
+    if found is None or found.shift.p_value > SEEN_ALPHA or not spread > 0:
+        return 0.0
+    seen_T = np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
+    other_T = ~np.asarray(evidence.columns["seen_before"], dtype=bool) & (evidence.room_T > LEAST_ROOM)
+    return float(error_T[seen_T].mean() - error_T[other_T].mean()) / spread
+
+
+def _along(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence) -> tuple[float, float]:
+    """Correlation of the errors of neighbouring tokens, and its z."""
+    both_T = usable_T[1:] & usable_T[:-1] & (evidence.sequence_T[1:] == evidence.sequence_T[:-1])
+    pairs = int(both_T.sum())
+    if pairs < FEWEST:
+        return 0.0, 0.0
+    products = (error_T[1:] * error_T[:-1])[both_T]
+    variance = float(np.square(error_T).sum() / max(usable_T.sum(), 1))
+    estimate = float(products.mean()) / max(variance, 1e-12)
+    return estimate, standard_score(float(products.mean()), float(products.std()) / np.sqrt(pairs), pairs)
 
 
 def everywhere(ground: Ground, rng: np.random.Generator) -> Floats:

@@ -18,6 +18,7 @@ from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground
 
 NAME = "bos"
+# Tokens: factors of three or four apart, sums of which come close to any fading between them.
 FADES_OVER = (2.0, 8.0, 24.0)
 
 

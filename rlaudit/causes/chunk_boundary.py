@@ -19,6 +19,7 @@ from rlaudit.worlds.ground import Ground
 
 NAME = "chunk-boundary"
 PERIODS = (16, 64, 256)
+# Tokens at an edge: the mean of 30 squares is known to a quarter.
 FEWEST_EDGES = 30
 
 

@@ -21,6 +21,7 @@ from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "head-precision"
+# Of a lattice that FEWEST_DIFFERENCES of `lattice.py` hit by chance: below anything that Holm makes of it.
 SURELY_ROUNDED = 1e-12
 BOTH = 2
 # Root mean square steps: the steps themselves are powers of two around it.

@@ -30,6 +30,7 @@ NAME = "moe-routing"
 ORDINARY_SHARE = 3.3e-4
 # Such tails alone give the outliers some hundredths of the variance.
 LEAST_OUTLIER_SHARE = 0.15
+# Of a handful the share of k2 has no interval that can be believed.
 FEWEST = 12
 # In squared standard deviations: where a tail lies that reaches beyond OUTLIER. Of Student's t with 3 degrees of
 # freedom at most half as many tokens lie beyond as in between (tests/honest_tables.py), of routing flips as

@@ -19,6 +19,7 @@ from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground
 
 NAME = "quantised-kv"
+# One block of vLLM's cache: over less context nothing grows.
 FEWEST_POSITIONS = 16
 
 

@@ -19,6 +19,7 @@ from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground
 
 NAME = "stale-prefix-kv"
+# Tokens: a factor of four apart, sums of which come close to any fading between them.
 FADES_OVER = (2.0, 8.0, 32.0)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,11 @@ from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 from rlaudit.say import answer
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
+
+    Judged = tuple[Report, Callable[[Path], None] | None]
 
 
 class FailOn(StrEnum):
@@ -52,11 +57,10 @@ def ablate(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.prompts import load_prompts
-    from rlaudit.laboratory.run_folder import opened
     from rlaudit.laboratory.study import known_studies, load_study
-    from rlaudit.laboratory.surroundings import prepare
 
     outputs = parse_outputs(output or [])
     given = given_interpreters(python, trainer_python)
@@ -86,19 +90,14 @@ def ablate(
     progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    with opened(folder) as kept:
-        surroundings = prepare(plan, folder, accelerator, prompt_set, progress, given)
-        finished = study.execute(plan, kept, surroundings, progress)
+    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given) as (finished, kept):
         document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     write_outputs(outputs, document)
     return int(document["exit_code"])
 
 
-Judged = tuple[dict[str, Any], Callable[[Path], None] | None]
-
-
-def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> Judged:
+def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
     """The report of finished arms, and what writes their tokens."""
     from rlaudit.diagnosis.diagnose import diagnose
     from rlaudit.diagnosis.document import document_of
@@ -110,7 +109,7 @@ def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool
     return document, None if tokens is None else partial(write_tokens, tokens)
 
 
-def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> Judged:
+def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
     """The report of finished weight updates, and beside it recipes that show each finding again."""
     from rlaudit.laboratory.studies.updates.document import document_of
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import yaml
 
-from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import UsageError
 from rlaudit.inspection.files import collect
 from rlaudit.inspection.inspect_file import Context, InspectedConfig, inspect_file
@@ -16,6 +15,7 @@ from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.versions import version_named
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
 from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
+from rlaudit.laboratory.study import known_studies
 from rlaudit.secrets import mask, masked_places
 from rlaudit.vllm.machine import Machine
 from rlaudit.yaml_file import read_yaml_file
@@ -29,7 +29,9 @@ def is_recipe(path: Path) -> bool:
         document = read_yaml_file(path)
     except UsageError:
         return True
-    return not isinstance(document, dict) or document.get("schema") == RECIPE_SCHEMA or "blocks" in document
+    if not isinstance(document, dict) or document.get("schema") == RECIPE_SCHEMA:
+        return True
+    return any(study.key in document for study in known_studies().values())
 
 
 def experiment_of(

@@ -94,6 +94,7 @@ def compare(
     from rlaudit.cli.compare_tables import Comparer, todays
     from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.comparison import CompareSettings
+    from rlaudit.report.plain import plain
 
     outputs = parse_outputs(output or [])
     progress = Progress(quiet)
@@ -124,7 +125,7 @@ def compare(
     assumed = list(dict.fromkeys(comparer.assumed))
     document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
     names = [one["name"] for one in document["comparisons"]]
-    document["token_figures"] = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
+    document["token_figures"] = plain([one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)])
     for one in compared:
         for line in one.faults.lines():
             say(line)

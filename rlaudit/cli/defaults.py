@@ -2,23 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-import rlaudit
 from rlaudit.cli.output import Output, write_file, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.versions import choose
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Layer
+from rlaudit.report.new_report import new_report, untested
 from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.moved import Moved, moved
 from rlaudit.vllm.tell import moved_lines
 
-GROUPS: Mapping[str, str] = {
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Group, Setting
+    from rlaudit.report.report import Report
+
+GROUPS: "Mapping[str, Group]" = {
     "resolved": "engine",
     "default": "engine",
     "argument": "engine",
@@ -50,37 +54,24 @@ def print_defaults(before: Version | None, after: Version | None, machine: Machi
     return 0
 
 
-def _document(before: Version, after: Version, machine: Machine) -> dict[str, Any]:
+def _document(before: Version, after: Version, machine: Machine) -> "Report":
     return {
-        "schema": "rlaudit-report/1",
-        "rlaudit": rlaudit.__version__,
-        "command": "inspect",
-        "exit_code": 0,
+        **new_report(
+            "inspect",
+            0,
+            before=str(before),
+            after=str(after),
+            layers=[untested(layer, "no config was inspected", "rlaudit inspect CONFIG") for layer in Layer],
+            not_seen=["what a config or a framework sets: this is vLLM alone"],
+        ),
         "description": f"what moves for an API server without any argument on {machine.name}",
-        "versions": {"from": str(before), "to": str(after)},
-        "findings": [],
         "settings": _rows(before, after, machine),
-        "arms": [],
-        "effects": [],
-        "layers": [
-            {
-                "layer": str(layer),
-                "verdict": str(Verdict.NOT_TESTED),
-                "cause": None,
-                "because": "no config was inspected",
-                "evidence": [],
-                "falsifier": "",
-                "next": "rlaudit inspect CONFIG",
-            }
-            for layer in Layer
-        ],
-        "not_seen": ["what a config or a framework sets: this is vLLM alone"],
     }
 
 
-def _rows(before: Version, after: Version, machine: Machine) -> list[dict[str, Any]]:
+def _rows(before: Version, after: Version, machine: Machine) -> "list[Setting]":
     """A row for each name: what a new argument resolves to says more than that it is new."""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    rows: dict[tuple[str, str], Setting] = {}
     for change in moved(before, after, machine):
         row = _row(change, before, after)
         kept = rows.setdefault((row["group"], row["name"]), row)
@@ -89,7 +80,7 @@ def _rows(before: Version, after: Version, machine: Machine) -> list[dict[str, A
     return list(rows.values())
 
 
-def _row(change: Moved, before: Version, after: Version) -> dict[str, Any]:
+def _row(change: Moved, before: Version, after: Version) -> "Setting":
     kind, _, what = change.kind.partition(" ")
     was, now = as_json(change.before), as_json(change.after)
     if kind == "added":

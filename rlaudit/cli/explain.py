@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
-from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -239,8 +238,9 @@ def _recipe_keys() -> str:
 
 
 def _schema() -> str:
-    schema = files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8")
-    return json.dumps(json.loads(schema), indent=1)
+    from rlaudit.report.schema import report_schema
+
+    return json.dumps(report_schema(), indent=1)
 
 
 LISTS: Mapping[Listed, Callable[[], str]] = {

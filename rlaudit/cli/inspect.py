@@ -98,7 +98,7 @@ def _run(request: "Request", wishes: _Wishes) -> int:
     from rlaudit.inspection.document import document_of
     from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
-    from rlaudit.report.inspection_words import summary
+    from rlaudit.report.outlines.inspect import summary
 
     if wishes.baseline is not None:
         request = replace(request, baseline=load_baseline(wishes.baseline))

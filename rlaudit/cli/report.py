@@ -1,7 +1,7 @@
 """`rlaudit report`: render a run again, finished or not, in any format."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.errors import RlauditError, UsageError
 from rlaudit.say import say
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 
 def report(
@@ -36,13 +39,14 @@ def report(
     return int(document["exit_code"])
 
 
-def _add_figures(document: dict[str, Any], tokens: Path) -> None:
+def _add_figures(document: "Report", tokens: Path) -> None:
     """Reports of releases that drew nothing have their tokens beside them."""
     if document["command"] != "ablate" or not document["arms"] or "token_figures" in document or not tokens.is_file():
         return
+    from rlaudit.report.plain import plain
     from rlaudit.tokens.figures.run_tokens import figures_of_run
 
     try:
-        document["token_figures"] = figures_of_run(tokens)
+        document["token_figures"] = plain(figures_of_run(tokens))
     except RlauditError as error:
         say(f"pictures of tokens are left out: {error}")

@@ -53,8 +53,7 @@ def selftest(
         raise UsageError("--python, --trainer-python, --model and --cpu are about real engines", "Add --engines.")
     if engines:
         from rlaudit.engines.hardware.accelerator import detect
-        from rlaudit.selftest.engines.engines_under_test import engines_under_test
-        from rlaudit.selftest.engines.not_planted import not_planted
+        from rlaudit.selftest.engines.engines_under_test import engines_under_test, not_planted
         from rlaudit.selftest.engines.run_engine_plants import run_engine_plants
         from rlaudit.selftest.engines.run_update_plants import run_update_plants
 

@@ -8,8 +8,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.shell_command import shortened
-from rlaudit.configs.syntax.shell_text import Command, commands
+from rlaudit.configs.syntax.shell_command import Command, shortened
 from rlaudit.configs.syntax.spelling import Spell, Write
 
 _YAML = {".yaml", ".yml"}
@@ -91,6 +90,9 @@ def _is_word(text: str, marks: tuple[str, ...]) -> bool:
 
 def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
     """The commands of one string; line breaks and everything before it are kept as blanks."""
+    # Reading shell costs start-up time that other files should not pay.
+    from rlaudit.configs.syntax.shell_text import commands
+
     first, last = node.place.start, node.place.end
     body = source.text[first:last]
     header = re.match(r"[|>][^\n]*", body)

@@ -16,7 +16,7 @@ from rlaudit.configs.syntax.place import Place
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.flags import Flag
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 
 @dataclass(frozen=True, eq=False)

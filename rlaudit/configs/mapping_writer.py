@@ -12,7 +12,7 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 Write = Callable[[str, Any], "tuple[Edit, ...] | None"]
 Spell = Callable[[str, Any], "tuple[str, str] | None"]

@@ -6,7 +6,7 @@ Every node keeps the place it was written at, so a merged config still names the
 import re
 
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node
 
 REPLACES = "_override_"
 _QUOTES = re.compile(r"""(?s)(['"])(.*)\1""")
@@ -71,8 +71,3 @@ def _as_written(node: Node) -> Node:
         quoted = _QUOTES.fullmatch(node.text)
         return Node(quoted[2] if quoted else node.text, node.place, node.key, node.text)
     return node
-
-
-def is_told(node: Node | None) -> bool:
-    """Whether a node is there and its value is known."""
-    return node is not None and not isinstance(node.value, Unknown)

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.syntax.node import Node, entries
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 
 def hand_over(draft: Draft, kwargs: Node | None, note: str = "") -> None:
@@ -28,14 +29,5 @@ def neutral_sampling(draft: Draft, note: str) -> None:
 
     Said where requests are made in code and not over HTTP: no generation_config.json gets in between.
     """
-    defaults = {
-        "temperature": 1.0,
-        "top_p": 1.0,
-        "top_k": -1,
-        "min_p": 0.0,
-        "repetition_penalty": 1.0,
-        "presence_penalty": 0.0,
-        "frequency_penalty": 0.0,
-    }
-    for name, value in defaults.items():
+    for name, value in {**NEUTRAL_SAMPLING, "top_k": -1}.items():
         draft.sampling.unless_set(name, value, note)

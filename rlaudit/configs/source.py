@@ -12,7 +12,7 @@ from rlaudit.secrets import learn_text
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_text import Call
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 Parsed = TypeVar("Parsed")
 LARGEST_BYTES = 2_000_000

@@ -1,16 +1,15 @@
 """A comparison of curves as the document `rlaudit-report/1`; its own part is under the key `curves`."""
 
-from typing import Any
-
 import numpy as np
 
-import rlaudit
 from rlaudit.curves.comparison import Comparison, MetricResult, Outcome
 from rlaudit.curves.curve import Run
 from rlaudit.curves.logged_metric import Group
 from rlaudit.curves.order import order_of
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.curves import CurveMetric, CurveRun, Point, Steps
+from rlaudit.report.report import Report
 
-SCHEMA = "rlaudit-report/1"
 # Points of each curve that a report keeps, enough to draw it.
 KEPT_POINTS = 100
 
@@ -25,22 +24,12 @@ ONE_REFERENCE = (
 )
 
 
-def document_of(comparison: Comparison, fail: bool) -> dict[str, Any]:
-    """JSON-able. fail: whether a separation makes the exit code 1."""
+def document_of(comparison: Comparison, fail: bool) -> Report:
+    """fail: whether a separation makes the exit code 1."""
     order = order_of(comparison)
     one = len(comparison.references) == 1
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "curves",
-        "exit_code": exit_code(comparison, fail),
-        "versions": {"from": None, "to": None},
-        "findings": [],
-        "settings": [],
-        "arms": [],
-        "effects": [],
-        "layers": [],
-        "not_seen": _not_seen(comparison),
+        **new_report("curves", exit_code(comparison, fail), not_seen=_not_seen(comparison)),
         "curves": {
             "reference": [_run(run) for run in comparison.references],
             "candidate": _run(comparison.candidate),
@@ -71,7 +60,7 @@ def _reading_order(result: MetricResult) -> tuple[int, int, str]:
     return list(Outcome).index(result.outcome), result.detected or 0, result.name
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run) -> CurveRun:
     steps = [curve.steps for curve in run.curves.values() if curve.steps.size]
     return {
         "name": run.name,
@@ -87,7 +76,7 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _metric(result: MetricResult) -> dict[str, Any]:
+def _metric(result: MetricResult) -> CurveMetric:
     metric, points, found = result.metric, result.points, result.separation
     return {
         "name": result.name,
@@ -116,11 +105,11 @@ def _metric(result: MetricResult) -> dict[str, Any]:
     }
 
 
-def _steps(steps: list[int]) -> dict[str, int]:
+def _steps(steps: list[int]) -> Steps:
     return {"first": steps[0], "last": steps[-1], "count": len(steps)}
 
 
-def _points(result: MetricResult) -> list[dict[str, float]]:
+def _points(result: MetricResult) -> list[Point]:
     """The curves and their band, thinned to what a picture needs."""
     points, found = result.points, result.separation
     if points is None:
@@ -128,13 +117,13 @@ def _points(result: MetricResult) -> list[dict[str, float]]:
     kept = np.unique(np.linspace(0, len(points.steps) - 1, min(KEPT_POINTS, len(points.steps))).astype(int))
     drawn = []
     for place in kept.tolist():
-        at = {
+        at: Point = {
             "step": int(points.steps[place]),
             "reference": float(points.reference[place]),
             "candidate": float(points.candidate[place]),
         }
         if found is not None:
-            at |= {"low": float(found.low_N[place]), "high": float(found.high_N[place])}
+            at["low"], at["high"] = float(found.low_N[place]), float(found.high_N[place])
         drawn.append(at)
     return drawn
 

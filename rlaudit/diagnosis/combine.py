@@ -7,55 +7,62 @@ of no layer alone. Where an ablation and a comparison disagree the worse verdict
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import rlaudit
 from rlaudit.attribution.attribute import all_causes
-from rlaudit.diagnosis.document import SCHEMA
+from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.finished_documents import FinishedDocument
 from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.layers import WORST_FIRST, Layer, Verdict
 from rlaudit.meaning.words import UNEXPLAINED
+from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.report.parts.inspection import Versions
+from rlaudit.report.report import Report
 
 MEASURED = ("ablate", "compare")
-Judged = Mapping[str, Any]
+# Which layers an order of separation is evidence of, beside the inference path, of which every order is.
+SPEAKS_OF: Mapping[str, frozenset[Layer]] = {
+    Precedence.LOGPROBS_FIRST: frozenset({Layer.SEMANTIC, Layer.OBJECTIVE}),
+    Precedence.TRAINING_ONLY: frozenset({Layer.OBJECTIVE}),
+    Precedence.UNKNOWN: frozenset({Layer.OBJECTIVE}),
+}
 
 
-def combined(sources: Sequence[FinishedDocument], fails: bool) -> dict[str, Any]:
-    """The document of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
-    layers: list[dict[str, Any]] = []
+def combined(sources: Sequence[FinishedDocument], fails: bool) -> Report:
+    """The report of `rlaudit diagnose`. fails: whether a mismatch makes the exit code 1."""
+    layers: list[Judged] = []
     for layer in Layer:
         judged = _layer(layer, sources)
-        before = next((one for one in layers if one["verdict"] != Verdict.MATCH.value), None)
-        if before is not None and judged["verdict"] != Verdict.NOT_TESTED.value:
+        before = next((one for one in layers if one["verdict"] != Verdict.MATCH), None)
+        if before is not None and judged["verdict"] != Verdict.NOT_TESTED:
             judged = _held_back(judged, before)
         layers.append(judged)
     unfinished = [one.path for one in sources if one.document["exit_code"] == 3 and not _has_verdict(one)]
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "diagnose",
-        "exit_code": exit_code_of(layers, bool(unfinished), fails),
+        **new_report(
+            "diagnose",
+            exit_code_of(layers, bool(unfinished), fails),
+            layers=layers,
+            not_seen=_not_seen(sources, unfinished),
+        ),
         "versions": _versions(sources),
         "findings": [finding for one in sources for finding in one.document["findings"]],
-        "settings": [],
-        "arms": [],
         "effects": [effect for one in sources for effect in one.document["effects"]],
-        "layers": layers,
         "sources": [
             {"path": one.path, "command": one.command, "exit_code": one.document["exit_code"]} for one in sources
         ],
-        "not_seen": _not_seen(sources, unfinished),
     }
 
 
-def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> dict[str, Any]:
-    own = [(one, judged) for one in sources for judged in one.document["layers"] if judged["layer"] == layer.value]
-    decided = [(one, judged) for one, judged in own if judged["verdict"] != Verdict.NOT_TESTED.value]
+def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judged:
+    own = [(one, judged) for one in sources for judged in one.document["layers"] if judged["layer"] == layer]
+    decided = [(one, judged) for one, judged in own if judged["verdict"] != Verdict.NOT_TESTED]
     measured = [(one, judged) for one, judged in decided if one.command in MEASURED]
     deciding = measured or decided or own
     if not deciding:
-        return _nothing(layer)
+        return untested(
+            layer, "none of these reports is about it", "rlaudit compare on logged tokens, or rlaudit ablate"
+        )
     # An intervention weighs more than a signature of the same verdict.
     source, worst = min(
         deciding, key=lambda entry: (WORST_FIRST.index(entry[1]["verdict"]), entry[0].command != "ablate")
@@ -70,7 +77,7 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> dict[str, Any]:
     evidence += _curves(layer, sources)
     cause, read = _cause(worst, source, own)
     return {
-        **{name: worst[name] for name in ("layer", "verdict", "because", "falsifier")},
+        **worst,
         "cause": cause,
         "because": f"{worst['because']}{read}{_agreement(worst, source, measured)}",
         "evidence": evidence,
@@ -82,11 +89,11 @@ def _cause(
     worst: Judged, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judged]]
 ) -> tuple[str | None, str]:
     """The cause, and what is said of it: a mismatch that was measured without one has that which settings convict."""
-    measured = source.command in MEASURED and worst["verdict"] == Verdict.MISMATCH.value
+    measured = source.command in MEASURED and worst["verdict"] == Verdict.MISMATCH
     if not measured or (worst["cause"] is not None and worst["cause"] not in UNEXPLAINED.values()):
         return worst["cause"], ""
     for one, judged in own:
-        if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH.value and judged["cause"]:
+        if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH and judged["cause"]:
             return judged["cause"], f"; {one.path} convicts {judged['cause']}, the tokens show no cause of their own"
     return worst["cause"], ""
 
@@ -106,7 +113,7 @@ def _agreement(worst: Judged, source: FinishedDocument, measured: Sequence[tuple
 
 def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDocument]) -> str:
     """The one next experiment: an intervention where only a signature convicts."""
-    if worst["verdict"] != Verdict.MISMATCH.value or any(one.command == "ablate" for one in sources):
+    if worst["verdict"] != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
         return str(worst["next"])
     causes = all_causes()
     named = [causes[name] for name in str(worst["cause"] or "").split(" and ") if name in causes]
@@ -116,13 +123,13 @@ def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDoc
     return f"{worst['next']}; or let an intervention decide: rlaudit ablate with factor {factor}"
 
 
-def _held_back(judged: dict[str, Any], before: Judged) -> dict[str, Any]:
+def _held_back(judged: Judged, before: Judged) -> Judged:
     """A layer is judged only when the one before it is clean."""
-    if before["verdict"] == Verdict.INCONCLUSIVE.value and judged["layer"] != Layer.OBJECTIVE.value:
+    if before["verdict"] == Verdict.INCONCLUSIVE and judged["layer"] != Layer.OBJECTIVE:
         return {**judged, "because": f"provided that the {before['layer']} layer matches: {judged['because']}"}
     return {
         **judged,
-        "verdict": Verdict.NOT_TESTED.value,
+        "verdict": Verdict.NOT_TESTED,
         "cause": None,
         "because": f"the {before['layer']} layer comes first; seen so far: {_said(judged)}",
         "falsifier": "",
@@ -130,38 +137,24 @@ def _held_back(judged: dict[str, Any], before: Judged) -> dict[str, Any]:
     }
 
 
-def _nothing(layer: Layer) -> dict[str, Any]:
-    return {
-        "layer": layer.value,
-        "verdict": Verdict.NOT_TESTED.value,
-        "cause": None,
-        "because": "none of these reports is about it",
-        "evidence": [],
-        "falsifier": "",
-        "next": "rlaudit compare on logged tokens, or rlaudit ablate",
-    }
-
-
 def _curves(layer: Layer, sources: Sequence[FinishedDocument]) -> list[str]:
-    """What the order of separation suggests; it is said where its own words name the layer."""
-    lines = []
-    for one in sources:
-        if one.command != "curves":
-            continue
-        order = one.document["curves"]["order"]
-        if layer is Layer.INFERENCE_PATH or layer.value in str(order["suggests"]):
-            lines.append(f"curves {one.path}: {order['precedence']} ({order['because']}): {order['suggests']}")
-    return lines
+    """What the order of separation suggests, where it is about the layer."""
+    orders = [(one.path, one.document["curves"]["order"]) for one in sources if one.command == "curves"]
+    return [
+        f"curves {path}: {order['precedence']} ({order['because']}): {order['suggests']}"
+        for path, order in orders
+        if layer is Layer.INFERENCE_PATH or layer in SPEAKS_OF.get(order["precedence"], ())
+    ]
 
 
 def _has_verdict(one: FinishedDocument) -> bool:
-    return any(judged["verdict"] != Verdict.NOT_TESTED.value for judged in one.document["layers"])
+    return any(judged["verdict"] != Verdict.NOT_TESTED for judged in one.document["layers"])
 
 
-def _versions(sources: Sequence[FinishedDocument]) -> dict[str, str | None]:
+def _versions(sources: Sequence[FinishedDocument]) -> Versions:
     known = [one.document["versions"] for one in sources if one.document["versions"]["to"] is not None]
     distinct = {(one["from"], one["to"]) for one in known}
-    return dict(known[0]) if len(distinct) == 1 else {"from": None, "to": None}
+    return known[0] if len(distinct) == 1 else {"from": None, "to": None}
 
 
 def _not_seen(sources: Sequence[FinishedDocument], unfinished: Sequence[str]) -> list[str]:

@@ -67,6 +67,8 @@ def compare(
     faults = faults or Faults()
     streamed = stream(batches, path, faults, settings)
     measurements = measure_tally(streamed.tally, settings.replicates, settings.seed)
+    distance = _distance(streamed, measurements, settings, before)
+    parity_k2 = _parity_k2(distance, settings)
     batch, looked_at, gaps = _evidence_batch(streamed, sample, scored, path, faults, settings)
     meaning = None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed)
     alignment = alignment_report(batch)
@@ -80,8 +82,7 @@ def compare(
         floor_k2=settings.floor_k2,
         most_tokens=settings.evidence_tokens,
     )
-    distance = _distance(streamed, measurements, settings, before)
-    attribution = attribute(evidence, _parity_k2(distance, settings), settings.seed)
+    attribution = attribute(evidence, parity_k2, settings.seed)
     ratio, corrected = measurements["mean_ratio_minus_one"], meaning is not None
     if meaning is None:
         siblings = siblings_of(streamed.groups)

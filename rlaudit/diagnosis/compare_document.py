@@ -1,15 +1,18 @@
-"""Comparisons as the document `rlaudit-report/1`, from which every output format is rendered."""
+"""The report of a comparison, table by table."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import rlaudit
 from rlaudit.diagnosis.comparison import Comparison
-from rlaudit.diagnosis.document import SCHEMA
-from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.diagnosis.document import judged
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.comparison import Compared as ReportedTable
+from rlaudit.report.parts.comparison import DataShare as ReportedShare
+from rlaudit.report.parts.comparison import Fault, Semantics
+from rlaudit.report.plain import plain
+from rlaudit.report.report import Report
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults, Met
 
@@ -29,29 +32,22 @@ class Compared:
     is_before: bool = False
 
 
-def document_of(
-    compared: Sequence[Compared], not_seen: Sequence[str], fails: bool, allow_partial: bool
-) -> dict[str, Any]:
-    """JSON-able. fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
+def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bool, allow_partial: bool) -> Report:
+    """fails: whether a mismatch makes the exit code 1. allow_partial: whether faults may be left out.
 
     What runs today is shown, and is not judged: only what it is compared for is.
     """
-    judged = [one for one in compared if not one.is_before]
-    layers = worst_layers([(_name(one), [_layer(layer) for layer in one.comparison.layers]) for one in judged])
+    wanted = [one for one in compared if not one.is_before]
+    layers = worst_layers([(_name(one), [judged(layer) for layer in one.comparison.layers]) for one in wanted])
     unfinished = not allow_partial and any(one.faults.count for one in compared)
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "compare",
-        "exit_code": exit_code_of(layers, unfinished, fails),
-        "versions": {"from": None, "to": None},
-        "findings": [],
-        "settings": [],
-        "arms": [],
-        "effects": [],
-        "layers": layers,
+        **new_report(
+            "compare",
+            exit_code_of(layers, unfinished, fails),
+            layers=layers,
+            not_seen=list(dict.fromkeys([*not_seen, *_not_seen(compared, allow_partial)])),
+        ),
         "comparisons": [_comparison(one) for one in compared],
-        "not_seen": list(dict.fromkeys([*not_seen, *_not_seen(compared, allow_partial)])),
     }
 
 
@@ -60,31 +56,25 @@ def _name(one: Compared) -> str:
     return f"before: {name}" if one.is_before else name
 
 
-def _layer(judgement: Judgement) -> dict[str, Any]:
-    return {
-        "layer": judgement.layer.value,
-        "verdict": judgement.verdict.value,
-        "cause": judgement.cause,
-        "because": judgement.because,
-        "evidence": list(judgement.evidence),
-        "falsifier": judgement.falsifier,
-        "next": judgement.next,
-    }
-
-
-def _comparison(one: Compared) -> dict[str, Any]:
-    comparison = one.comparison
-    attribution = comparison.attribution
+def _comparison(one: Compared) -> ReportedTable:
+    comparison, counts = one.comparison, one.comparison.counts
     return {
         "name": _name(one),
         "path": one.path,
         "format": one.export,
         "files": one.files,
         "trainer_path": one.trainer_path,
-        **asdict(comparison.counts),
-        "sampling": asdict(comparison.sampling),
-        "trainer": asdict(comparison.trainer),
-        "measurements": {name: found.as_dict() for name, found in comparison.measurements.items()},
+        "tokens": counts.tokens,
+        "sequences": counts.sequences,
+        "compared_tokens": counts.compared_tokens,
+        "unscored_sequences": counts.unscored_sequences,
+        "uncounted_tokens": counts.uncounted_tokens,
+        "impossible_tokens": counts.impossible_tokens,
+        "misaligned": dict(counts.misaligned),
+        "shortest_sequence": counts.shortest_sequence,
+        "sampling": plain(comparison.sampling),
+        "trainer": plain(comparison.trainer),
+        "measurements": plain(comparison.measurements),
         "alignment": {
             "misaligned": dict(comparison.counts.misaligned),
             "sequences": [
@@ -95,12 +85,12 @@ def _comparison(one: Compared) -> dict[str, Any]:
             "not_tested": list(comparison.alignment.not_tested),
         },
         "semantics": _semantics(comparison.meaning),
-        "attribution": None if attribution is None else _finite(attribution.as_dict()),
-        "objective": None if comparison.split is None else _finite(comparison.split.as_dict()),
+        "attribution": plain(comparison.attribution),
+        "objective": plain(comparison.split),
         "evidence_tokens": comparison.evidence_tokens,
-        "layers": {judgement.layer.value: judgement.verdict.value for judgement in comparison.layers},
+        "layers": {judgement.layer.value: judgement.verdict for judgement in comparison.layers},
         "is_before": one.is_before,
-        "distance": comparison.distance.as_dict(),
+        "distance": plain(comparison.distance),
         "data": _data(comparison.share),
         "faults": {
             "count": one.faults.count,
@@ -111,12 +101,20 @@ def _comparison(one: Compared) -> dict[str, Any]:
     }
 
 
-def _data(share: DataShare) -> dict[str, Any]:
+def _data(share: DataShare) -> ReportedShare:
     """What the figures rest on."""
-    return {**asdict(share), "left_out": share.left_out, "suffices": share.suffices}
+    return {
+        "sequences": share.sequences,
+        "sequences_left_out": share.sequences_left_out,
+        "tokens": share.tokens,
+        "tokens_left_out": share.tokens_left_out,
+        "unread": share.unread,
+        "left_out": share.left_out,
+        "suffices": share.suffices,
+    }
 
 
-def _fault(met: Met) -> dict[str, Any]:
+def _fault(met: Met) -> Fault:
     first = met.first
     return {
         "path": str(first.path),
@@ -130,11 +128,11 @@ def _fault(met: Met) -> dict[str, Any]:
     }
 
 
-def _semantics(found: Meaning) -> dict[str, Any] | None:
+def _semantics(found: Meaning) -> Semantics | None:
     if not isinstance(found.figures, ScoredFigures):
         return None
     return {
-        "verdict": found.verdict.value,
+        "verdict": found.verdict,
         "cause": found.said.cause,
         "because": found.said.because,
         "trainer": found.theta_train.name,
@@ -163,14 +161,3 @@ def _not_seen(compared: Sequence[Compared], allow_partial: bool) -> list[str]:
             everywhere = all(line in (*other.comparison.not_seen, *other.comparison.notes) for other in compared)
             lines.append(line if everywhere else f"{prefix}{line}")
     return lines
-
-
-def _finite(value: Any) -> Any:
-    """Without NaN and infinities, which JSON does not have."""
-    if isinstance(value, dict):
-        return {name: _finite(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if isinstance(value, float) and not abs(value) < float("inf") else value

@@ -12,19 +12,16 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from rlaudit.engines.cells.cell import Cell, finished, run_cell
+from rlaudit.engines.cells.cell import Cell, finished
+from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.seal import Damage
-from rlaudit.engines.engine import Build
-from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import TRAINER, Command, Environment
-from rlaudit.engines.environments.given_environment import given_environment
+from rlaudit.engines.environments.environment_spec import Command, Environment
 from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
-from rlaudit.engines.hardware.machine import machine_of
-from rlaudit.engines.hardware.visible_gpus import gpu_variables
+from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import read_model_files
 from rlaudit.errors import NotFinished, UsageError
@@ -32,7 +29,7 @@ from rlaudit.laboratory.fit import refuse_what_cannot_fit, trainer_need
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import GRIDS, Scores, ScoringBatch, ScoringRequest, read_scores, scoring_cell
-from rlaudit.laboratory.surroundings import tokenize_cell
+from rlaudit.laboratory.surroundings import ready_environment, tokenize_cell
 from rlaudit.laboratory.treatment import TrainerSettings
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.scored_tokens import ScoredTokens
@@ -138,19 +135,12 @@ class _Surroundings:
 
 
 def _surroundings(scorer: Scorer, progress: Progress) -> _Surroundings:
-    build: Build = "cuda" if scorer.accelerator.kind == "cuda" else "cpu"
     files = read_model_files(scorer.model, scorer.revision)
     wanted = choose_trainer(files, scorer.accelerator, scorer.command)
     refuse([wanted], scorer.accelerator)
     refuse_what_cannot_fit(files, trainer_need(scorer.settings.dtype, scorer.accelerator, files))
-    with progress.step("trainer's environment"):
-        if scorer.command:
-            read = places_of_model(scorer.model)
-            environment = given_environment(TRAINER, scorer.command, None, build, scorer.folder, read)
-        else:
-            environment = ensure(wanted, progress.update)
-        shown = gpu_variables(scorer.accelerator.devices, environment.spec)
-        environment = replace(environment, variables={**environment.variables, **shown})
+    read = places_of_model(scorer.model)
+    environment = ready_environment(wanted, scorer.accelerator, scorer.folder, read, progress)
     with progress.step(f"model {scorer.model}"):
         model = ensure_model(scorer.model, environment.spec, progress.update, files.commit or scorer.revision)
     return _Surroundings(environment, model)
@@ -180,7 +170,9 @@ def _outcome(cell: Cell, scorer: Scorer, progress: Progress) -> Outcome:
         kept = finished(scorer.folder, cell)
         if isinstance(kept, Damage):
             progress.note(f"  damaged     {kept}; it is made again")
-        return kept if isinstance(kept, Outcome) else run_cell(scorer.folder, cell, lambda event: None)
+        if isinstance(kept, Outcome):
+            return kept
+        return OneAtATime(scorer.folder, GpuMemory(scorer.accelerator.devices)).submit(cell).result()
 
 
 def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Progress) -> Scores:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
-from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.effects import PATH_METRIC, FactorEffect, Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_path_of_arm
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
@@ -17,13 +17,14 @@ from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.parity import parity_yaml
 from rlaudit.diagnosis.semantic import judge_meaning_of_arms
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.laboratory.studies.arms.seeded_requests import flashinfer_not_seen
 from rlaudit.layers import WORST_FIRST, Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.report.parts.ablation import EffectVerdict
 
 REFERENCE = "reference"
 # What a distance is judged on.
@@ -159,7 +160,7 @@ def _not_seen(run: FinishedRun, blocks: Sequence[BlockDiagnosis]) -> list[str]:
         f"{effect.factor}={effect.level}: {effect.verdict.value} ({effect.because})"
         for block in blocks
         for effect in block.effects
-        if effect.first is None and effect.verdict is Effect.NOT_ENGAGED
+        if effect.first is None and effect.verdict is EffectVerdict.NOT_ENGAGED
     }
     lines += sorted(unengaged)
     lines += [

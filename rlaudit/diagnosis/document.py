@@ -1,35 +1,37 @@
-"""A diagnosis as the document `rlaudit-report/1`, from which every output format is rendered."""
+"""The report of an ablation."""
 
 from typing import Any
 
-import rlaudit
 from rlaudit.diagnosis.arm_figures import arm_figures
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
+from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.layers import Verdict
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.ablation import Arm as ReportedArm
+from rlaudit.report.parts.ablation import Effect, Run
+from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.report.plain import plain
+from rlaudit.report.report import Report
 
-SCHEMA = "rlaudit-report/1"
 
-
-def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]:
-    """JSON-able; `exit_code` is what the command ends with under `fail_on` (None: a mismatch does not fail)."""
+def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> Report:
+    """`exit_code` is what the command ends with under `fail_on` (None: a mismatch does not fail)."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "ablate",
-        "exit_code": exit_code(diagnosis, fail_on),
+        **new_report(
+            "ablate",
+            exit_code(diagnosis, fail_on),
+            before=first.reference.version if first.reference else None,
+            after=first.candidate.version,
+            layers=[judged(judgement) for judgement in diagnosis.layers],
+            not_seen=[*diagnosis.not_seen, *_not_seen_in_workers(diagnosis)],
+        ),
         "description": run.plan.recipe.description,
-        "versions": {
-            "from": first.reference.version if first.reference else None,
-            "to": first.candidate.version,
-        },
-        "findings": [],
-        "settings": [],
         "arms": [
             _arm(run.arms[block.plan.name, arm.name], block, run.surroundings.accelerator.kind)
             for block in diagnosis.blocks
@@ -37,34 +39,34 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> dict[str, Any]
             if (block.plan.name, arm.name) in run.arms
         ],
         "effects": [_effect(effect) for block in diagnosis.blocks for effect in block.effects],
-        "layers": [
-            {
-                "layer": judgement.layer.value,
-                "verdict": judgement.verdict.value,
-                "cause": judgement.cause,
-                "because": judgement.because,
-                "evidence": list(judgement.evidence),
-                "falsifier": judgement.falsifier,
-                "next": judgement.next,
-            }
-            for judgement in diagnosis.layers
-        ],
         "blocks": [
             {
                 "name": block.plan.name,
-                "layers": {judgement.layer.value: judgement.verdict.value for judgement in block.judgements},
+                "layers": {judgement.layer.value: judgement.verdict for judgement in block.judgements},
                 "noise_floor": {
                     metric: {"value": value, "because": block.floor.because[metric]}
                     for metric, value in block.floor.value.items()
                 },
                 "parity": block.parity,
-                "distance": None if block.distance is None else block.distance.as_dict(),
+                "distance": plain(block.distance),
             }
             for block in diagnosis.blocks
         ],
-        "not_seen": [*diagnosis.not_seen, *_not_seen_in_workers(diagnosis)],
         "run": _run(diagnosis),
-        "token_figures": arm_figures(diagnosis),
+        "token_figures": plain(arm_figures(diagnosis)),
+    }
+
+
+def judged(judgement: Judgement) -> Judged:
+    """What is said of a layer, as reports have it."""
+    return {
+        "layer": judgement.layer,
+        "verdict": judgement.verdict,
+        "cause": judgement.cause,
+        "because": judgement.because,
+        "evidence": list(judgement.evidence),
+        "falsifier": judgement.falsifier,
+        "next": judgement.next,
     }
 
 
@@ -89,15 +91,15 @@ def _reading_order(arm: Arm) -> int:
     return tuple(Role).index(arm.role)
 
 
-def _arm(finished: Any, block: BlockDiagnosis, device: str) -> dict[str, Any]:
+def _arm(finished: Any, block: BlockDiagnosis, device: str) -> ReportedArm:
     arm: Arm = finished.arm
     measured = block.measured.get(arm.name)
-    document: dict[str, Any] = {
+    reported: ReportedArm = {
         "name": arm.name,
         "block": arm.block,
         "role": arm.role.value,
         "environment": f"vllm {arm.treatment.version}",
-        "levels": {arm.factor: arm.level} if arm.factor and arm.role.value == "one at a time" else {},
+        "levels": {arm.factor: arm.level} if arm.factor and arm.level and arm.role is Role.FIRST else {},
         "engine_args": dict(engine_settings(arm.treatment, device).engine_args),
         "variables": arm.treatment.declared,
         "sampling": dict(arm.treatment.sampling),
@@ -116,13 +118,13 @@ def _arm(finished: Any, block: BlockDiagnosis, device: str) -> dict[str, Any]:
         "seconds": finished.usage.get("seconds"),
         "peak_memory_mib": finished.usage.get("peak_memory_mib"),
         "resolved": dict(finished.result.get("resolved", {})),
-        "loaded": dict(finished.result.get("loaded", {})),
-        "batch_probe": dict(finished.result.get("batch_probe", {})),
+        "loaded": plain(finished.result.get("loaded", {})),
+        "batch_probe": plain(finished.result.get("batch_probe", {})),
         "measurements": {},
     }
     if measured is not None:
-        document |= _measured(measured)
-    return document
+        reported.update(_measured(measured))
+    return reported
 
 
 def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
@@ -135,15 +137,15 @@ def _not_seen_in_workers(diagnosis: Diagnosis) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _measured(measured: MeasuredArm) -> dict[str, Any]:
+def _measured(measured: MeasuredArm) -> Any:
     return {
-        "measurements": {name: found.as_dict() for name, found in measured.measurements.items()},
+        "measurements": plain(measured.measurements),
         "cached_tokens": measured.cached_tokens,
         "observed": {
             name: {"level": seen.level, "because": seen.because} for name, seen in measured.observations.items()
         },
         "semantics": {
-            "verdict": measured.meaning.verdict.value,
+            "verdict": measured.meaning.verdict,
             "cause": measured.meaning.said.cause,
             "because": measured.meaning.said.because,
         },
@@ -173,15 +175,15 @@ def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
     return {arm.factor: own is not None and other is not None and own != other}
 
 
-def _effect(effect: FactorEffect) -> dict[str, Any]:
+def _effect(effect: FactorEffect) -> Effect:
     return {
         "block": effect.block,
         "factor": effect.factor,
         "level": effect.level,
-        "layer": effect.layer.value,
+        "layer": effect.layer,
         "metric": effect.metric,
-        "first": None if effect.first is None else effect.first.as_dict(),
-        "last": None if effect.last is None else effect.last.as_dict(),
+        "first": plain(effect.first),
+        "last": plain(effect.last),
         "share": effect.share,
         "floor": effect.floor,
         "interacts": effect.interacts,
@@ -190,7 +192,7 @@ def _effect(effect: FactorEffect) -> dict[str, Any]:
     }
 
 
-def _run(diagnosis: Diagnosis) -> dict[str, Any]:
+def _run(diagnosis: Diagnosis) -> Run:
     run, books = diagnosis.run, diagnosis.run.bookkeeping
     floors = [
         {
@@ -211,6 +213,6 @@ def _run(diagnosis: Diagnosis) -> dict[str, Any]:
         "sequences_sampled": books.sequences_asked,
         "sequences_scored": books.sequences_scored,
         "peak_memory_mib": books.peak_memory_mib,
-        "micro_batch_floors": floors,
+        "micro_batch_floors": plain(floors),
         "provenance": run.surroundings.provenance(),
     }

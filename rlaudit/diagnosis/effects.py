@@ -9,7 +9,6 @@ noise floor, and when it takes away at least 30 % of what there was to explain.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from rlaudit.diagnosis.consequence import unfelt_k2
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of, objective_settings
@@ -20,6 +19,7 @@ from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.measurement.contrast import Contrast, contrast
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.report.parts.ablation import EffectVerdict
 
 SEMANTIC_METRIC = "mean_ratio_minus_one"
 PATH_METRIC = "k2"
@@ -33,20 +33,6 @@ REMOVING_SHARE = 0.9
 NEGLIGIBLE_SHARE = 0.01
 
 
-class Effect(StrEnum):
-    """What can be said of a factor in one block."""
-
-    REMOVES = "removes the mismatch"
-    REDUCES = "reduces the mismatch"
-    SMALL = "moves it by less than 30 %"
-    ADDS = "adds to the mismatch"
-    FLOOR = "inside the noise floor"
-    NEGLIGIBLE = "too small to matter"
-    NOT_ENGAGED = "not engaged here"
-    UNSUPPORTED = "unsupported here"
-    FAILED = "arm failed"
-
-
 @dataclass(frozen=True)
 class FactorEffect:
     """One factor at one level, on one metric. `share` is the part of the excess that the first effect takes away."""
@@ -56,7 +42,7 @@ class FactorEffect:
     level: str
     layer: Layer
     metric: str
-    verdict: Effect
+    verdict: EffectVerdict
     because: str
     floor: float
     first: Contrast | None = None
@@ -121,7 +107,7 @@ def effects_of(
                 arm.level or "",
                 layer,
                 metric,
-                Effect.FAILED,
+                EffectVerdict.FAILED,
                 "",
                 floor.value[metric],
             )
@@ -153,16 +139,16 @@ def _without_engagement(
     if finished is None or finished.status == "failed":
         return replace(blank, because=why)
     if finished.status == "unsupported":
-        return replace(blank, verdict=Effect.UNSUPPORTED, because=why)
+        return replace(blank, verdict=EffectVerdict.UNSUPPORTED, because=why)
     if arm.name not in measured or "candidate" not in measured:
         return replace(blank, because="the arm it is compared with has no figures")
     before = measured["candidate"].observations[blank.factor]
     after = measured[arm.name].observations[blank.factor]
     if before.level is None or after.level is None:
         unseen = after if after.level is None else before
-        return replace(blank, verdict=Effect.NOT_ENGAGED, because=unseen.because)
+        return replace(blank, verdict=EffectVerdict.NOT_ENGAGED, because=unseen.because)
     if before.level == after.level:
-        return replace(blank, verdict=Effect.NOT_ENGAGED, because=f"{after.level} in both arms; {after.because}")
+        return replace(blank, verdict=EffectVerdict.NOT_ENGAGED, because=f"{after.level} in both arms; {after.because}")
     return None
 
 
@@ -184,7 +170,7 @@ def _with_size(
     share = (abs(first.second) - abs(first.first)) / excess if excess > 0 else None
     verdict = _verdict(first, share, blank, negligible)
     because = f"{first.second:.3g} -> {first.first:.3g}"
-    if share is not None and verdict in (Effect.REMOVES, Effect.REDUCES, Effect.SMALL):
+    if share is not None and verdict in (EffectVerdict.REMOVES, EffectVerdict.REDUCES, EffectVerdict.SMALL):
         because += f", {share:.0%} of the excess"
     return replace(
         blank,
@@ -197,17 +183,17 @@ def _with_size(
     )
 
 
-def _verdict(first: Contrast, share: float | None, blank: FactorEffect, negligible: float) -> Effect:
+def _verdict(first: Contrast, share: float | None, blank: FactorEffect, negligible: float) -> EffectVerdict:
     difference, low, high = first.difference, first.low, first.high
     if difference is None or low is None or high is None or low <= 0.0 <= high or abs(difference) <= blank.floor:
-        return Effect.FLOOR
+        return EffectVerdict.FLOOR
     if abs(difference) < negligible:
-        return Effect.NEGLIGIBLE
+        return EffectVerdict.NEGLIGIBLE
     if share is None or share < 0:
-        return Effect.ADDS
+        return EffectVerdict.ADDS
     if share < CONVICTING_SHARE:
-        return Effect.SMALL
-    return Effect.REMOVES if share >= REMOVING_SHARE else Effect.REDUCES
+        return EffectVerdict.SMALL
+    return EffectVerdict.REMOVES if share >= REMOVING_SHARE else EffectVerdict.REDUCES
 
 
 def _contrast(measured: Mapping[str, MeasuredArm], name: str, against: str | None, metric: str) -> Contrast | None:

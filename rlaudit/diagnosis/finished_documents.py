@@ -1,14 +1,14 @@
 """Reports that rlaudit wrote, read back: from a file, or from a run directory."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-from rlaudit.diagnosis.document import SCHEMA
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
+from rlaudit.report.new_report import SCHEMA
+from rlaudit.report.report import Report
 
 COMMANDS = ("inspect", "ablate", "compare", "curves")
 
@@ -18,7 +18,7 @@ class FinishedDocument:
     """One report and where it was read."""
 
     path: str
-    document: Mapping[str, Any]
+    document: Report
 
     @property
     def command(self) -> str:
@@ -42,4 +42,4 @@ def read_document(path: Path) -> FinishedDocument:
         raise UsageError(f"{file} is not a report of schema {SCHEMA}")
     if document.get("command") not in COMMANDS:
         raise UsageError(f"{file} is of `rlaudit {document.get('command')}`", f"expected one of: {', '.join(COMMANDS)}")
-    return FinishedDocument(str(path), document)
+    return FinishedDocument(str(path), cast(Report, document))

@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.effects import PATH_METRIC, Effect, FactorEffect, Floor
+from rlaudit.diagnosis.effects import PATH_METRIC, FactorEffect, Floor
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
+from rlaudit.report.parts.ablation import EffectVerdict
 from rlaudit.tokens.alignment import Misalignment
 
-CONVICTED = (Effect.REMOVES, Effect.REDUCES)
+CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
 MARGIN_OF_A_COMMAND = "--margin"
 SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})

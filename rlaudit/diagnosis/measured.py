@@ -15,7 +15,6 @@ from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors, scori
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
-from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
@@ -119,7 +118,8 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         rollout_head=_dtype_seen(rollout_head),
         trainer_head=_dtype_seen(trainer_head),
         head_because=f"rollout: {rollout_head.because}; trainer: {trainer_head.because}",
-        report_fit=_fit_name(meaning, scores.batch.request.theta_sample),
+        requested=meaning.requested,
+        reported=meaning.theta_report,
         loaded=finished.result.get("loaded", {}),
         batch_probe=finished.result.get("batch_probe", {}),
     )
@@ -167,18 +167,6 @@ def _explained_by(meaning: Meaning, scored: ScoredTokens) -> Floats:
     if explained_T is None:
         return scored.trainer_logprobs_T
     return np.where(np.isfinite(explained_T), explained_T, scored.trainer_logprobs_T)
-
-
-def _fit_name(meaning: Meaning, requested: Semantics) -> str | None:
-    """How the meaning that fits is called: raw, as requested, by its parameters, or None where raw and requested are
-    one."""
-    if requested == Semantics():
-        return None
-    if not meaning.theta_report.differences(requested):
-        return "as requested"
-    if not meaning.theta_report.differences(Semantics()):
-        return "raw"
-    return meaning.theta_report.name
 
 
 def _heads(finished: FinishedArm, scores: Scores) -> tuple[LatticeEvidence, LatticeEvidence]:

@@ -29,7 +29,7 @@ from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
 from rlaudit.layers import Verdict
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.metrics.ppo_clip_fraction import is_clipped
-from rlaudit.statistics.resample import LEVEL, REPLICATES, cluster_sums, cluster_weights, replicate_sums
+from rlaudit.statistics.resample import REPLICATES, cluster_sums, cluster_weights, ratio, resampled, unseen
 from rlaudit.tokens.pairs import LogprobPairs, importance_ratio
 from rlaudit.tokens.token_batch import TokenBatch
 
@@ -224,20 +224,11 @@ def _ratio(numerator: Floats, denominator: Floats, prompts: NDArray[np.int64], s
     """Sum over sum, resampled by prompt."""
     known, cluster = np.unique(prompts, return_inverse=True)
     sums_PJ = cluster_sums((numerator, denominator), cluster, len(known))
-    top, bottom = sums_PJ.sum(axis=0)
-    value = float(top / bottom) if bottom else 0.0
+    found = resampled(sums_PJ, cluster_weights(len(known), REPLICATES, seed), ratio)
     if len(known) < 2:
-        return Share(value, None, None)
-    replicates_BJ = replicate_sums(cluster_weights(len(known), REPLICATES, seed), sums_PJ)
-    tail = (1.0 - LEVEL) / 2.0
-    values_B = np.divide(
-        replicates_BJ[:, 0], replicates_BJ[:, 1], out=np.zeros(REPLICATES), where=replicates_BJ[:, 1] != 0
-    )
-    low, high = np.quantile(values_B, [tail, 1.0 - tail])
-    if value == 0.0:
-        # No prompt showed it: the bound for a fault that takes whole prompts.
-        high = 1.0 - (1.0 - LEVEL) ** (1.0 / len(known))
-    return Share(value, float(low), float(high))
+        return Share(found.value, None, None)
+    low, high = found.percentiles()
+    return Share(found.value, low, high if found.value > 0 else unseen(len(known)))
 
 
 def _staleness(pairs: LogprobPairs, lag_T: Floats, seed: int) -> Share | None:

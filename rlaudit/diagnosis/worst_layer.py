@@ -1,22 +1,22 @@
 """Several judgements as one: the worst decides, the others are named."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rlaudit.layers import WORST_FIRST, Verdict
+from rlaudit.report.parts.diagnosis import Judged
 
-Layers = Sequence[Mapping[str, Any]]
+Layers = Sequence[Judged]
 
 
-def worst_layers(named: Sequence[tuple[str, Layers]]) -> list[dict[str, Any]]:
+def worst_layers(named: Sequence[tuple[str, Layers]]) -> list[Judged]:
     """The layers of the worst of several things, each with its name: a later layer is read with its own earlier ones.
 
     Worst is what goes wrong in the earliest layer. What the others say of each layer is added to its evidence.
     """
     name, worst = min(named, key=lambda entry: [WORST_FIRST.index(layer["verdict"]) for layer in entry[1]])
     if len(named) == 1:
-        return [dict(layer) for layer in worst]
-    layers = []
+        return list(worst)
+    layers: list[Judged] = []
     for place, layer in enumerate(worst):
         others = [f"{other}: {judged[place]['verdict']}" for other, judged in named if other != name]
         layers.append({**layer, "because": f"{layer['because']} ({name})", "evidence": [*layer["evidence"], *others]})
@@ -31,9 +31,9 @@ def exit_code_of(layers: Layers, unfinished: bool, fails: bool) -> int:
     """
     if unfinished:
         return 3
-    decisive = next((layer["verdict"] for layer in layers if layer["verdict"] != Verdict.MATCH.value), None)
+    decisive = next((layer["verdict"] for layer in layers if layer["verdict"] != Verdict.MATCH), None)
     if decisive is None:
         return 0
-    if decisive == Verdict.MISMATCH.value:
+    if decisive == Verdict.MISMATCH:
         return 1 if fails else 0
     return 3

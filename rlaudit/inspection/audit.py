@@ -8,22 +8,13 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue, Machine
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import Resolution, resolve
 
-NEUTRAL_SAMPLING: dict[str, Any] = {
-    "temperature": 1.0,
-    "top_p": 1.0,
-    "top_k": 0,
-    "min_p": 0.0,
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-}
 FILTERS = ("top_p", "top_k", "min_p")
 
 
@@ -66,14 +57,6 @@ class Side:
     def variable(self, name: str) -> Setting | None:
         """An environment variable that the config or the framework sets."""
         return self.config.environment.get(name)
-
-    def processes_logits(self) -> bool | None:
-        """Whether sampling changes logits at all (temperature, filters, penalties); None where it cannot be told."""
-        values = [self.sampling(name) for name in NEUTRAL_SAMPLING]
-        if any(not isinstance(value, Unknown) and value != neutral
-               for value, neutral in zip(values, NEUTRAL_SAMPLING.values(), strict=True)):  # fmt: skip
-            return True
-        return None if any(isinstance(value, Unknown) for value in values) else False
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,11 @@
-"""The report of an inspection, as the document that every format renders (rlaudit-report/1)."""
+"""The report of an inspection."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import rlaudit
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.baseline import fingerprint, relative_to
@@ -17,29 +16,29 @@ from rlaudit.inspection.other_engines import sentences
 from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.inspection.suppression import Judged, Suppressed
 from rlaudit.layers import Layer, Verdict
+from rlaudit.report.new_report import new_report
+from rlaudit.report.plain import plain
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.diagnosis import Judged as JudgedLayer
+    from rlaudit.report.parts.inspection import Config, FixEdit, Fixes, Location, Setting, Suppression, Versions
+    from rlaudit.report.parts.inspection import Finding as ReportedFinding
+    from rlaudit.report.parts.inspection import Fix as ReportedFix
+    from rlaudit.report.report import Report
 
 STATIC = "inspect reads configs and starts no engine: it can show a mismatch and never a match"
 
 
-def document_of(
-    inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The document. fixes: what --fix or --diff did."""
+def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None, fixes: "Fixes") -> "Report":
+    """fixes: what --fix or --diff did."""
     texts = {file.file.path: file.file.source.text for file in inspection.files}
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
     return {
-        "schema": "rlaudit-report/1",
-        "rlaudit": rlaudit.__version__,
-        "command": "inspect",
-        "exit_code": exit_code,
+        **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
         "versions": _versions(inspection.files),
         "findings": [_finding(one, texts) for one in inspection.judged],
         "settings": settings,
-        "arms": [],
-        "effects": [],
-        "layers": _layers(inspection.counted),
-        "not_seen": _not_seen(inspection, configs),
         "configs": [_config(number, file, config, settings) for number, (file, config) in enumerate(configs)],
         "inspection": {
             "files_read": inspection.read,
@@ -50,7 +49,7 @@ def document_of(
             "rules": len(inspection.request.context.rules),
             "platform": inspection.request.context.machine.platform,
             "machine": inspection.request.context.machine.name,
-            "fail_on": str(fail_on) if fail_on is not None else "never",
+            "fail_on": fail_on if fail_on is not None else "never",
             "counted": _counted(inspection.counted),
             "suppressed": _suppressed_counts(inspection.judged),
             "stale_baseline_entries": inspection.stale,
@@ -58,12 +57,12 @@ def document_of(
                 {"path": shown_path(one.path), "reason": one.reason, "wanted": one.wanted} for one in inspection.unread
             ],
             "bugs": list(inspection.bugs),
-            "fixes": dict(fixes),
+            "fixes": fixes,
         },
     }
 
 
-def _versions(files: Sequence[InspectedFile]) -> dict[str, str | None]:
+def _versions(files: Sequence[InspectedFile]) -> "Versions":
     """The versions of all configs, null where they are not the same for all."""
     found = {(str(one.versions.before), str(one.versions.after)) for one in files if one.versions is not None}
     if len(found) != 1:
@@ -81,9 +80,7 @@ def _suppressed_counts(judged: Sequence[Judged]) -> dict[str, int]:
     return dict(sorted(Counter(one.suppressed.kind for one in judged if one.suppressed is not None).items()))
 
 
-def _config(
-    number: int, file: InspectedFile, config: InspectedConfig, settings: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
+def _config(number: int, file: InspectedFile, config: InspectedConfig, settings: "Sequence[Setting]") -> "Config":
     audit = config.audit
     place = audit.config.place
     own = [row for row in settings if row["config"] == number]
@@ -117,12 +114,12 @@ def _generation(is_v1: bool | None) -> str | None:
     return None if is_v1 is None else "V1" if is_v1 else "V0"
 
 
-def _finding(one: Judged, texts: dict[str, str]) -> dict[str, Any]:
+def _finding(one: Judged, texts: dict[str, str]) -> "ReportedFinding":
     finding = one.finding
     return {
         "rule": finding.rule,
-        "layer": str(finding.layer) if finding.layer is not None else None,
-        "severity": str(finding.severity),
+        "layer": finding.layer,
+        "severity": finding.severity,
         "message": finding.message,
         "location": _place(finding.place),
         "setting": finding.setting,
@@ -134,7 +131,7 @@ def _finding(one: Judged, texts: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: Place) -> "Location":
     return {
         "path": shown_path(place.path),
         "line": place.line,
@@ -143,18 +140,18 @@ def _place(place: Place) -> dict[str, Any]:
     }
 
 
-def _suppressed(suppressed: Suppressed) -> dict[str, Any]:
+def _suppressed(suppressed: Suppressed) -> "Suppression":
     place = suppressed.place
     return {
-        "kind": suppressed.kind,
+        "kind": plain(suppressed.kind),
         "reason": suppressed.reason,
         "path": shown_path(place.path) if place is not None else None,
         "line": place.line if place is not None else None,
     }
 
 
-def _fix(fix: Fix, texts: dict[str, str]) -> dict[str, Any]:
-    edits = []
+def _fix(fix: Fix, texts: dict[str, str]) -> "ReportedFix":
+    edits: list[FixEdit] = []
     for edit in fix.edits:
         text = texts.get(edit.path)
         first = _line_and_column(text, edit.start) if text is not None else (None, None)
@@ -178,9 +175,9 @@ def _line_and_column(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
-def _layers(counted: Sequence[Judged]) -> list[dict[str, Any]]:
+def _layers(counted: Sequence[Judged]) -> "list[JudgedLayer]":
     """A semantic error is certain and so a mismatch. Nothing else is judged without a measurement."""
-    judgements = []
+    judgements: list[JudgedLayer] = []
     open_layer = ""
     for layer in Layer:
         found = [one.finding for one in counted if one.finding.layer is layer]
@@ -188,8 +185,8 @@ def _layers(counted: Sequence[Judged]) -> list[dict[str, Any]]:
         convicted = layer is Layer.SEMANTIC and bool(errors)
         judgements.append(
             {
-                "layer": str(layer),
-                "verdict": str(Verdict.MISMATCH if convicted else Verdict.NOT_TESTED),
+                "layer": layer,
+                "verdict": Verdict.MISMATCH if convicted else Verdict.NOT_TESTED,
                 "cause": ", ".join(dict.fromkeys(finding.rule for finding in errors)) if convicted else None,
                 "because": errors[0].message if convicted else _why_not(open_layer),
                 "evidence": [_evidence(finding) for finding in found],

@@ -1,6 +1,5 @@
 """A finding: what a rule has to say about one place in a config."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -50,8 +49,3 @@ class Finding:
     value: str = ""
     fix: Fix | None = None
     confirm: str = ""
-
-
-def worst(findings: Sequence[Finding]) -> Severity | None:
-    """The highest severity, None without findings."""
-    return max((finding.severity for finding in findings), key=lambda severity: severity.rank, default=None)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rlaudit.inspection.baseline import apply_baseline
 from rlaudit.inspection.diff import unified_diff
@@ -14,6 +14,9 @@ from rlaudit.inspection.inspect import Inspection, judge_files, judged, shown_pa
 from rlaudit.inspection.inspect_file import InspectedFile
 from rlaudit.inspection.rewritable import obstacle
 from rlaudit.write_atomically import write_atomically
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Fixes as FixesMade
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class Fixes:
     failed: tuple[str, ...]
 
     @property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> "FixesMade":
         """For the report."""
         changed = [one for one in self.files if one.changed]
         return {

@@ -1,10 +1,10 @@
 """From paths to judged findings: the whole of `rlaudit inspect` but its arguments and its report."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
@@ -16,10 +16,13 @@ from rlaudit.inspection.selection import known_rules
 from rlaudit.inspection.suppression import RULES as ABOUT_SUPPRESSIONS
 from rlaudit.inspection.suppression import Judged, Suppression, inline_suppressions, judge
 
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Fixes
+
 BUG = 70
 NOT_FINISHED = 3
 FOUND = 1
-NOTHING_FIXED: Mapping[str, Any] = {"made": 0, "files": [], "written": False, "refused": []}
+NOTHING_FIXED: "Fixes" = {"made": 0, "files": [], "written": False, "refused": []}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,13 @@
 """A default that moved between two versions under a config that leaves it to vLLM."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 
 
@@ -47,6 +49,19 @@ def untold(audit: Audit, name: str) -> str | None:
         if isinstance(value, Unknown):
             return f"what {engine_of(side)} makes of it cannot be told: {value.reason}"
     return None
+
+
+def switched_on(
+    rule: Rule, audit: Audit, name: str, confirm: str, told: Callable[[Audit], Finding]
+) -> Iterator[Finding]:
+    """What a rule says of a switch that nothing sets: `told` where it goes from off to on, a note where it may."""
+    reason = untold(audit, name)
+    if reason is not None:
+        yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}, and {reason}.", confirm=confirm)
+        return
+    moved = moved_default(audit, name)
+    if moved is not None and moved.after.value is True:
+        yield told(audit)
 
 
 def restores(audit: Audit, name: str, value: Any) -> bool:

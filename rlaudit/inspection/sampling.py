@@ -6,7 +6,8 @@ own defaults.
 """
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import FILTERS, NEUTRAL_SAMPLING, Side
+from rlaudit.inspection.audit import FILTERS, Side
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 PENALTIES = ("repetition_penalty", "presence_penalty", "frequency_penalty")
 GREEDY_BELOW = 1e-5  # _SAMPLING_EPS: vLLM samples greedily below it

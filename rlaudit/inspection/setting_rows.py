@@ -1,7 +1,7 @@
 """The settings of one config, side by side: as written, and as each version will run them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
@@ -11,11 +11,15 @@ from rlaudit.inspection.inspect import shown_path
 from rlaudit.vllm.resolve import resolution_rules
 from rlaudit.vllm.why_it_matters import WHY
 
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Group
+    from rlaudit.report.parts.inspection import Setting as ReportedSetting
+
 # Every dialect names the model in a place of its own; vLLM's default model is nobody's.
 NOBODYS = ("model", "tokenizer", "served_model_name")
 
 
-def setting_rows(audit: Audit, number: int) -> Iterator[dict[str, Any]]:
+def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
     """Rows of the report's `settings` for the config of that number: all that the file or the framework says, then
     all that vLLM itself decides differently in the two versions.
     """
@@ -28,7 +32,8 @@ def setting_rows(audit: Audit, number: int) -> Iterator[dict[str, Any]]:
                 row = _engine_row(audit, number, name, None)
                 if row["moves"]:
                     yield row
-    for group in ("sampling", "environment", "trainer"):
+    groups: tuple[Group, ...] = ("sampling", "environment", "trainer")
+    for group in groups:
         before: Mapping[str, Setting] = getattr(audit.before.config, group)
         after: Mapping[str, Setting] = getattr(audit.after.config, group)
         for name in {**before, **after}:
@@ -50,16 +55,21 @@ def _decided_by_vllm(audit: Audit) -> list[str]:
     return sorted((name for name in names if name not in NOBODYS), key=lambda name: order.get(name, len(order)))
 
 
-def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> dict[str, Any]:
+def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> "ReportedSetting":
     before, after = _arriving(audit.before, name), _arriving(audit.after, name)
     row = _row(number, "engine", name, before, after, said or after)
-    for side, key in ((audit.before, "effective_from"), (audit.after, "effective_to")):
-        if not side.exists(name) and name not in resolution_rules() and name not in side.catalogue.frontend:
-            row[key] = {"absent": f"vLLM {side.version} has no {name}"}
+    if _is_absent(audit.before, name):
+        row["effective_from"] = {"absent": f"vLLM {audit.before.version} has no {name}"}
+    if _is_absent(audit.after, name):
+        row["effective_to"] = {"absent": f"vLLM {audit.after.version} has no {name}"}
     if said is not None:
         row["moves"] = audit.migrates and row["effective_from"] != row["effective_to"]
         row["note"] = after.note or said.note
     return row
+
+
+def _is_absent(side: Side, name: str) -> bool:
+    return not side.exists(name) and name not in resolution_rules() and name not in side.catalogue.frontend
 
 
 def _arriving(side: Side, name: str) -> Setting:
@@ -69,8 +79,8 @@ def _arriving(side: Side, name: str) -> Setting:
 
 
 def _row(
-    number: int, group: str, name: str, before: Setting | None, after: Setting | None, said: Setting
-) -> dict[str, Any]:
+    number: int, group: "Group", name: str, before: Setting | None, after: Setting | None, said: Setting
+) -> "ReportedSetting":
     old = before.value if before is not None else None
     new = after.value if after is not None else None
     place = said.place

@@ -5,17 +5,22 @@ events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.executor import OneAtATime
+from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.run_folder import RunFolder, opened
 from rlaudit.laboratory.runner import Runner
 from rlaudit.laboratory.scoring import Checkpoint, Scores, ScoringBatch, read_scores, scoring_cell
-from rlaudit.laboratory.study import Plan
-from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.study import Finished, Plan, SomePlan, Study
+from rlaudit.laboratory.surroundings import Surroundings, prepare
 from rlaudit.laboratory.trial import try_trainer
 from rlaudit.progress import Progress
 
@@ -85,6 +90,25 @@ class Course:
             set_up_seconds=self.surroundings.set_up_seconds,
             damaged=tuple(self._folder.damaged),
         )
+
+
+@contextmanager
+def carried_out(
+    study: Study[Any, SomePlan, Finished],
+    plan: SomePlan,
+    folder: Path,
+    accelerator: Accelerator,
+    prompts: PromptSet,
+    progress: Progress,
+    given: GivenInterpreters = NONE_GIVEN,
+) -> Iterator[tuple[Finished, RunFolder]]:
+    """The plan carried out in `folder`, which is this process's alone until the report lies there.
+
+    Raises whatever preparing its surroundings raises (surroundings.py), and what the study does.
+    """
+    with opened(folder) as kept:
+        surroundings = prepare(plan, folder, accelerator, prompts, progress, given)
+        yield study.execute(plan, kept, surroundings, progress), kept
 
 
 def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
+from rlaudit.meaning.candidates import RAW, Semantics
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class ArmTrace:
     (engines/vllm/scripts/loaded_engine.py). `batch_probe`: the same request alone and in a batch
     (engines/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all
     requests together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision
-    seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `report_fit`: name of
-    the semantics that explains the reported logprobs, None where several do.
+    seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `requested`: what it
+    was asked to sample from; `reported`: the meaning that its logprobs follow.
     """
 
     treatment: Treatment
@@ -35,7 +36,8 @@ class ArmTrace:
     rollout_head: str | None
     trainer_head: str | None
     head_because: str
-    report_fit: str | None
+    requested: Semantics = RAW
+    reported: Semantics = RAW
     loaded: Mapping[str, Any] = field(default_factory=dict)
     batch_probe: Mapping[str, Any] = field(default_factory=dict)
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.models.model_identity import identities_in
 from rlaudit.vllm.machine import Machine
 
 
@@ -27,19 +25,3 @@ class RolloutContext:
     timeout_minutes: float = 20.0
     seed: int = 0
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def identity(
-        self,
-        environment: Environment,
-        variables: Mapping[str, str],
-        engine_args: Mapping[str, Any],
-        model: str | None = None,
-    ) -> dict[str, Any]:
-        """What a result depends on and the job of an engine does not say. `model`: one of the others."""
-        return {
-            "variables": dict(variables),
-            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
-            "model": dict(self.model_identity if model is None else self.other_models[model]),
-            "named_in_engine_args": identities_in(engine_args),
-            "accelerator": dict(self.accelerator_identity),
-        }

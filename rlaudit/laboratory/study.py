@@ -67,7 +67,7 @@ class Cost:
 
 
 SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)
-SomePlan = TypeVar("SomePlan")
+SomePlan = TypeVar("SomePlan", bound=Plan)
 Finished = TypeVar("Finished")
 
 

@@ -4,7 +4,7 @@ import platform
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from rlaudit.engines.environments.given_environment import given_environment
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
-from rlaudit.engines.hardware.machine import machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
@@ -138,19 +137,13 @@ def prepare(
     *engines_wanted, trainer_wanted = wanted
     if files.unknown and not given.trainer:
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
-    shown = {spec: gpu_variables(accelerator.devices, spec) for spec in wanted}
+    for spec in wanted:
+        gpu_variables(accelerator.devices, spec)  # whoever cannot be shown the GPUs is refused before any is built
     memory = GpuMemory(accelerator.devices)
     read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
-        if spec.command:
-            # A trainer may be of any release.
-            release = spec.version if spec.is_engine else None
-            with progress.step(f"asking {shlex.join(spec.command)} what it holds"):
-                environment = given_environment(spec.holds, spec.command, release, spec.build, folder, read)
-        else:
-            environment = _ensure(spec, progress)
-        return replace(environment, variables={**environment.variables, **shown[spec]})
+        return ready_environment(spec, accelerator, folder, read, progress)
 
     # What the user named is asked before anything is built: a slip of the pen is told at once.
     engines: dict[str, Environment | Failure] = {spec.version: had(spec) for spec in engines_wanted if spec.command}
@@ -199,13 +192,23 @@ def _commit(model: str) -> str | None:
     return None if expanded(model).exists() else read_model_files(model).commit
 
 
-def _ensure(spec: EnvironmentSpec, progress: Progress) -> Environment:
-    started = time.monotonic()
-    with progress.step(f"environment {spec.name}"):
-        environment = ensure(spec, progress.update)
-    if time.monotonic() - started > 2.0:
-        progress.note(f"  built       environment {spec.name}, {seconds_since(started)}")
-    return environment
+def ready_environment(
+    spec: EnvironmentSpec, accelerator: Accelerator, folder: Path, read: Sequence[Path], progress: Progress
+) -> Environment:
+    """The environment, asked what it holds or built, and shown the accelerator's GPUs. Cells will lie in `folder`, and
+    read what is in `read`."""
+    if spec.command:
+        # A trainer may be of any release.
+        release = spec.version if spec.is_engine else None
+        with progress.step(f"asking {shlex.join(spec.command)} what it holds"):
+            environment = given_environment(spec.holds, spec.command, release, spec.build, folder, read)
+    else:
+        started = time.monotonic()
+        with progress.step(f"environment {spec.name}"):
+            environment = ensure(spec, progress.update)
+        if time.monotonic() - started > 2.0:
+            progress.note(f"  built       environment {spec.name}, {seconds_since(started)}")
+    return replace(environment, variables={**environment.variables, **gpu_variables(accelerator.devices, spec)})
 
 
 def tokenize_cell(

@@ -23,14 +23,13 @@ from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_siblings import Siblings, keeps_odds
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
-from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning
-from rlaudit.meaning.scored_tokens import FEWEST_PROMPTS
+from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.sharpness import Sharpness, sharpness
 from rlaudit.meaning.words import worded
 from rlaudit.measurement.measure import Measurement
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.statistics.estimate import Estimate, estimate_of
-from rlaudit.statistics.resample import cluster_sums, sums_left
+from rlaudit.statistics.resample import FEWEST_PROMPTS, FEWEST_SEQUENCES, REACH, cluster_sums, sums_left
 
 FEWEST_POSITIONS = 64
 STRATA = 8
@@ -126,7 +125,7 @@ def _z(ratio: Measurement) -> float:
     if ratio.high <= ratio.low:
         return math.copysign(math.inf, ratio.value)  # all prompts agree; what rounding moves is in the interval
     # Student's reach for few prompts is in the interval already, so a normal reading of it is conservative.
-    return ratio.value * 2 * 1.96 / (ratio.high - ratio.low)
+    return ratio.value * 2 * REACH / (ratio.high - ratio.low)
 
 
 def _off(ratio: Measurement) -> bool:

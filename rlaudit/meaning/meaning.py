@@ -26,9 +26,9 @@ from rlaudit.meaning.sample_fit import SampleFit
 from rlaudit.meaning.sharpness import Sharpness
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
-# Acquitting takes as much as makes an interval over prompts reliable (`resample.py`), at ten tokens a sequence.
-FEWEST_SEQUENCES = 32
+# Acquitting takes as much as makes an interval reliable, at ten tokens a sequence.
 FEWEST_TOKENS = 10 * FEWEST_SEQUENCES
 
 

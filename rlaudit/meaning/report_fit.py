@@ -20,7 +20,7 @@ from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.filter_edge import edge_share
 from rlaudit.meaning.scored_tokens import ScoredTokens
-from rlaudit.statistics.resample import cluster_weights, replicate_sums, sums_left
+from rlaudit.statistics.resample import REPLICATES, cluster_weights, ratio, resampled, sums_left
 
 # From here on a token counts linearly: one that is nats off says little more than one that is one nat off.
 HUBER_NATS = 1.0
@@ -161,7 +161,4 @@ def fit_report(scored: ScoredTokens, trainer: Semantics, floor_k2: float | None 
 def paired_interval(scored: ScoredTokens, values_T: Floats, seed: int = 0, level: float = 0.999) -> tuple[float, float]:
     """Percentile interval over prompts of the token mean of a paired difference."""
     sums_PJ = np.stack([scored.per_cluster(values_T), scored.lengths_P], axis=1)
-    replicates_BJ = replicate_sums(cluster_weights(scored.clusters, 2000, seed), sums_PJ)
-    means_B = replicates_BJ[:, 0] / replicates_BJ[:, 1]
-    low, high = np.quantile(means_B, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return resampled(sums_PJ, cluster_weights(scored.clusters, REPLICATES, seed), ratio).percentiles(level)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.candidates import Semantics, SupportGrids
+from rlaudit.statistics.resample import clusters_of
 
 _PER_TOKEN = ("trainer_logprobs_T", "entropy_T", "rank_T", "mass_above_T", "max_probability_T", "sequence_T")
-FEWEST_PROMPTS = 8
 _TABLES = ("candidate_logprobs_TC", "nucleus_mass_TG", "top_k_mass_TG", "min_p_mass_TG")
 
 
@@ -93,9 +93,7 @@ class ScoredTokens:
     @cached_property
     def _cluster_S(self) -> Integers:
         """Prompts, numbered without gaps; sequences where prompts are too few to resample."""
-        _, compact_S = np.unique(self.prompt_S, return_inverse=True)
-        few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
-        return np.arange(self.sequences) if few else compact_S.astype(np.int64)
+        return clusters_of(self.prompt_S)
 
     @cached_property
     def cluster_T(self) -> Integers:

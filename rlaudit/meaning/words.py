@@ -10,7 +10,7 @@ from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
-from rlaudit.meaning.meaning import FEWEST_SEQUENCES, FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
+from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     believed_of_siblings,
     evidence_of_siblings,
@@ -20,6 +20,7 @@ from rlaudit.meaning.sibling_words import (
 )
 from rlaudit.measurement.measure import Measurement
 from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
 # filters that are tried (`candidates.py`) are farther from each other than that.
@@ -302,7 +303,7 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
         case _:
             return Said(
                 None,
-                f"reported logprobs are honest on average and tokens are as sharp as {'the trainer believes' if figures.sharp is not None else believed_of_siblings(figures.siblings)} ({size})",
+                f"reported logprobs are honest on average and tokens are as sharp as {_believed(figures)} ({size})",
                 "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
             )
 
@@ -317,6 +318,10 @@ def _refuted_by_first_choices(meaning: Meaning, found: Estimate) -> Said:
         "the same share on tokens whose reported logprobs are processed",
         "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     )
+
+
+def _believed(figures: LoggedFigures) -> str:
+    return "the trainer believes" if figures.sharp is not None else believed_of_siblings(figures.siblings)
 
 
 def _shape(figures: LoggedFigures) -> str:

@@ -5,12 +5,11 @@ both cancels. Only the prompts present in both are used, and the result says how
 arms over different prompts together as well, for whoever may not ask for the same ones (`non_inferiority.py`).
 
 An effect is convicted by size and not only by an interval that excludes 0: verdicts are taken against an
-equivalence margin, and the effect of a factor is stated as a share of the excess it had to explain.
+equivalence margin.
 """
 
 import math
 from dataclasses import asdict, dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -28,9 +27,8 @@ from rlaudit.tokens.pairs import LogprobPairs
 class Contrast:
     """metric(a) - metric(b), paired by prompt.
 
-    first, second: the metric of a and of b over the shared prompts. share, share_low, share_high: the
-    difference in units of the excess that was given, None where none was given or it is not above 0. None
-    values have a `reason`.
+    first, second: the metric of a and of b over the shared prompts. None values have a `reason`. share, share_low,
+    share_high: None; readers of a report expect them, and what an effect is a share of is said beside it.
     """
 
     metric: str
@@ -39,15 +37,15 @@ class Contrast:
     difference: float | None
     low: float | None
     high: float | None
-    share: float | None
-    share_low: float | None
-    share_high: float | None
     clusters: int
     sequences: int
     interval: str
     level: float
     reliable: bool
     reason: str | None
+    share: None = None
+    share_low: None = None
+    share_high: None = None
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able, without NaN or infinities."""
@@ -60,63 +58,38 @@ def contrast(
     metric: Metric,
     settings: ObjectiveSettings | None = None,
     *,
-    excess: float | None = None,
     replicates: int = REPLICATES,
     seed: int = 0,
     level: float = LEVEL,
 ) -> Contrast:
     """Paired difference of `metric` between two arms whose prompts are numbered alike.
 
-    excess: what there was to explain, usually metric(candidate) - metric(reference); gives the share.
     Raises ValueError when one of the arms is not comparable (see `integrity_faults`).
     """
-    tally_a, tally_b = tally(pairs_a, [metric], settings), tally(pairs_b, [metric], settings)
-    return contrast_tallies(tally_a, tally_b, metric, excess=excess, replicates=replicates, seed=seed, level=level)
-
-
-def contrast_tallies(
-    tally_a: Tally,
-    tally_b: Tally,
-    metric: Metric,
-    *,
-    excess: float | None = None,
-    replicates: int = REPLICATES,
-    seed: int = 0,
-    level: float = LEVEL,
-) -> Contrast:
-    """`contrast` from the tallies of both arms."""
-    both = side_by_side(tally_a, tally_b, metric)
-    if both.missing is not None:
-        return _undefined(metric, both.clusters, both.sequences, level, both.missing)
+    both = side_by_side(tally(pairs_a, [metric], settings), tally(pairs_b, [metric], settings), metric)
 
     def difference_of(sums: Floats) -> Floats:
         return both.first_of(sums) - both.second_of(sums)
 
-    first, second = both.first, both.second
-    found = interval(
-        both.sums_PJ,
-        cluster_weights(len(both.sums_PJ), replicates, seed),
-        difference_of,
-        metric.interval,
-        sequences=both.sequences,
-        level=level,
-    )
+    found = None
+    if both.missing is None:
+        weights_BP = cluster_weights(len(both.sums_PJ), replicates, seed)
+        found = interval(
+            both.sums_PJ, weights_BP, difference_of, metric.interval, sequences=both.sequences, level=level
+        )
     return Contrast(
         metric=metric.name,
-        first=first,
-        second=second,
-        difference=first - second,
-        low=found.low,
-        high=found.high,
-        share=share(first - second, excess),
-        share_low=share(found.low, excess),
-        share_high=share(found.high, excess),
+        first=None if found is None else both.first,
+        second=None if found is None else both.second,
+        difference=None if found is None else both.first - both.second,
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
         clusters=both.clusters,
         sequences=both.sequences,
-        interval=found.method,
+        interval="none" if found is None else found.method,
         level=level,
-        reliable=found.reliable,
-        reason=found.reason,
+        reliable=found is not None and found.reliable,
+        reason=both.missing if found is None else found.reason,
     )
 
 
@@ -192,13 +165,6 @@ def _apart(sums_a: Floats, sums_b: Floats) -> Floats:
     )
 
 
-def share(difference: float | None, excess: float | None) -> float | None:
-    """The difference in units of the excess to explain; None unless both are known and the excess above 0."""
-    if difference is None or excess is None or not excess > 0:
-        return None
-    return difference / excess
-
-
 def judge(low: float | None, high: float | None, margin: float, *, reliable: bool = True) -> Verdict:
     """Match, mismatch or inconclusive, by an interval against the equivalence margin `margin` > 0.
 
@@ -218,40 +184,6 @@ def judge(low: float | None, high: float | None, margin: float, *, reliable: boo
     return Verdict.MISMATCH if low > margin or high < -margin else Verdict.INCONCLUSIVE
 
 
-def tokens_needed(kl: float, difference: float, level: float = LEVEL, power: float = 0.8) -> int:
-    """Tokens that show a `difference` of the mean ratio at a mismatch of `kl` nats with probability `power`.
-
-    The variance of the ratio is about 2 KL per token, so N = (z_level + z_power)² 2 KL / difference²: 15.7
-    KL / difference² by default. Tokens count as independent, which under honesty they are for this one
-    statistic; multiply for others. Raises ValueError unless kl >= 0 and difference > 0.
-    """
-    if kl < 0 or not difference > 0:
-        raise ValueError(f"expected kl >= 0 and difference > 0: found {kl} and {difference}")
-    normal = NormalDist()
-    reach = normal.inv_cdf(0.5 + level / 2.0) + normal.inv_cdf(power)
-    return math.ceil(reach * reach * 2.0 * kl / (difference * difference))
-
-
 def _padded(first_P: Integers, second_P: Integers) -> tuple[Integers, Integers]:
     prompts = max(first_P.size, second_P.size)
     return np.pad(first_P, (0, prompts - first_P.size)), np.pad(second_P, (0, prompts - second_P.size))
-
-
-def _undefined(metric: Metric, clusters: int, sequences: int, level: float, reason: str) -> Contrast:
-    return Contrast(
-        metric=metric.name,
-        first=None,
-        second=None,
-        difference=None,
-        low=None,
-        high=None,
-        share=None,
-        share_low=None,
-        share_high=None,
-        clusters=clusters,
-        sequences=sequences,
-        interval="none",
-        level=level,
-        reliable=False,
-        reason=reason,
-    )

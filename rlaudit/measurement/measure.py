@@ -1,7 +1,7 @@
 """All metrics of one comparison, each with its interval, its sample size and the formula it was computed by.
 
 `tally` reduces tokens to sums per prompt, `measure_tally` turns sums into measurements; between the two,
-tallies of chunks of one file can be added (chunks end at sequence ends and share one numbering of
+tallies of chunks of one file are added (`running_tally.py`; chunks end at sequence ends and share one numbering of
 prompts), so 100 million tokens need no more memory than one chunk. `measure` does both. What cannot be
 computed is None with a reason, never 0.
 """
@@ -56,7 +56,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Sums per prompt of the columns of several metrics, with the sizes behind them. Tallies add up."""
+    """Sums per prompt of the columns of several metrics, with sizes; `running_tally.py` adds those of chunks."""
 
     settings: ObjectiveSettings
     metrics: tuple[Metric, ...]
@@ -66,24 +66,6 @@ class Tally:
     sequences_P: Integers
     capped_tokens: int
     capped_sequences: int
-
-    def __add__(self, other: "Tally") -> "Tally":
-        """The tally of both. Raises ValueError unless metrics, settings and numbering of prompts agree."""
-        if (self.settings, self.metrics) != (other.settings, other.metrics):
-            raise ValueError("tallies of different metrics or settings cannot be added")
-        if self.tokens_P.shape != other.tokens_P.shape:
-            raise ValueError("tallies cannot be added: give every chunk the same number of prompts")
-        both = [columns for columns in self.sums if columns in other.sums]
-        return Tally(
-            settings=self.settings,
-            metrics=self.metrics,
-            sums={columns: self.sums[columns] + other.sums[columns] for columns in both},
-            unavailable={**self.unavailable, **other.unavailable},
-            tokens_P=self.tokens_P + other.tokens_P,
-            sequences_P=self.sequences_P + other.sequences_P,
-            capped_tokens=self.capped_tokens + other.capped_tokens,
-            capped_sequences=self.capped_sequences + other.capped_sequences,
-        )
 
 
 def tally(

@@ -15,14 +15,16 @@ from rlaudit.measurement.metric import NON_NEGATIVE, Column, Metric, ObjectiveSe
 from rlaudit.tokens.pairs import LogprobPairs, importance_ratio_minus_one
 
 
-def k3(log_ratio_T: Floats) -> Floats:
-    """Per-token k3 in nats, from log_ratio = trainer - rollout."""
-    return importance_ratio_minus_one(log_ratio_T) - log_ratio_T
+def k3(log_ratio_T: Floats, ratio_minus_one_T: Floats | None = None) -> Floats:
+    """Per-token k3 in nats, from log_ratio = trainer - rollout. ratio_minus_one_T: where it is known already."""
+    if ratio_minus_one_T is None:
+        ratio_minus_one_T = importance_ratio_minus_one(log_ratio_T)
+    return ratio_minus_one_T - log_ratio_T
 
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
     """Per token: k3, one."""
-    return counted(k3(pairs.log_ratio_T))
+    return counted(k3(pairs.log_ratio_T, pairs.ratio_minus_one_T))
 
 
 METRIC = Metric(

@@ -3,15 +3,27 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Arm = Mapping[str, Any]
-UNMOVED = (
-    "inside the noise floor",
-    "too small to matter",
-    "not engaged here",
-    "unsupported here",
-    "arm failed",
+from rlaudit.layers import Layer
+from rlaudit.report.parts.ablation import Arm, Effect, EffectVerdict
+from rlaudit.report.report import Report
+
+UNMOVED = frozenset(
+    {
+        EffectVerdict.FLOOR,
+        EffectVerdict.NEGLIGIBLE,
+        EffectVerdict.NOT_ENGAGED,
+        EffectVerdict.UNSUPPORTED,
+        EffectVerdict.FAILED,
+    }
 )
-TITLES = {"mean_ratio_minus_one": "mean ratio - 1", "k2": "k2 of the residual"}
+TITLES = {
+    "mean_ratio_minus_one": "mean ratio - 1",
+    "k2": "k2 of the residual",
+    "k3": "k3 (nats)",
+    "median_abs_log_ratio": "median |d|",
+    "ppo_clip_fraction": "PPO clipped",
+    "gspo_clip_fraction": "GSPO clipped",
+}
 # What everybody looks at first; the JSON has all metrics.
 HEADLINE = ("mean_ratio_minus_one", "k3", "median_abs_log_ratio", "gspo_clip_fraction")
 
@@ -27,30 +39,22 @@ def interval(found: Mapping[str, Any] | None, value: str = "value") -> str:
     return f"{text} [{number(found['low'])}, {number(found['high'])}]{doubt}"
 
 
-def number(value: float) -> str:
-    """Three digits, and an exact zero as 0."""
+def number(value: float | None) -> str:
+    """Three digits, an exact zero as 0, and a dash for what does not exist."""
+    if value is None:
+        return "-"
     return "0" if value == 0 else f"{value:.3g}"
-
-
-def arm_title(arm: Arm, several_blocks: bool) -> str:
-    """The arm's name, with its block where there are several."""
-    return f"{arm['block']}: {arm['name']}" if several_blocks else str(arm["name"])
 
 
 def arm_state(arm: Arm) -> str:
     """ok, unsupported, or failed and where; the whole reason is in what the report says was not seen."""
-    return f"failed at {arm['error']['boundary']}" if arm["status"] == "failed" else str(arm["status"])
+    return f"failed at {arm['error']['boundary']}" if arm["error"] and arm["status"] == "failed" else arm["status"]
 
 
-def worth_a_row(effect: Mapping[str, Any]) -> bool:
+def worth_a_row(effect: Effect) -> bool:
     """Factors of the inference path are shown on their own metric, and on the semantic one only if they move it."""
-    foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != "semantic"
+    foreign = effect["metric"] == "mean_ratio_minus_one" and effect["layer"] != Layer.SEMANTIC
     return not foreign or effect["verdict"] not in UNMOVED
-
-
-def several_blocks(document: Mapping[str, Any]) -> bool:
-    """Whether names of arms need their block beside them."""
-    return len({arm["block"] for arm in document["arms"]}) > 1
 
 
 def damaged(files: Sequence[str]) -> str:
@@ -58,7 +62,7 @@ def damaged(files: Sequence[str]) -> str:
     return f"made again, since files of an earlier run were damaged: {'; '.join(files)}"
 
 
-def cost(document: Mapping[str, Any]) -> list[str]:
+def cost(document: Report) -> list[str]:
     """What the run took, in sentences."""
     run = document["run"]
     lines = [

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rlaudit.report.figures import Arm
+from rlaudit.report.parts.ablation import Arm
 from rlaudit.report.report_format import Document
 
 # In reading order; what a worker reports beyond them stands in the JSON report.

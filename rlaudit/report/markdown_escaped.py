@@ -1,6 +1,7 @@
-"""Words of others in Markdown: shown, and obeyed neither as Markdown nor as HTML."""
+"""Words of others in Markdown: shown, and obeyed neither as Markdown nor as HTML; and the one table made of them."""
 
 import re
+from collections.abc import Callable, Sequence
 
 from rlaudit.printable import one_line
 
@@ -22,6 +23,19 @@ def escaped(text: str) -> str:
 def cell(text: str) -> str:
     """The same in a table."""
     return escaped(text).replace("|", "\\|")
+
+
+def coded(text: str) -> str:
+    """A value in a table, as code."""
+    text = one_line(text).replace("|", "\\|")
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], written: Callable[[str], str] = cell) -> str:
+    """A table; rows that are shorter end with empty cells. written: how a cell is made harmless."""
+    full = [[written(one) for one in row] + [""] * (len(header) - len(row)) for row in rows]
+    lines = [[cell(name) for name in header], ["---"] * len(header), *full]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def fenced(code: str, language: str) -> str:

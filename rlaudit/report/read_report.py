@@ -6,22 +6,23 @@ of newer ones of the same version everything that is known here. Numbers that no
 
 import json
 import re
-from importlib.resources import files
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import rlaudit
 from rlaudit.errors import UsageError
 from rlaudit.printable import one_line, printable
+from rlaudit.report.report import Report
+from rlaudit.report.schema import report_schema
 
 VERSION = 1
 _SCHEMA = re.compile(r"rlaudit-report/(\d{1,9})")
 LONGEST = 200
 
 
-def read_report(path: Path) -> dict[str, Any]:
-    """The document. Raises UsageError for what is no report, or one of a newer schema."""
+def read_report(path: Path) -> Report:
+    """Raises UsageError for what is no report, or one of a newer schema."""
     try:
         text = path.read_text(encoding="utf-8")
         document = json.loads(text, parse_constant=_number, parse_float=_number)
@@ -38,7 +39,7 @@ def read_report(path: Path) -> dict[str, Any]:
             "upgrade rlaudit, or render the report where it was written",
         )
     _check(path, document)
-    return document
+    return cast(Report, document)
 
 
 def _writer(document: dict[str, Any]) -> str:
@@ -56,9 +57,8 @@ def _check(path: Path, document: dict[str, Any]) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    schema = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
     try:
-        wrong = best_match(Draft202012Validator(_open(schema)).iter_errors(document))
+        wrong = best_match(Draft202012Validator(_open(report_schema())).iter_errors(document))
     except RecursionError as error:
         raise UsageError(f"{path} is not a report: it is nested too deeply") from error
     if wrong is not None:

@@ -5,14 +5,18 @@ of the self-test that was missed. It has no place in a file; a line of a dump th
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rlaudit.layers import Verdict
 from rlaudit.report.report_format import Document
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Fix, Location
 
 Statement = Mapping[str, Any]
 NOWHERE = {"path": None, "line": None, "column": None, "setting": None}
 UNFINISHED = 3
-_SEVERITIES = {"mismatch": "error", "inconclusive": "warning"}
+_SEVERITIES = {Verdict.MISMATCH: "error", Verdict.INCONCLUSIVE: "warning"}
 
 
 def statements(document: Document) -> list[Statement]:
@@ -93,3 +97,13 @@ def _missed(selftest: Mapping[str, Any]) -> Iterator[Statement]:
 def counted(document: Document) -> list[Statement]:
     """Those that nobody suppressed."""
     return [one for one in statements(document) if one["suppressed"] is None]
+
+
+def location(found: "Location") -> str:
+    """path:line:column."""
+    return ":".join(str(one) for one in (found["path"], found["line"], found["column"]) if one is not None)
+
+
+def fix_line(fix: "Fix") -> str:
+    """What a fix does, and the option that makes it."""
+    return f"{fix['description']} ({'--fix' if fix['safe'] else '--fix=unsafe'} does it)"

@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import rlaudit
 from rlaudit.engines.cells.seal import SEAL, regular_size
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
-from rlaudit.layers import Layer, Verdict
+from rlaudit.layers import Layer
+from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.report import Report
 
-SCHEMA = "rlaudit-report/1"
 NEXT = "the ablate command that started it goes on from the finished cells"
 
 
-def unfinished_document(folder: Path) -> dict[str, Any]:
-    """JSON-able, exit code 3. Files that are broken count as missing: a run can be killed while it writes. Cells of an
+def unfinished_document(folder: Path) -> Report:
+    """Exit code 3. Files that are broken count as missing: a run can be killed while it writes. Cells of an
     earlier plan are not counted."""
     plan = _read(folder / PLAN)
     own = cells_of_plan(folder)
@@ -27,35 +27,17 @@ def unfinished_document(folder: Path) -> dict[str, Any]:
     because = f"the run has not finished: {len(done)} of its {len(cells)} cells so far ended" + (
         f", {len(arms)} arms are planned" if arms else ""
     )
+    not_seen = [
+        *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
+        *(_arm(arm) for arm in arms),
+        *(f"cell {one['name']} ({one['script']}): {one['said']}" for one in cells if one["status"] != "ok"),
+    ]
+    before, after = (_version(recipe, side) for side in ("reference", "candidate"))
+    layers = [untested(layer, because, NEXT) for layer in Layer]
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "ablate",
-        "exit_code": 3,
+        **new_report("ablate", 3, before=before, after=after, layers=layers, not_seen=not_seen),
         "description": str(recipe.get("description", "")),
-        "versions": _versions(recipe),
-        "findings": [],
-        "settings": [],
-        "arms": [],
-        "effects": [],
-        "layers": [
-            {
-                "layer": layer.value,
-                "verdict": Verdict.NOT_TESTED.value,
-                "cause": None,
-                "because": because,
-                "evidence": [],
-                "falsifier": "",
-                "next": NEXT,
-            }
-            for layer in Layer
-        ],
         "blocks": [],
-        "not_seen": [
-            *([] if plan else ["plan.json is missing or broken: which arms were planned is not known"]),
-            *(_arm(arm) for arm in arms),
-            *(f"cell {one['name']} ({one['script']}): {one['said']}" for one in cells if one["status"] != "ok"),
-        ],
         "run": {
             "seconds": sum(one["seconds"] for one in cells),
             "set_up_seconds": 0.0,
@@ -75,13 +57,10 @@ def _arm(arm: Mapping[str, Any]) -> str:
     return f"{arm.get('block')}: {arm.get('name')} (vLLM {arm.get('version')}): planned, nothing was concluded from it"
 
 
-def _versions(recipe: Mapping[str, Any]) -> dict[str, str | None]:
+def _version(recipe: Mapping[str, Any], side: str) -> str | None:
     block = next((one for one in _list(recipe.get("blocks")) if isinstance(one, dict)), {})
-    sides = {"from": block.get("reference"), "to": block.get("candidate")}
-    return {
-        side: str(one["version"]) if isinstance(one, dict) and isinstance(one.get("version"), str) else None
-        for side, one in sides.items()
-    }
+    found = _dict(block.get(side)).get("version")
+    return found if isinstance(found, str) else None
 
 
 def _cell(path: Path) -> dict[str, Any]:

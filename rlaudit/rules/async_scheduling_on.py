@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import moved_default, untold
+from rlaudit.inspection.moved_default import switched_on
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
 
@@ -40,13 +40,10 @@ CONFIRM = "rlaudit ablate, factor async-scheduling"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Off or absent before, on after, set by nobody."""
-    reason = untold(audit, SETTING)
-    if reason is not None:
-        yield RULE.finding(audit, Severity.NOTE, SETTING, f"Nothing sets {SETTING}, and {reason}.", confirm=CONFIRM)
-        return
-    moved = moved_default(audit, SETTING)
-    if moved is None or moved.after.value is not True:
-        return
+    yield from switched_on(RULE, audit, SETTING, CONFIRM, _finding)
+
+
+def _finding(audit: Audit) -> Finding:
     was = "off with" if audit.before.exists(SETTING) else "not there in"
     message = (
         f"Nothing sets {SETTING}: {was} {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
@@ -55,7 +52,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     fix = audit.fix("Keep async scheduling off, as before the migration", safe=True, async_scheduling=False)
     # A plain server without a trainer's facts may not serve rollouts at all.
     severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
-    yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
+    return RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 
 
 RULE = Rule("async-scheduling-on", Layer.INFERENCE_PATH, check)

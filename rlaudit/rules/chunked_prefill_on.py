@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import moved_default, untold
+from rlaudit.inspection.moved_default import switched_on
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
@@ -43,13 +43,10 @@ CONFIRM = "rlaudit ablate, factor chunked-prefill"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Off before, on after, set by nobody."""
-    reason = untold(audit, SETTING)
-    if reason is not None:
-        yield RULE.finding(audit, Severity.NOTE, SETTING, f"Nothing sets {SETTING}, and {reason}.", confirm=CONFIRM)
-        return
-    moved = moved_default(audit, SETTING)
-    if moved is None or moved.after.value is not True:
-        return
+    yield from switched_on(RULE, audit, SETTING, CONFIRM, _finding)
+
+
+def _finding(audit: Audit) -> Finding:
     message = f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}"
     fix = None
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
@@ -57,7 +54,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         message += ". Rounding of long prompts moves with it; set it to false to keep what runs today."
         fix = audit.fix("Keep chunked prefill off, as before the migration", safe=True, enable_chunked_prefill=False)
-    yield RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
+    return RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
 
 
 RULE = Rule("chunked-prefill-on", Layer.INFERENCE_PATH, check)

@@ -34,7 +34,7 @@ from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.moved_default import moved_default, untold
+from rlaudit.inspection.moved_default import switched_on
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
 
@@ -45,13 +45,10 @@ CLEANED_BY = ("resets_prefix_cache", "salts_prefix_cache", "pause_clears_cache")
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Off before, on after, set by nobody."""
-    reason = untold(audit, SETTING)
-    if reason is not None:
-        yield RULE.finding(audit, Severity.NOTE, SETTING, f"Nothing sets {SETTING}, and {reason}.", confirm=CONFIRM)
-        return
-    moved = moved_default(audit, SETTING)
-    if moved is None or moved.after.value is not True:
-        return
+    yield from switched_on(RULE, audit, SETTING, CONFIRM, _finding)
+
+
+def _finding(audit: Audit) -> Finding:
     message = (
         f"Nothing sets {SETTING}: off with {engine_of(audit.before)}, on with {engine_of(audit.after)}. "
         "Set it to false to keep what runs today"
@@ -62,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     else:
         severity = Severity.WARNING
     fix = audit.fix("Keep prefix caching off, as before the migration", safe=True, enable_prefix_caching=False)
-    yield RULE.finding(audit, severity, SETTING, message + ".", fix, CONFIRM)
+    return RULE.finding(audit, severity, SETTING, message + ".", fix, CONFIRM)
 
 
 RULE = Rule("prefix-caching-on", Layer.INFERENCE_PATH, check)

@@ -9,6 +9,8 @@ from rlaudit.selftest.blind import CLEAN, Label, Trial
 from rlaudit.statistics.proportion import proportion_interval
 from rlaudit.worlds.plant import Dose
 
+# What a self-test has to reach: a cause is missed, or a clean world called otherwise, once in twenty at the most; near
+# the limit of detection and with two causes at a time more may be missed, but no more wrong names be given.
 TOP_RECALL = 0.95
 MIDDLE_RECALL = 0.85
 CLEAN_RECALL = 0.95

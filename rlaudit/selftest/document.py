@@ -1,18 +1,18 @@
-"""A self-test as the document `rlaudit-report/1`; its own part is under the key `selftest`."""
+"""The report of a self-test."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import rlaudit
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.selftest import Cell as ReportedCell
+from rlaudit.report.parts.selftest import Target as ReportedTarget
+from rlaudit.report.report import Report
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.confusion import Cell, Confusion, Target
 from rlaudit.selftest.engines.engine_trial import EngineTrial
 
-SCHEMA = "rlaudit-report/1"
 
-
-def document_of(confusion: Confusion) -> dict[str, Any]:
-    """JSON-able; exit code 1 where a target is missed."""
+def document_of(confusion: Confusion) -> Report:
+    """Exit code 1 where a target is missed."""
     return _document(
         confusion.met,
         f"{sum(len(cell.trials) for cell in confusion.cells)} blind trials in {len(confusion.cells)} cells on the "
@@ -27,8 +27,8 @@ def document_of(confusion: Confusion) -> dict[str, Any]:
     )
 
 
-def document_of_engines(trials: Sequence[EngineTrial], not_planted: Sequence[str]) -> dict[str, Any]:
-    """JSON-able; exit code 1 where a plant is not named exactly. `not_planted`: what was left out, and why."""
+def document_of_engines(trials: Sequence[EngineTrial], not_planted: Sequence[str]) -> Report:
+    """Exit code 1 where a plant is not named exactly. `not_planted`: what was left out, and why."""
     right = sum(trial.right for trial in trials)
     return _document(
         all(trial.right for trial in trials),
@@ -43,29 +43,19 @@ def document_of_engines(trials: Sequence[EngineTrial], not_planted: Sequence[str
 def _document(
     met: bool,
     description: str,
-    cells: Sequence[Mapping[str, Any]],
-    targets: Sequence[Mapping[str, Any]],
+    cells: Sequence[ReportedCell],
+    targets: Sequence[ReportedTarget],
     missed: Sequence[str],
     not_seen: Sequence[str],
-) -> dict[str, Any]:
+) -> Report:
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "selftest",
-        "exit_code": 0 if met else 1,
+        **new_report("selftest", 0 if met else 1, not_seen=not_seen),
         "description": description,
-        "versions": {"from": None, "to": None},
-        "findings": [],
-        "settings": [],
-        "arms": [],
-        "effects": [],
-        "layers": [],
-        "not_seen": list(not_seen),
         "selftest": {"cells": list(cells), "targets": list(targets), "missed": list(missed)},
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: Cell) -> ReportedCell:
     return {
         "planted": cell.label.name,
         "dose": _doses(cell),
@@ -76,7 +66,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _engine(trial: EngineTrial) -> dict[str, Any]:
+def _engine(trial: EngineTrial) -> ReportedCell:
     causes = set(trial.causes)
     named = frozenset() if trial.found is None else trial.found.names
     said = (
@@ -94,7 +84,7 @@ def _engine(trial: EngineTrial) -> dict[str, Any]:
     }
 
 
-def _target(target: Target) -> dict[str, Any]:
+def _target(target: Target) -> ReportedTarget:
     low, high = target.interval
     return {
         "title": target.title,

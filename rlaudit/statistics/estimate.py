@@ -14,6 +14,7 @@ import numpy as np
 from rlaudit.arrays import Floats
 from rlaudit.statistics.resample import MOST_PARTS, REACH, ln_chance_apart, part_of, standard_score
 
+# Some hundred figures of a comparison are held against a null: together they are wrong once in a hundred comparisons.
 ALPHA = 1e-4
 NONE: Floats = np.zeros(0)
 

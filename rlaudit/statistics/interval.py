@@ -44,6 +44,7 @@ from rlaudit.statistics.resample import (
     holding,
     replicate_sums,
     sums_left,
+    unseen,
 )
 
 _NORMAL = NormalDist()
@@ -176,8 +177,8 @@ def _ends(
 def _of_constant(resampled: _Resampled, is_share: bool) -> tuple[float, float, str]:
     value = resampled.value
     if is_share and not 0.0 < value < 1.0:
-        # No prompt showed the event (or its absence): one-sided bound for a fault that takes whole prompts.
-        room = 1.0 - (1.0 - resampled.level) ** (1.0 / resampled.clusters)
+        # No prompt showed the event (or its absence): the bound is one-sided.
+        room = unseen(resampled.clusters, resampled.level)
         return (1.0 - room, 1.0, "zero events") if value > 0.5 else (0.0, room, "zero events")
     return value, value, "constant"
 

@@ -40,6 +40,9 @@ REACH = 1.96
 # With fewer an interval is given and called unreliable: coverage falls below nine in ten (table in `interval.py`).
 FEWEST_SEQUENCES = 32
 FEWEST_CLUSTERS = 16
+# With fewer prompts each sequence counts as one of its own. The trade: siblings are not independent, but a third of an
+# error that fewer than eight prompts give is chance.
+FEWEST_PROMPTS = 8
 # The trade: more parts cost as many more evaluations, fewer take more than a sixtieth of the data out at a time.
 MOST_PARTS = 64
 # Far above the rounding of a sum of a million float64 terms, far below any error that sampling leaves.
@@ -55,6 +58,13 @@ def cluster_sums(columns: Sequence[NDArray[Any]], cluster: Integers, clusters: i
     """(P, J) sums of J columns (N,) by the cluster of each row: all that a bootstrap needs of the tokens."""
     sums = [np.bincount(cluster, column, minlength=clusters) for column in columns]
     return np.stack(sums, axis=1).astype(np.float64)
+
+
+def clusters_of(prompt_S: Integers) -> Integers:
+    """(S,) the cluster of each sequence: its prompt, numbered without gaps; itself where prompts are too few."""
+    _, compact_S = np.unique(prompt_S, return_inverse=True)
+    few = int(compact_S.max(initial=-1)) + 1 < FEWEST_PROMPTS
+    return np.arange(len(prompt_S)) if few else compact_S.astype(np.int64)
 
 
 def cluster_weights(clusters: int, replicates: int = REPLICATES, seed: int = 0) -> Weights:
@@ -131,6 +141,18 @@ def resampled(sums_PJ: Floats, weights_BP: Weights, statistic: Statistic) -> Res
     """`statistic` of the column sums of (P, J), under the draws of `cluster_weights`."""
     value = float(statistic(sums_PJ.sum(axis=0)))
     return Resampled(value, statistic(replicate_sums(weights_BP, sums_PJ)), statistic(sums_left(sums_PJ)), len(sums_PJ))
+
+
+def ratio(sums: Floats) -> Floats:
+    """(..., 2) sums -> the first over the second, which is not negative; 0 of nothing."""
+    quotient: Floats = np.zeros(sums.shape[:-1])
+    np.divide(sums[..., 0], sums[..., 1], out=quotient, where=sums[..., 1] > 0)
+    return quotient
+
+
+def unseen(clusters: int, level: float = LEVEL) -> float:
+    """The largest share of clusters that may show what none of so many did: a fault that takes whole prompts."""
+    return float(1.0 - (1.0 - level) ** (1.0 / clusters))
 
 
 def holding(low: float, high: float, left_K: Floats) -> tuple[float, float]:

@@ -11,26 +11,27 @@ without a word would hide the ones a broken engine hits hardest.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.tokens.integrity import LAGS as _POOLED_LAGS
-from rlaudit.tokens.integrity import Alignment, lag_of_best_alignment
-from rlaudit.tokens.lag_path import CAP_NATS, Stretch, lag_paths, unrelated_cost
+from rlaudit.tokens.lag_path import CAP_NATS, LAGS, Stretch, lag_paths, unrelated_cost
 from rlaudit.tokens.lost_agreement import BY_CHANCE, COST_LEFT, FEWEST_LOST, lost_agreement
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 
-LAGS = (-3, *_POOLED_LAGS, 3)
 # A difference below this is a mismatch of engines; sequences whose tokens exceed it by less than WORTH_A_LOOK nats in
 # all cannot pay for a change of lag.
 ORDINARY_NATS = 0.3
 WORTH_A_LOOK = 3.0
+# On top of the price of the change (`lag_path.py`): together e^-9, one in eight thousand sequences.
 SAVED_NATS = 4.0
+# Of a sequence's tokens at one lag: its first tokens may agree at any.
 WHOLE = 0.9
+# Tokens: where a shift begins is known to the token that differs first, which may be one after.
 NEAR_A_RESUME = 2
+# Beyond what engines differ by at one token (ORDINARY_NATS), and below what an unsampled end of sequence costs.
 LAST_TOKEN_NATS = 1.0
 SHOWN = 5
 
@@ -64,17 +65,12 @@ class MisalignedSequence:
 
 @dataclass(frozen=True)
 class AlignmentReport:
-    """What was looked at, and every sequence that is not aligned. `pooled` is the lag search over all of them."""
+    """What was looked at, and every sequence that is not aligned."""
 
     sequences: int
     tokens: int
     misaligned: tuple[MisalignedSequence, ...] = ()
-    pooled: Alignment | None = None
     not_tested: tuple[str, ...] = ()
-    misaligned_tokens: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "misaligned_tokens", sum(one.tokens for one in self.misaligned))
 
     @property
     def refused(self) -> bool:
@@ -111,12 +107,11 @@ class AlignmentReport:
         return _message(kind, found, self.sequences) if found else ""
 
     def __add__(self, other: "AlignmentReport") -> "AlignmentReport":
-        """The report of two parts of one stream; the pooled search stays that of the first part with a result."""
+        """The report of two parts of one stream."""
         return AlignmentReport(
             sequences=self.sequences + other.sequences,
             tokens=self.tokens + other.tokens,
             misaligned=self.misaligned + other.misaligned,
-            pooled=self.pooled if self.pooled and self.pooled.lag is not None else other.pooled,
             not_tested=tuple(dict.fromkeys(self.not_tested + other.not_tested)),
         )
 
@@ -140,7 +135,6 @@ def alignment_report(batch: TokenBatch, trainer_token_id_T: Integers | None = No
         sequences=batch.sequences,
         tokens=batch.tokens,
         misaligned=tuple(found[s] for s in sorted(found)),
-        pooled=lag_of_best_alignment(batch.pairs(), LAGS) if by_id or suspects else None,
         not_tested=tuple(not_tested),
     )
 

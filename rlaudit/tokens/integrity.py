@@ -1,29 +1,23 @@
-"""What must hold before any figure is worth computing, and whether the two sides speak of the same token.
+"""What must hold of logprobs before any figure is worth computing.
 
-Covered: NaN, infinite and positive logprobs, unequal lengths, sequences without tokens, a shift by up to
-two tokens.
-Not covered: whether the logprobs mean the same thing on both sides; `rlaudit/meaning` judges that.
+Covered: NaN, infinite and positive logprobs, sequences without tokens.
+Not covered: whether both sides speak of the same tokens (`alignment.py`) and mean the same by their logprobs
+(`rlaudit/meaning`).
 
 A fault stops the comparison. Dropping the offending tokens instead would hide the sequences that a broken
 engine hits hardest (MaxText PR 5231 found positive logprobs from bf16 logits; vLLM 42019 uninitialised ones).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.arrays import Integers
 from rlaudit.tokens.pairs import LogprobPairs
 
 # float32 log_softmax of a near-certain token lands this far above 0 at most; more is a wrong number.
 ROUNDING_ABOVE_ZERO = 1e-6
-LAGS = (-2, -1, 0, 1, 2)
-# Of an offset by one nothing remains of the correlation but what neighbouring tokens share.
-CONVINCING_CORRELATION = 0.5
-CONVINCING_GAIN = 0.2
 
 
 class FaultKind(StrEnum):
@@ -32,7 +26,6 @@ class FaultKind(StrEnum):
     NAN = "nan"
     NEGATIVE_INFINITY = "negative infinity"
     POSITIVE_LOGPROB = "positive logprob"
-    UNEQUAL_LENGTH = "unequal length"
     EMPTY_SEQUENCE = "empty sequence"
     NO_TOKENS = "no tokens"
 
@@ -78,70 +71,6 @@ def _sound(pairs: LogprobPairs) -> bool:
     if entropy_T is not None and not (entropy_T.min() > -np.inf and entropy_T.max() < np.inf):
         return False
     return bool(pairs.sequence_lengths_S.all())
-
-
-def length_faults(
-    rollout_lengths_S: Sequence[int] | Integers, trainer_lengths_S: Sequence[int] | Integers
-) -> list[IntegrityFault]:
-    """Sequences whose two sides differ in length; ask before the two are made one table."""
-    rollout, trainer = np.asarray(rollout_lengths_S), np.asarray(trainer_lengths_S)
-    if rollout.shape != trainer.shape:
-        message = f"the rollouts hold {rollout.size} sequences, the trainer {trainer.size}"
-        return [IntegrityFault(FaultKind.UNEQUAL_LENGTH, (), message)]
-    unequal = np.flatnonzero(rollout != trainer)
-    if not unequal.size:
-        return []
-    first = unequal[0]
-    message = (
-        f"{unequal.size} of {rollout.size} sequences differ in length, first sequence {first}: "
-        f"{rollout[first]} rollout tokens, {trainer[first]} trainer tokens"
-    )
-    return [IntegrityFault(FaultKind.UNEQUAL_LENGTH, tuple(unequal.tolist()), message)]
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """How well the two sides correlate at each lag, and the lag at which they do best.
-
-    lag k: the trainer's logprob for the rollout's token t is found at t + k. None when no correlation is
-    defined.
-    convincing: the best lag is not 0, its correlation is high, and clearly above the one at lag 0.
-    """
-
-    lag: int | None
-    correlation_by_lag: dict[int, float | None]
-    convincing: bool
-
-
-def lag_of_best_alignment(pairs: LogprobPairs, lags: Sequence[int] = LAGS) -> Alignment:
-    """Search an offset between the two sides by the correlation of their logprobs within sequences.
-
-    An offset by one (labels sliced [1:] on one side and [:-1] on the other, vLLM 42043) looks like a huge
-    mismatch and explains everything else, so it is looked for first.
-    """
-    correlation_by_lag = {lag: _correlation_at(pairs, lag) for lag in lags}
-    defined = {lag: value for lag, value in correlation_by_lag.items() if value is not None}
-    if not defined:
-        return Alignment(None, correlation_by_lag, convincing=False)
-    # Ties go to the smaller shift: a constant offset between equal columns is not evidence of a shift.
-    best = max(defined, key=lambda lag: (defined[lag], -abs(lag)))
-    gain = defined[best] - defined.get(0, 0.0)
-    convincing = best != 0 and defined[best] >= CONVINCING_CORRELATION and gain >= CONVINCING_GAIN
-    return Alignment(best, correlation_by_lag, convincing)
-
-
-def _correlation_at(pairs: LogprobPairs, lag: int) -> float | None:
-    shift = abs(lag)
-    early, late = slice(0, max(pairs.tokens - shift, 0)), slice(shift, None)
-    same_sequence = pairs.sequence_T[early] == pairs.sequence_T[late]
-    rollout_at, trainer_at = (early, late) if lag >= 0 else (late, early)
-    rollout = pairs.rollout_logprobs_T[rollout_at][same_sequence]
-    trainer = pairs.trainer_logprobs_T[trainer_at][same_sequence]
-    if rollout.size < 3 or not (np.isfinite(rollout).all() and np.isfinite(trainer).all()):
-        return None
-    rollout, trainer = rollout - rollout.mean(), trainer - trainer.mean()
-    spread = float(np.sqrt(rollout @ rollout) * np.sqrt(trainer @ trainer))
-    return float(rollout @ trainer) / spread if spread > 0 else None
 
 
 def _value_fault(kind: FaultKind, side: str, pairs: LogprobPairs, faulty_T: NDArray[np.bool_]) -> IntegrityFault:

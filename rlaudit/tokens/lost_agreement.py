@@ -9,13 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rlaudit.arrays import Floats
+from rlaudit.statistics.correlation import correlation
 from rlaudit.tokens.lag_path import LOST_SHARE, Stretch
 from rlaudit.tokens.token_batch import TokenBatch
 
 # Of the cost without a shift; more than that is left where the shift is not what is wrong.
 COST_LEFT = 0.35
+# A correlation of fewer tokens is anything.
 FEWEST_LOST = 8
+# Between unrelated tokens (0, give or take 1 / sqrt(8)) and two engines that differ much and find the same ones hard.
 LOST_CORRELATION = 0.35
 # Fewer, in units of what looks alike and is no such failure, are taken for chance.
 BY_CHANCE = 0.25
@@ -46,12 +48,7 @@ def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelat
 def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
     """Two engines that only differ, however much, still find the same tokens hard."""
     rows = slice(part.offsets[place] + stretch.first, part.offsets[place] + stretch.end)
-    return _correlation(part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]) < LOST_CORRELATION
-
-
-def _correlation(rollout: Floats, trainer: Floats) -> float:
-    usable = np.isfinite(rollout) & np.isfinite(trainer)
-    rollout, trainer = rollout[usable], trainer[usable]
-    if rollout.size < 3 or np.ptp(rollout) == 0 or np.ptp(trainer) == 0:
-        return 1.0
-    return float(np.corrcoef(rollout, trainer)[0, 1])
+    rollout_T, trainer_T = part.rollout_logprobs_T[rows], part.trainer_logprobs_T[rows]
+    usable_T = np.isfinite(rollout_T) & np.isfinite(trainer_T)
+    found = correlation(rollout_T[usable_T], trainer_T[usable_T])
+    return found is not None and found < LOST_CORRELATION

@@ -1,6 +1,7 @@
 """Prompt and completion in one list of tokens, told apart by the loss mask: the common layout of trainer dumps."""
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 from rlaudit.tokens.column_range import RANGES
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.logged_sequence import NOT_NUMBERS, LoggedSequence, floats, whole_numbers
-from rlaudit.tokens.prompt_name import prompt_name
 from rlaudit.tokens.token_batch import Column
 
 
@@ -76,3 +76,8 @@ def _unfit(token_ids: Sequence[int], lists: Mapping[str, Sequence[Any]], mask: S
         return f"{length} token ids, {', '.join(unequal)}"
     impossible = next((entry for entry in mask if entry not in (0, 1)), None)
     return "" if impossible is None else f"the loss mask holds {impossible!r}, expected {RANGES['loss_mask'].expected}"
+
+
+def prompt_name(token_ids: "Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]]") -> str:
+    """A name for a prompt that an export identifies by its ids only: equal for equal prompts, and short."""
+    return "#" + blake2b(np.asarray(token_ids, dtype=np.int64).tobytes(), digest_size=6).hexdigest()

@@ -1,6 +1,7 @@
 """Any path a user may give, as a token table: a file, a run directory, or a directory of a framework's dumps."""
 
 import re
+import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,18 @@ from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.json_lines import BROKEN, beginning, first_record, forget_first_values, is_json_lines, json_lines
 from rlaudit.tokens.parquet import DAMAGED, IDENTITY, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.readable_path import check_readable, special
 from rlaudit.tokens.token_batch import TokenBatch
 
 ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".ndjson", ".parquet")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
+SPECIAL_FILES = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+# Files there are made while they are read, by the kernel: some never end, some wait for ever.
+KERNEL_FILES = ("/proc", "/sys", "/dev")
 MOST_FILES = 20_000
 TRIED = 4
 SHOWN = 8
@@ -178,3 +186,25 @@ def _found(path: Path, of_trainer: bool) -> str:
     if beginning(path).startswith(b"PAR1"):
         return ": it is Parquet without its end; was it still being written?"
     return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""
+
+
+def check_readable(path: Path) -> None:
+    """Raises UsageError for a path that does not exist or cannot be looked at, and for a special file."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {path}") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        # A name too long for the file system, one with a NUL, a circle of links, a folder that is not ours.
+        raise UsageError(f"{path} cannot be looked at: {error}", "give a file or a folder") from error
+    what = special(path, kind)
+    if what:
+        raise UsageError(f"{path} is {what}, expected a file or a folder", "copy what it holds into a file")
+
+
+def special(path: Path, kind: int) -> str:
+    """What a path is that is neither a plain file nor a folder, "" for one that is. kind: of its mode."""
+    resolved = path.resolve()
+    if any(resolved.is_relative_to(folder) for folder in KERNEL_FILES):
+        return SPECIAL_FILES.get(kind, "a file of the kernel")
+    return SPECIAL_FILES.get(kind, "")

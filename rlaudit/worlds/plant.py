@@ -14,7 +14,10 @@ from rlaudit.worlds.ground import Ground
 
 
 class Dose(IntEnum):
-    """How much of a fault is planted: around, above and far above what can be noticed."""
+    """How much of a fault is planted: around, above and far above what can be noticed.
+
+    The doses of each cause were chosen for that on the development generator (`confusion.py` has the targets).
+    """
 
     LOW = 0
     MIDDLE = 1

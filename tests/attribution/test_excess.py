@@ -52,7 +52,7 @@ def test_intervals_hold_the_truth_and_nothing_is_rarely_significant():
 def test_a_few_outliers_are_reported_apart_and_do_not_feed_a_covariate():
     model = fit_excess(*world(1, {"nothing": 0.0}, outliers=0.005))
     assert model.outliers.k2 > 0.8 * model.k2
-    assert 0.002 < model.outlier_share < 0.008
+    assert 0.002 < model.outlier_T.mean() < 0.008
     assert model.parts["nothing"].k2 < 0.05 * model.outliers.k2
 
 

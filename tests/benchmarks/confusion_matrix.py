@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from rlaudit.report.selftest_text import render
+from rlaudit.report.formats.text import render
 from rlaudit.selftest.cells import cells
 from rlaudit.selftest.confusion import confusion_of
 from rlaudit.selftest.document import document_of
@@ -28,7 +28,7 @@ def main():
     labels = cells()
     trials = run_trials(asked.generator, labels, asked.trials, asked.seed, asked.jobs)
     confusion = confusion_of(asked.generator, labels, trials)
-    print(render(document_of(confusion)), end="")
+    print(render(document_of(confusion), None), end="")
     print(f"{time.monotonic() - started:.0f} s with {asked.jobs} processes")
     return 0 if confusion.met else 1
 

@@ -3,20 +3,20 @@
 import importlib.util
 import json
 import random
-from importlib.resources import files
 
 import jsonschema
 import pytest
 from laboratories import FAKES
 
 from rlaudit.cli.app import run
+from rlaudit.report.schema import report_schema
 
 # By path: its folder also holds a stand-in for torch, which no other test may find.
 _SPEC = importlib.util.spec_from_file_location("known_model", FAKES / "known_model.py")
 known_model = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(known_model)
 
-SCHEMA = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = report_schema()
 PROMPTS, SAMPLES, LENGTH = 40, 2, 24
 
 

@@ -3,13 +3,13 @@
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 from toy_dialect import PLAIN, V0, V1, Desk
 
 from rlaudit.cli.app import run
+from rlaudit.report.schema import report_schema
 
 CACHED = PLAIN.replace("seed: 1", "enable_prefix_caching: true")
 COOL = PLAIN.replace("0.7", "1.0")
@@ -142,7 +142,7 @@ def test_several_reports_are_written_and_a_format_never_changes_the_exit_code(de
 
 
 def test_the_document_follows_the_schema_and_report_renders_it_again(desk: Desk) -> None:
-    schema = json.loads((Path(__file__).parents[2] / "rlaudit/report/report.schema.json").read_text())
+    schema = report_schema()
     desk.file("x.yaml", CACHED + "  typo: .nan\n")
     desk.file("y.yaml", "# rlaudit: ignore-file[toy-raw] known\n" + PLAIN + "---\n" + PLAIN)
     desk.file("z.yaml", BROKEN)

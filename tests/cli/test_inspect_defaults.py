@@ -1,13 +1,14 @@
 """What moves between two releases, told without a config."""
 
 import json
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 from toy_dialect import V0, V1, Desk
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "rlaudit/report/report.schema.json").read_text(encoding="utf-8"))
+from rlaudit.report.schema import report_schema
+
+SCHEMA = report_schema()
 
 
 def test_it_names_what_moves_and_where_vllm_decides_it(desk: Desk) -> None:

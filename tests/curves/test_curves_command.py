@@ -9,7 +9,7 @@ import pytest
 
 from rlaudit.cli import commands
 from rlaudit.cli.app import run
-from rlaudit.report import curves_markdown, curves_text
+from rlaudit.report.formats import markdown, text
 
 
 @pytest.fixture(autouse=True)
@@ -147,18 +147,18 @@ def test_text_and_markdown_say_what_separated_when_and_from_which_definition(
 ) -> None:
     _, document = report([logs["first"], logs["moved"]], tmp_path)
     step = str(metrics(document)["rollout_corr/k3_kl"]["detected_step"])
-    for text in (curves_text.render(document, None), curves_markdown.render(document, None)):
-        table = text.split("Metrics\n")[1].splitlines()
+    for said in (text.render(document, None), markdown.render(document, None)):
+        table = said.split("Metrics\n")[1].splitlines()
         row = next(line for line in table if line.strip("| ").startswith("rollout_corr/k3_kl"))
         assert step in row.split()
-        assert "mean over tokens of r - 1 - d; before clipping" in text
-        assert "logprobs first" in text
-        assert "one reference cannot show" in text
+        assert "mean over tokens of r - 1 - d; before clipping" in said
+        assert "logprobs first" in said
+        assert "one reference cannot show" in said
 
 
 def test_text_for_a_terminal_is_broken_to_its_width_and_coloured(logs: dict[str, str], tmp_path: Path) -> None:
     _, document = report([logs["first"], logs["moved"]], tmp_path)
-    text = curves_text.render(document, 80)
-    assert "\x1b[1;31m" in text
-    prose = text.split("Method")[1]
+    said = text.render(document, 80)
+    assert "\x1b[1;31m" in said
+    prose = said.split("Method")[1]
     assert all(len(line) <= 80 for line in prose.splitlines())

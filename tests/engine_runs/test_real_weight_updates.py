@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 
 from rlaudit.cli.app import run
+from rlaudit.report.schema import report_schema
 
 pytestmark = pytest.mark.engine
 
 RECIPE = Path(__file__).with_name("small-weight-update.yaml")
-SCHEMA = Path(__file__).parents[2] / "rlaudit" / "report" / "report.schema.json"
 
 
 def engine_processes() -> set[int]:
@@ -86,4 +86,4 @@ def test_an_engine_killed_while_paused_ends_its_requests_within_the_limit(report
 
 
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:
-    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    jsonschema.validate(report, report_schema())

@@ -6,7 +6,7 @@ import pytest
 from simulated_pairs import honest_pairs
 
 from rlaudit.layers import Verdict
-from rlaudit.measurement.contrast import contrast, judge, share, tokens_needed
+from rlaudit.measurement.contrast import contrast, judge
 from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
 
@@ -83,19 +83,6 @@ def test_paired_intervals_cover_the_planted_difference() -> None:
     assert covered >= 87
 
 
-def test_the_effect_is_stated_as_a_share_of_the_excess() -> None:
-    pairs = honest_pairs(0, prompts=40)
-    found = contrast(with_more_noise(pairs, 0.1), pairs, METRICS["k2"], excess=0.01, replicates=200)
-    assert found.share == pytest.approx(found.difference / 0.01)  # type: ignore[operator]
-    assert found.share_low == pytest.approx(found.low / 0.01)  # type: ignore[operator]
-    assert contrast(pairs, pairs, METRICS["k2"], replicates=50).share is None
-
-
-@pytest.mark.parametrize("excess", [None, 0.0, -1.0, float("nan")])
-def test_nothing_is_a_share_of_no_excess(excess: float | None) -> None:
-    assert share(0.5, excess) is None
-
-
 @pytest.mark.parametrize(
     ("low", "high", "reliable", "verdict"),
     [
@@ -119,20 +106,3 @@ def test_verdicts_against_a_margin_of_one(
 def test_a_margin_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="margin"):
         judge(0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("kl", "difference", "tokens"), [(1e-3, 1e-3, 15_700), (1e-2, 1e-2, 1_570), (1e-3, 1e-4, 1.57e6)]
-)
-def test_tokens_needed_are_those_of_the_published_table(kl: float, difference: float, tokens: float) -> None:
-    assert tokens_needed(kl, difference) == pytest.approx(tokens, rel=0.01)
-
-
-def test_tokens_needed_really_give_the_power_they_promise() -> None:
-    kl, difference = 2e-3, 4e-3
-    tokens = tokens_needed(kl, difference)
-    rng = np.random.default_rng(0)
-    sd = np.sqrt(2 * kl)
-    ratios = np.exp(sd * rng.standard_normal((2000, tokens)) - kl) * (1 + difference)
-    z_scores = (ratios.mean(axis=1) - 1) / (ratios.std(axis=1) / np.sqrt(tokens))
-    assert (np.abs(z_scores) > 1.96).mean() == pytest.approx(0.8, abs=0.04)

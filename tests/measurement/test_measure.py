@@ -3,48 +3,11 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from simulated_pairs import five_tokens, honest_pairs
 
-from rlaudit.measurement.measure import Tally, all_metrics, measure, measure_tally, tally
+from rlaudit.measurement.measure import all_metrics, measure
 from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
-
-
-def chunk(pairs: LogprobPairs, first: int, last: int) -> LogprobPairs:
-    """Sequences first..last-1 with the numbering of prompts of the whole."""
-    return pairs.keep((pairs.sequence_T >= first) & (pairs.sequence_T < last))
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(1, 39), st.integers(0, 5))
-def test_tallies_of_two_chunks_add_up_to_that_of_the_whole(cut: int, seed: int) -> None:
-    pairs = honest_pairs(seed, prompts=10)
-    added, whole = tally(chunk(pairs, 0, cut)) + tally(chunk(pairs, cut, 40)), tally(pairs)
-    for columns, sums_PJ in whole.sums.items():
-        np.testing.assert_allclose(added.sums[columns], sums_PJ, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(added.tokens_P, whole.tokens_P)
-    np.testing.assert_array_equal(added.sequences_P, whole.sequences_P)
-
-
-def test_a_streamed_file_measures_like_the_whole() -> None:
-    pairs = honest_pairs(0, prompts=20)
-    chunks = [tally(chunk(pairs, first, first + 16)) for first in range(0, 80, 16)]
-    streamed: Tally = chunks[0]
-    for more in chunks[1:]:
-        streamed += more
-    whole = measure(pairs)
-    for name, measurement in measure_tally(streamed).items():
-        assert measurement.value == pytest.approx(whole[name].value), name
-        assert measurement.low == pytest.approx(whole[name].low), name
-
-
-def test_tallies_of_other_settings_or_other_prompts_are_not_added() -> None:
-    with pytest.raises(ValueError, match="settings"):
-        tally(five_tokens()) + tally(five_tokens(), settings=ObjectiveSettings(ppo_epsilon_low=0.1))
-    with pytest.raises(ValueError, match="number of prompts"):
-        tally(five_tokens()) + tally(dataclasses.replace(five_tokens(), prompts=3))
 
 
 def test_honest_rollouts_have_a_mean_ratio_of_one_within_the_interval_however_far_apart() -> None:

@@ -1,11 +1,21 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from rlaudit.report.closing_text import MOST_LINES, render
+from rlaudit.report.formats.text import MOST_LINES
+from rlaudit.report.formats.text import render as render_text
 
 REPORT = json.loads((Path(__file__).parents[2] / "examples" / "vllm" / "v0-to-v1" / "report.json").read_text())
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def render(report, width):
+    """The end of the text."""
+    _, begin, end = ANSI.sub("", render_text(report, width)).partition("\nIn short\n")
+    return begin + end
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])

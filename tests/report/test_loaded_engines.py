@@ -1,7 +1,5 @@
 """What the engines loaded, in every format: each difference with its arms, the rest once."""
 
-import json
-from importlib.resources import files
 from typing import Any
 
 import jsonschema
@@ -10,6 +8,7 @@ from documents import ablation
 
 from rlaudit.report.formats import html, markdown, text
 from rlaudit.report.loaded_engines import by_value, loaded_engines
+from rlaudit.report.schema import report_schema
 
 FEATURES: dict[str, str | None] = {
     "model_runner": "V1 GPUModelRunner",
@@ -76,7 +75,7 @@ def test_a_report_without_it_is_rendered_as_before() -> None:
 
 
 def test_the_published_schema_has_it(document: dict[str, Any]) -> None:
-    schema = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+    schema = report_schema()
     jsonschema.validate(document, schema)
     document["arms"][0]["loaded"]["ran"]["more"] = 1
     with pytest.raises(jsonschema.ValidationError):

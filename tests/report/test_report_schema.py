@@ -2,7 +2,6 @@
 
 import copy
 import json
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from rlaudit.cli.app import run
+from rlaudit.report.schema import report_schema
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*/report.json"))
-SCHEMA = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = report_schema()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
@@ -33,3 +33,11 @@ def test_what_is_not_of_the_schema_is_refused(place: str, value: Any) -> None:
 def test_list_schema_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["list", "schema"]) == 0
     assert json.loads(capsys.readouterr().out) == SCHEMA
+
+
+def test_every_object_of_the_schema_says_what_it_is_and_allows_nothing_else() -> None:
+    objects = {name: found for name, found in SCHEMA["$defs"].items() if found["type"] == "object"}
+    assert len(objects) > 60
+    # What has a key named "from" has no class to be documented in.
+    assert all(found.get("description") or "from" in found["properties"] for found in objects.values())
+    assert all(found["additionalProperties"] is False for found in objects.values())

@@ -10,13 +10,12 @@ from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.study import releases
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.report.selftest_text import render
+from rlaudit.report.formats.text import render
 from rlaudit.selftest.blind import Label, planted
 from rlaudit.selftest.document import document_of_engines
 from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
 from rlaudit.selftest.engines.engine_trial import EngineTrial
-from rlaudit.selftest.engines.engines_under_test import engines_under_test
-from rlaudit.selftest.engines.not_planted import not_planted
+from rlaudit.selftest.engines.engines_under_test import engines_under_test, not_planted
 from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
 from rlaudit.selftest.engines.update_plants import update_plants
 from rlaudit.tokens.alignment import Misalignment, alignment_report
@@ -103,6 +102,6 @@ def test_edits_are_found_as_what_they_are(batch):
 
 
 def test_a_failed_engine_is_wrong_and_says_why():
-    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []))
+    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []), None)
     assert "engine failed: out of memory" in text
     assert "0 of 1" in text

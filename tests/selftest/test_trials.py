@@ -6,7 +6,7 @@ import pytest
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
-from rlaudit.report.selftest_text import render
+from rlaudit.report.formats.text import render
 from rlaudit.selftest.blind import Label, Trial, judge, planted
 from rlaudit.selftest.cells import PAIRS, cells
 from rlaudit.selftest.confusion import confusion_of
@@ -91,7 +91,7 @@ def test_a_clean_world_in_which_nothing_is_named_but_no_match_is_said_was_not_ca
 
 def test_the_table_shows_every_cell_every_target_and_what_was_missed():
     label = Label(("bos",), (Dose.TOP,))
-    text = render(document_of(confusion_of("development", [label], [trial(label, ["penalty"])])))
+    text = render(document_of(confusion_of("development", [label], [trial(label, ["penalty"])])), None)
     assert "MISSED" in text
-    assert "below its target: bos (top): recall 0.00 < 0.95" in text
+    assert "Below their target\n  - bos (top): recall 0.00 < 0.95" in text
     assert "penalty 1" in text

@@ -2,18 +2,23 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlaudit.attribution.excess import part_of_k2
 from rlaudit.statistics.interval import IntervalMethod, interval
 from rlaudit.statistics.resample import (
     MOST_PARTS,
+    REACH,
     Resampled,
     chance_above,
     chance_apart,
     cluster_weights,
+    holding,
     ln_chance_apart,
     part_of,
     replicate_sums,
+    resampled,
     standard_score,
     sums_left,
 )
@@ -51,6 +56,28 @@ def test_a_prompt_that_holds_nearly_everything_leaves_no_rounding_behind():
     sums_PJ = np.ones((5, 1))
     sums_PJ[2] = 1e30
     assert sums_left(sums_PJ)[2, 0] == 4.0
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4), st.integers(0, 99))
+def test_one_cluster_is_no_evidence_whatever_its_sums_are(sums, seed):
+    sums_PJ = np.array([[*sums, 1.0]])
+    found = resampled(sums_PJ, cluster_weights(1, 50, seed), lambda sums: sums[..., 0] / np.maximum(sums[..., -1], 1.0))
+    for chance in (chance_above, chance_apart):
+        whole, left_K = found.chances(chance)
+        assert whole == 1.0
+        assert (left_K == 1.0).all()
+
+
+def test_replicates_of_a_mean_give_its_error_and_leave_each_part_out():
+    sums_PJ = np.stack([0.3 + 0.1 * np.random.default_rng(0).standard_normal(40), np.ones(40)], axis=1)
+    found = resampled(sums_PJ, cluster_weights(40), lambda sums: sums[..., 0] / sums[..., 1])
+    low, high = found.percentiles()
+    assert (high - low) / (2 * REACH) == pytest.approx(sums_PJ[:, 0].std() / np.sqrt(40), rel=0.1)
+    whole, left_K = found.chances(chance_apart)
+    assert whole < 1e-12
+    assert len(left_K) == 40
+    assert left_K.max() < 1e-10
+    assert holding(1.0, 0.0, found.left_K) == (found.left_K.min(), found.left_K.max())
 
 
 ONE_STEP = np.finfo(np.float64).eps

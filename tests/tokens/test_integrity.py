@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-from simulated_pairs import five_tokens, honest_pairs
+from simulated_pairs import five_tokens
 
-from rlaudit.arrays import Floats
-from rlaudit.tokens.integrity import FaultKind, integrity_faults, lag_of_best_alignment, length_faults
+from rlaudit.tokens.integrity import FaultKind, integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
 
 
@@ -60,54 +59,3 @@ def test_a_sequence_without_tokens_is_a_fault() -> None:
 def test_a_missing_entropy_value_is_a_fault() -> None:
     (fault,) = integrity_faults(pairs_of([-1.0, -1.0], [-1.0, -1.0], entropy_T=np.array([1.0, np.nan])))
     assert "entropy" in fault.message
-
-
-def test_unequal_lengths_name_the_first_sequence() -> None:
-    (fault,) = length_faults([3, 4, 5], [3, 5, 5])
-    assert fault.sequences == (1,)
-    assert "4 rollout tokens, 5 trainer tokens" in fault.message
-    assert length_faults([3, 4], [3, 4]) == []
-    assert length_faults([3, 4], [3])[0].kind is FaultKind.UNEQUAL_LENGTH
-
-
-def shifted(lag: int) -> LogprobPairs:
-    """Trainer logprobs that belong `lag` tokens earlier: trainer[t + lag] is the value of rollout token t."""
-    pairs = honest_pairs(seed=3, prompts=8)
-    trainer_T: Floats = np.roll(pairs.trainer_logprobs_T, lag)
-    return LogprobPairs(pairs.rollout_logprobs_T, trainer_T, pairs.sequence_T, pairs.prompt_S)
-
-
-@pytest.mark.parametrize("lag", [-2, -1, 1, 2])
-def test_a_shift_is_found_with_its_sign(lag: int) -> None:
-    alignment = lag_of_best_alignment(shifted(lag))
-    assert alignment.lag == lag
-    assert alignment.convincing
-
-
-def test_aligned_logprobs_are_not_called_shifted() -> None:
-    alignment = lag_of_best_alignment(shifted(0))
-    assert alignment.lag == 0
-    assert not alignment.convincing
-
-
-def test_unrelated_logprobs_do_not_convince() -> None:
-    rng = np.random.default_rng(0)
-    pairs = honest_pairs(seed=3, prompts=8)
-    noise = LogprobPairs(
-        pairs.rollout_logprobs_T, -rng.exponential(1.0, pairs.tokens), pairs.sequence_T, pairs.prompt_S
-    )
-    assert not lag_of_best_alignment(noise).convincing
-
-
-def test_constant_logprobs_have_no_lag() -> None:
-    assert lag_of_best_alignment(pairs_of([-1.0] * 6, [-1.0] * 6)).lag is None
-
-
-def test_a_neighbour_that_fits_only_slightly_better_does_not_convince() -> None:
-    rng = np.random.default_rng(0)
-    rollout_T = -rng.exponential(1.0, 2000)
-    trainer_T = 0.47 * rollout_T + 0.53 * np.roll(rollout_T, 1)
-    zeros = np.zeros(2000, dtype=int)
-    alignment = lag_of_best_alignment(LogprobPairs(rollout_T, trainer_T, zeros, np.array([0])))
-    assert alignment.lag == 1
-    assert not alignment.convincing

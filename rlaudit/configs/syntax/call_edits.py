@@ -1,19 +1,21 @@
 """Edits of Python calls: a keyword's value in place, or a new keyword at the end. Never one that does not parse."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.python_text import Call
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
 
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_text import Call
 
-def call_writer(call: Call, spell: Spell, text: str) -> Write:
+
+def call_writer(call: "Call", spell: Spell, text: str) -> Write:
     """Writes keywords of a Python call. spell: (keyword, value as Python)."""
     return lambda name, value: _checked_python(_call_edits(call, spell, text, name, value), text)
 
 
-def _call_edits(call: Call, spell: Spell, text: str, name: str, value: Any) -> tuple[Edit, ...] | None:  # noqa: PLR0911 - one for each way that a call is written
+def _call_edits(call: "Call", spell: Spell, text: str, name: str, value: Any) -> tuple[Edit, ...] | None:  # noqa: PLR0911 - one for each way that a call is written
     spelt = spell(name, value)
     if spelt is None:
         return None

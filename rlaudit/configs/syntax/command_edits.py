@@ -10,7 +10,7 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, newline
 
 _SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")

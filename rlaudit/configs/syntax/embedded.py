@@ -6,13 +6,16 @@ from dataclasses import replace
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.shell_text import Command, commands
+from rlaudit.configs.syntax.shell_command import Command
 
 _LONG_ESCAPES = {"x": 4, "u": 6, "U": 10}
 
 
 def scalar_commands(node: Node, index: LineIndex) -> tuple[Command, ...]:
     """The commands of a shell script that is a YAML scalar of any style. Raises UnreadableShell."""
+    # Reading shell costs start-up time that other files should not pay.
+    from rlaudit.configs.syntax.shell_text import commands
+
     if not isinstance(node.value, str):
         return ()
     found = commands(node.value, index.path, index.part(scalar_origins(index.text, node)))

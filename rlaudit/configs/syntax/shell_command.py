@@ -1,8 +1,8 @@
 """One command of a shell script, as far as the script tells it."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
@@ -63,3 +63,20 @@ def said(name: str, value: str) -> str:
 def shortened(text: str) -> str:
     """A word of a command, for a sentence."""
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def passed(words: Sequence[Node]) -> dict[str, Node]:
+    """Variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set."""
+    found = {}
+    for at, word in enumerate(words):
+        text = word.value if isinstance(word.value, str) else ""
+        before = words[at - 1].value if at else ""
+        for joined in ("--env=", "-e="):
+            text = text.removeprefix(joined)
+        parts = text.removeprefix("--export=").split(",") if text.startswith("--export=") else [text]
+        if before in {"-e", "--env"} or words[0].value == "env" or parts != [word.value] or text != word.value:
+            for part in parts:
+                name, equals, value = part.partition("=")
+                if equals and name.isidentifier():
+                    found[name] = replace(word, value=value, text=value)
+    return found

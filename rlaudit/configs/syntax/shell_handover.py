@@ -1,6 +1,6 @@
-"""What a command hands to a script inside it: exports, its own prefixes, and those of `env`, `srun --export`, `-e`."""
+"""What a command hands to a script inside it: exports and its own prefixes, at their places in the file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rlaudit.configs.syntax.line_index import ABSOLUTE, LineIndex
@@ -31,20 +31,3 @@ def _absolute(one: Field, index: LineIndex) -> Field:
     pieces = tuple(replace(piece, start=index.offset(piece.start) + ABSOLUTE) for piece in one.pieces)
     last = index.offset(max(one.start, one.end - 1)) + (one.end > one.start)
     return Field(pieces, index.offset(one.start) + ABSOLUTE, last + ABSOLUTE, one.raw)
-
-
-def passed(words: Sequence[Node]) -> dict[str, Node]:
-    """Variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set."""
-    found = {}
-    for at, word in enumerate(words):
-        text = word.value if isinstance(word.value, str) else ""
-        before = words[at - 1].value if at else ""
-        for joined in ("--env=", "-e="):
-            text = text.removeprefix(joined)
-        parts = text.removeprefix("--export=").split(",") if text.startswith("--export=") else [text]
-        if before in {"-e", "--env"} or words[0].value == "env" or parts != [word.value] or text != word.value:
-            for part in parts:
-                name, equals, value = part.partition("=")
-                if equals and name.isidentifier():
-                    found[name] = replace(word, value=value, text=value)
-    return found

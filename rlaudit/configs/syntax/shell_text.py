@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_blocks import Blocks
-from rlaudit.configs.syntax.shell_command import Command, acted_on, said
+from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, said
 from rlaudit.configs.syntax.shell_fields import Field
-from rlaudit.configs.syntax.shell_handover import handed_over, passed
+from rlaudit.configs.syntax.shell_handover import handed_over
 from rlaudit.configs.syntax.shell_variables import Variables
 from rlaudit.configs.syntax.shell_words import Lexer, Token, UnreadableShell
 

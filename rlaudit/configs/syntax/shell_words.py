@@ -1,6 +1,13 @@
 """The tokens of a shell script: words in parts, operators, redirections and here-documents, each with its span.
 
 One pass, every character looked at a bounded number of times. Words are cut up but not expanded; see shell_text.py.
+
+Why no grammar of tree-sitter (tree-sitter-bash 0.25.1, measured 2026-11-22 on two cores): importing it and parsing one
+line takes 26 ms of the processor, importing this file 9, and a cold `inspect` has to stay near what importing typer and
+yaml costs. Of 600 damaged scripts (13 published ones, cut off or with a quote, bracket or keyword too many) its tree
+has errors in 105; this lexer refuses 62 and reads 43 of those, and in 17 of the 43 the tree holds fewer commands. What
+it would replace is this file; a walk over its tree that cuts words into the same parts, each character at its offset
+in the file, would stay.
 """
 
 import re

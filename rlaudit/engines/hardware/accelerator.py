@@ -15,6 +15,7 @@ from rlaudit.engines.hardware.gpu_hardware import amd_sign, kernel_module_versio
 from rlaudit.engines.hardware.nvidia_driver import MIB, Device, Driver, read_driver
 from rlaudit.engines.hardware.visible_gpus import DO_WITHOUT, visible_gpus
 from rlaudit.errors import NotFinished
+from rlaudit.vllm.machine import Machine, machine_named
 
 # Beginnings of the flags in /proc/cpuinfo that numeric kernels are chosen by; its line is named so on x86-64 and ARM.
 INSTRUCTION_SETS = {
@@ -144,3 +145,11 @@ def _cpuinfo() -> list[str]:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
+
+
+def machine_of(accelerator: Accelerator) -> Machine:
+    """The machine that this one's engines run on."""
+    if accelerator.kind == "cpu":
+        return machine_named("cpu")
+    gpu = accelerator.devices[0]
+    return Machine(gpu=gpu.capability, memory_gib=gpu.memory_mib / 1024, name=gpu.name)

@@ -21,8 +21,7 @@ from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.environments.kernel_compiler import missing_for_triton
-from rlaudit.engines.hardware.accelerator import detect
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import detect, machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.vllm.expected_engine import expected_engine
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block

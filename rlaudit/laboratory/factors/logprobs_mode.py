@@ -12,6 +12,7 @@ from typing import Any
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
+from rlaudit.meaning.candidates import RAW
 
 
 def set_level(treatment: Treatment, level: str) -> Treatment:
@@ -22,13 +23,13 @@ def set_level(treatment: Treatment, level: str) -> Treatment:
 def observe(trace: ArmTrace) -> Observation:
     """What the returned numbers fit; the configuration only where the numbers cannot tell."""
     mode, configured = _configured(trace.resolved)
-    if trace.report_fit == "raw":
-        return Observation("raw", f"{configured}; the returned logprobs fit T=1 before any processing")
-    if trace.report_fit == "as requested":
+    if trace.requested == RAW:
+        return Observation(mode, f"{configured}; raw and processed are the same thing at these sampling parameters")
+    if not trace.reported.differences(trace.requested):
         return Observation("processed", f"{configured}; the returned logprobs fit the sampling parameters")
-    if trace.report_fit is not None:
-        return Observation(None, f"{configured}; the returned logprobs fit neither mode but {trace.report_fit}")
-    return Observation(mode, f"{configured}; raw and processed are the same thing at these sampling parameters")
+    if not trace.reported.differences(RAW):
+        return Observation("raw", f"{configured}; the returned logprobs fit T=1 before any processing")
+    return Observation(None, f"{configured}; the returned logprobs fit neither mode but {trace.reported.name}")
 
 
 def _configured(resolved: Mapping[str, Any]) -> tuple[str | None, str]:

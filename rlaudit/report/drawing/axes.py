@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.report.drawing.palette import GRID, INK, MUTED
+from rlaudit.report.drawing.styles import GRID, INK, MUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlaudit.report.drawing.axes import SMALL, name_axes, plot, set_ticks
-from rlaudit.report.drawing.palette import BAND, GRID, INK, MUTED, PAPER
+from rlaudit.report.drawing.styles import BAND, GRID, INK, MUTED, PAPER
 from rlaudit.report.drawing.ticks import both_sides, decades, short
 
 if TYPE_CHECKING:

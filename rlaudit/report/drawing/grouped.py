@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rlaudit.report.compared_things import Group, Thing
 from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
 from rlaudit.report.drawing.key import key, room_for_key
-from rlaudit.report.drawing.series import styles
+from rlaudit.report.drawing.styles import styles
 from rlaudit.report.drawing.ticks import decades, short, thinned
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Picture, Sparkline, Table

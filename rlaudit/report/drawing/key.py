@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.report.drawing.axes import SMALL
-from rlaudit.report.drawing.palette import INK
+from rlaudit.report.drawing.styles import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,9 +1,8 @@
 """One line for each finding: `path:line:column: severity rule message`, as editors and grep like it."""
 
 from rlaudit.printable import one_line, printable
-from rlaudit.report.inspection_words import location
 from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.statements import counted
+from rlaudit.report.statements import counted, location
 
 
 def render(document: Document, width: int | None) -> str:

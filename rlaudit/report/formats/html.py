@@ -6,9 +6,9 @@ from rlaudit.report.report_format import Document, ReportFormat
 def render(document: Document, width: int | None) -> str:
     """The page. Nothing in it is loaded from elsewhere."""
     # Drawing takes a second to import, which no other format should wait for.
-    from rlaudit.report.html.report import report
+    from rlaudit.report.html.page import page
 
-    return report(document)
+    return page(document)
 
 
 FORMAT = ReportFormat("html", render)

@@ -8,9 +8,8 @@ import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from rlaudit.report.inspection_words import location
 from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.statements import Statement, statements
+from rlaudit.report.statements import Statement, location, statements
 
 # XML 1.0 has no way to write these, not even as references.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -4,58 +4,202 @@ On a terminal, coloured and wrapped to its width. Piped, the same lines in full:
 """
 
 import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from rlaudit.inspection.finding import Severity
+from rlaudit.layers import Verdict
+from rlaudit.printable import one_line
+from rlaudit.report.outline import (
+    Block,
+    Brief,
+    Code,
+    Either,
+    Entries,
+    Findings,
+    Folded,
+    Indents,
+    Lines,
+    Outline,
+    Prose,
+    Section,
+    Table,
+    Verdicts,
+    outline_of,
+)
 from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.sparkline import encodable
+from rlaudit.report.statements import fix_line, location
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.diagnosis import Judged
+    from rlaudit.report.parts.inspection import Finding
+
+BOLD, DIM, RED = "1", "2", "1;31"
+VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
+SEVERITIES = {Severity.ERROR: RED, Severity.WARNING: "33", Severity.NOTE: "36"}
+NARROWEST = 20
+# The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
+MOST_LINES, NARROWEST_BRIEF = 40, 40
+ROOM = (6, 4, 3, 2, 1)
 
 
 def render(document: Document, width: int | None) -> str:
     """The report as text; ANSI colours only for a terminal (`width` given), blocks only where they can be written."""
-    # The tables of an ablation take longer to import than an inspection takes to run.
-    if document["command"] == "inspect":
-        from rlaudit.report.inspection_text import render as render_inspection
+    outline = outline_of(document)
+    page = _Page(width, outline.indents)
+    page.begin(outline)
+    shown = outline.shown(on_terminal=width is not None)
+    for section in shown:
+        if not section.closes:
+            page.section(section)
+    told = page.text()
+    if "text" in outline.pictured:
+        from rlaudit.report import sparklines
 
-        return render_inspection(document, width)
-    return _told(document, width) + _pictures(document, width) + _closing(document, width)
-
-
-def _told(document: Document, width: int | None) -> str:
-    if document["command"] in {"compare", "diagnose"}:
-        from rlaudit.report.comparison_text import render as render_comparison
-
-        return render_comparison(document, width)
-    if document["command"] == "curves":
-        from rlaudit.report.curves_text import render as render_curves
-
-        return render_curves(document, width)
-    if document["command"] == "selftest":
-        from rlaudit.report.selftest_text import render as render_selftest
-
-        return render_selftest(document)
-    if "weight_updates" in document:
-        from rlaudit.report.weight_updates_text import render as render_weight_updates
-
-        return render_weight_updates(document, width)
-    from rlaudit.report.ablation_text import render as render_ablation
-
-    return render_ablation(document, width)
+        told += sparklines.render(document, width) if sparklines.encodable(sys.stdout.encoding) else ""
+    closing = _Page(width, outline.indents)
+    for section in shown:
+        if section.closes:
+            closing.section(section)
+    end = closing.text()
+    return f"{told}\n{end}" if end else told
 
 
-def _pictures(document: Document, width: int | None) -> str:
-    # An audit of weight updates ends with what was found, and has its lags as a table.
-    if "weight_updates" in document or not encodable(sys.stdout.encoding):
-        return ""
-    from rlaudit.report.pictures_text import render as render_pictures
+class _Page:
+    def __init__(self, width: int | None, indents: Indents) -> None:
+        self.width, self.indents, self.lines = width, indents, list[str]()
 
-    return render_pictures(document, width)
+    def text(self) -> str:
+        return "".join(f"{line.rstrip()}\n" for line in self.lines).lstrip("\n")
+
+    def coloured(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.width is not None and code and text else text
+
+    def line(self, indent: int, text: str = "", code: str = "", hanging: int = 0) -> None:
+        """A sentence, broken on a terminal. hanging: how much further its other lines are indented."""
+        text = " ".join(map(str.strip, text.splitlines()))
+        room = None if self.width is None else max(NARROWEST, self.width - indent)
+        parts = [text]
+        if room is not None:
+            parts = textwrap.wrap(text, room, subsequent_indent=" " * hanging, break_on_hyphens=False) or [""]
+        self.lines += [" " * indent + self.coloured(part, code) for part in parts]
+
+    def begin(self, outline: Outline) -> None:
+        if outline.headed:
+            lead = f"  {outline.lead}" if outline.lead else ""
+            self.line(0, outline.title + lead, BOLD)
+        for line in outline.about:
+            self.line(self.indents.line, line)
+
+    def section(self, section: Section) -> None:
+        if not section.gathers and section.title:
+            self.heading(section.indent, section.title, *section.also)
+        for block in section.blocks:
+            if block.title:
+                self.heading(self.indents.title, block.title)
+            self.block(block)
+
+    def heading(self, indent: int, *titles: str) -> None:
+        if self.lines:
+            self.line(0)
+        for title in titles:
+            self.line(indent, title, BOLD)
+
+    def block(self, block: Block) -> None:  # noqa: PLR0912 - a branch for each kind of block
+        match block:
+            case Lines(lines, _, mark):
+                for line in lines:
+                    self.line(self.indents.line, mark + line)
+            case Entries(entries):
+                for name, said in entries:
+                    self.line(self.indents.line, name)
+                    for line in said:
+                        self.line(self.indents.line + 4, line)
+            case Prose(lines):
+                self.line(0)
+                for line in lines:
+                    self.line(0, line)
+            case Table():
+                self.table(block)
+            case Code(code, _, _, because):
+                if because:
+                    self.line(self.indents.line, because)
+                # To be pasted: a line that a narrow terminal cut in two would not be what is meant.
+                self.lines += [" " * self.indents.table + line for line in code.splitlines()]
+            case Verdicts(layers):
+                for number, layer in enumerate(layers, start=1):
+                    self.line(0)
+                    self.line(0, f"{number}. {layer['layer']}  {verdict_title(layer)}", VERDICTS[layer["verdict"]])
+                    for line in layer_lines(layer):
+                        self.line(self.indents.line, line)
+            case Findings(findings):
+                for finding in findings:
+                    self.finding(finding)
+            case Either(lines):
+                self.block(lines)
+            case Brief(statements):
+                self.brief(statements)
+            case Folded():
+                pass
+
+    def brief(self, statements: Sequence[tuple[int, str]]) -> None:
+        """All of them on one screen: the longest are cut, and say so."""
+        for room in ROOM:
+            lines = [part for indent, said in statements for part in self.cut(indent, one_line(said), room)]
+            if len(self.lines) + len(lines) <= MOST_LINES:
+                break
+        self.lines += lines
+
+    def cut(self, indent: int, said: str, room: int) -> list[str]:
+        """One statement in at most `room` lines."""
+        begin, further = " " * indent, " " * (indent + 2)
+        width = max(self.width or NARROWEST, NARROWEST_BRIEF)
+        return textwrap.wrap(
+            said, width, initial_indent=begin, subsequent_indent=further, max_lines=room, placeholder=" …"
+        )
+
+    def finding(self, finding: "Finding") -> None:
+        layer = f" ({finding['layer']})" if finding["layer"] else ""
+        where = f"{location(finding['location'])} {finding['rule']}{layer}"
+        self.lines += ["", f" {self.coloured(finding['severity'], SEVERITIES[finding['severity']])} {where}"]
+        self.line(3, finding["message"])
+        if finding["fix"] is not None:
+            self.line(3, f"fix: {fix_line(finding['fix'])}")
+        if finding.get("confirm"):
+            self.line(3, f"confirm: {finding['confirm']}")
+
+    def table(self, table: Table) -> None:
+        """Columns where they fit; on a narrower terminal each row below its name: never half a figure."""
+        header = [one_line(name) for name in table.header[: table.on_terminal]]
+        rows = [[one_line(cell) for cell in row[: len(header)]] for row in table.rows]
+        shown = [[*row, *[""] * (len(header) - len(row))] for row in ([header, *rows] if table.headed else rows)]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        indent = self.indents.table
+        if self.width is None or indent + sum(widths) + 2 * len(widths) <= self.width:
+            for number, row in enumerate(shown, start=0 if table.headed else 1):
+                text = "  ".join(cell.ljust(room) for cell, room in zip(row, widths, strict=True)).rstrip()
+                code = DIM if number == 0 else RED if number - 1 in table.marked else ""
+                self.lines.append(" " * indent + self.coloured(text, code))
+            return
+        for number, (name, *figures) in enumerate(rows):
+            self.line(indent, name, RED if number in table.marked else "")
+            named = zip(header[1:], figures, strict=False)
+            # A row that ends early has no figures, and says why in their place.
+            whole = table.headed and len(figures) == len(header) - 1
+            said = [f"{word} {figure}" if whole else figure for word, figure in named if figure]
+            self.line(indent + 3, "; ".join(said))
 
 
-def _closing(document: Document, width: int | None) -> str:
-    if document["command"] != "ablate" or "weight_updates" in document:
-        return ""
-    from rlaudit.report.closing_text import render as render_closing
+def verdict_title(layer: "Judged") -> str:
+    """Verdict, and the cause where one is named."""
+    return layer["verdict"].upper() + (f": {layer['cause']}" if layer["cause"] else "")
 
-    return render_closing(document, width)
+
+def layer_lines(layer: "Judged") -> Sequence[str]:
+    """Why, what next, what would refute it, and the evidence."""
+    said = (("because", layer["because"]), ("next", layer["next"]), ("refuted by", layer["falsifier"]))
+    return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer["evidence"])]
 
 
 FORMAT = ReportFormat("text", render)

@@ -2,26 +2,24 @@
 
 from collections.abc import Sequence
 
+from rlaudit.report.html.blocks import Shown, folded, listed, table
 from rlaudit.report.html.markup import Markup, element, joined
-from rlaudit.report.html.parts import folded, listed, table
-from rlaudit.report.html.section import Section
 from rlaudit.report.html.svg import svg_of
 from rlaudit.report.picture import Missing, Picture
-from rlaudit.report.pictures_of import pictures_of
-from rlaudit.report.report_format import Document
 
 
-def figures(document: Document) -> list[Section]:
-    """The section of pictures, and the one of those that are missing."""
-    drawn, missing = pictures_of(document)
-    sections = []
-    if drawn:
-        names = dict.fromkeys(one.group for one in drawn)
-        content = (_group(name, [one for one in drawn if one.group == name], len(names) > 1) for name in names)
-        sections.append(Section("figures", "Figures", joined(content)))
-    if missing:
-        sections.append(Section("not-drawn", "Not drawn", listed(_reasons(missing))))
-    return sections
+def drawn_section(drawn: Sequence[Picture]) -> list[Shown]:
+    """All that could be drawn, group by group."""
+    names = dict.fromkeys(one.group for one in drawn)
+    content = (_group(name, [one for one in drawn if one.group == name], len(names) > 1) for name in names)
+    return [Shown("figures", "Figures", joined(content))] if drawn else []
+
+
+def missing_section(missing: Sequence[Missing]) -> list[Shown]:
+    """A line for each reason."""
+    reasons = dict.fromkeys(one.reason for one in missing)
+    lines = (f"{', '.join(one.title for one in missing if one.reason == reason)}: {reason}" for reason in reasons)
+    return [Shown("not-drawn", "Not drawn", listed(lines))] if missing else []
 
 
 def _group(name: str, pictures: Sequence[Picture], named: bool) -> Markup:
@@ -34,9 +32,3 @@ def _figure(picture: Picture, level: str) -> Markup:
     caption = element("figcaption", element(level, picture.title), element("p", picture.caption))
     numbers = folded("Numbers", table(picture.table.header, picture.table.rows, f"Numbers of {picture.full_title}"))
     return element("figure", caption, svg_of(picture), numbers, id=picture.name)
-
-
-def _reasons(missing: Sequence[Missing]) -> list[str]:
-    """A line for each reason."""
-    reasons = dict.fromkeys(one.reason for one in missing)
-    return [f"{', '.join(one.title for one in missing if one.reason == reason)}: {reason}" for reason in reasons]

@@ -1,17 +1,35 @@
-"""The page around the sections: head, title, contents, foot. Nothing is loaded from anywhere and no script runs."""
+"""The page: head, title, contents, sections, foot. Nothing is loaded from anywhere and no script runs."""
 
 from collections.abc import Sequence
 from importlib.resources import files
 
+from rlaudit.printable import printable
+from rlaudit.report.html.blocks import Shown, arrow, listed, titled
+from rlaudit.report.html.figures import drawn_section, missing_section
 from rlaudit.report.html.markup import Markup, element, joined
-from rlaudit.report.html.section import Section
+from rlaudit.report.outline import Outline, Section, outline_of
+from rlaudit.report.pictures_of import pictures_of
+from rlaudit.report.report_format import Document
 
 # What the page may do: nothing but its own style. A script or a link to elsewhere would be stopped by the browser.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def page(title: str, kicker: str, lead: str, facts: Sequence[str], sections: Sequence[Section], foot: str) -> str:
-    """The whole file."""
+def page(document: Document) -> str:
+    """The whole file: verdicts, pictures, what the command's own report holds."""
+    document = printable(dict(document))
+    outline = outline_of(document)
+    title = arrow(outline.title)
+    shown = outline.shown(on_page=True)
+    # What a terminal ends with, so that it is seen, a page begins with.
+    leading = [section for section in shown if section.leads or section.closes]
+    drawn, missing = pictures_of(document)
+    sections = [
+        *map(_shown, leading),
+        *drawn_section(drawn),
+        *(_shown(section) for section in shown if section not in leading),
+        *missing_section(missing),
+    ]
     style = Markup(files("rlaudit.report.html").joinpath("page.css").read_text(encoding="utf-8"))
     head = element(
         "head",
@@ -23,27 +41,45 @@ def page(title: str, kicker: str, lead: str, facts: Sequence[str], sections: Seq
         element("title", f"{title} · rlaudit"),
         element("style", style),
     )
-    top = element(
-        "header",
-        element("p", kicker, class_="kicker"),
-        element("h1", title),
-        element("p", lead) if lead else Markup(""),
-        element("p", " · ".join(facts), class_="muted") if facts else Markup(""),
-        element("nav", element("ul", (_entry(section) for section in sections)), aria_label="Contents"),
-    )
     body = element(
         "body",
         element("a", "Skip to the report", class_="skip", href="#report"),
-        element("div", top, element("main", (_section(one) for one in sections), id="report", tabindex="-1"),
-                element("footer", foot), class_="page"),
-    )  # fmt: skip
+        element(
+            "div",
+            _top(document, outline, title, sections),
+            element("main", map(_section, sections), id="report", tabindex="-1"),
+            element("footer", _foot(document)),
+            class_="page",
+        ),
+    )
     return f'<!doctype html>\n<html lang="en">\n{joined(head, body)}\n</html>\n'
 
 
-def _entry(section: Section) -> Markup:
+def _shown(section: Section) -> Shown:
+    title = arrow("; ".join((section.title, *section.also)))
+    return Shown(section.name, title, joined(map(titled, section.blocks)))
+
+
+def _top(document: Document, outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
+    return element(
+        "header",
+        element("p", f"rlaudit {document['command']}", class_="kicker"),
+        element("h1", title),
+        element("p", outline.lead) if outline.lead else Markup(""),
+        listed(outline.about) if outline.about else Markup(""),
+        element("p", " · ".join(outline.facts), class_="muted") if outline.facts else Markup(""),
+        element("nav", element("ul", map(_entry, sections)), aria_label="Contents"),
+    )
+
+
+def _foot(document: Document) -> str:
+    return f"Written by rlaudit {document['rlaudit']}, schema {document['schema']}; exit code {document['exit_code']}."
+
+
+def _entry(section: Shown) -> Markup:
     return element("li", element("a", section.title, href=f"#{section.name}"))
 
 
-def _section(section: Section) -> Markup:
+def _section(section: Shown) -> Markup:
     heading = element("h2", section.title, id=f"{section.name}-title")
     return element("section", heading, section.content, id=section.name, aria_labelledby=f"{section.name}-title")

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from functools import cache
 from typing import Any
 
-from rlaudit.report.drawing.palette import PLACEHOLDERS
+from rlaudit.report.drawing.styles import PLACEHOLDERS
 from rlaudit.report.html.markup import Markup
 from rlaudit.report.picture import Picture
 

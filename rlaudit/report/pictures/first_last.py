@@ -1,11 +1,11 @@
 """What each factor does set first, on the candidate as it is, and left out last, of the parity settings."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rlaudit.report.drawing.forest import Mark, Row, forest, height_of
-from rlaudit.report.drawing.palette import CANDIDATE, MUTED, OTHER
+from rlaudit.report.drawing.styles import CANDIDATE, MUTED, OTHER
 from rlaudit.report.figures import TITLES, interval, worth_a_row
+from rlaudit.report.parts.ablation import Effect, EffectVerdict
 from rlaudit.report.picture import Missing, Picture, PictureKind, Table
 from rlaudit.report.report_format import Document
 
@@ -14,7 +14,11 @@ CAPTION = (
     "Difference in {metric}, paired by prompt, with its 95 % interval. Filled: the factor set first, on the candidate "
     "as it is. Hollow: left out last, of the parity settings. Shaded: the noise floor."
 )
-Effect = Mapping[str, Any]
+COLOURS: Mapping[str, str] = {
+    EffectVerdict.REMOVES: OTHER,
+    EffectVerdict.REDUCES: OTHER,
+    EffectVerdict.ADDS: CANDIDATE,
+}
 
 
 def pictures(document: Document) -> Sequence[Picture | Missing]:
@@ -64,10 +68,7 @@ def _row(effect: Effect) -> Row:
         for one, hollow in contrasts
         if one is not None and one["difference"] is not None
     ]
-    helps = effect["verdict"] in {"removes the mismatch", "reduces the mismatch"}
-    adds = "adds" in effect["verdict"] or "worsens" in effect["verdict"]
-    colour = OTHER if helps else CANDIDATE if adds else MUTED
-    return Row(f"{effect['factor']}={effect['level']}", effect["verdict"], marks, colour)
+    return Row(f"{effect['factor']}={effect['level']}", effect["verdict"], marks, COLOURS.get(effect["verdict"], MUTED))
 
 
 PICTURES = PictureKind("effects", 30, frozenset({"ablate", "diagnose"}), pictures)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.report.compared_things import groups
 from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
-from rlaudit.report.drawing.palette import CANDIDATE
+from rlaudit.report.drawing.styles import CANDIDATE
 from rlaudit.report.drawing.ticks import thinned
 from rlaudit.report.figures import interval, number
 from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind, Sparkline, Table

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlaudit.report.drawing.axes import SMALL, name_axes, plot
 from rlaudit.report.drawing.key import key
-from rlaudit.report.drawing.palette import BAND, CANDIDATE, INK, MUTED, REFERENCE
+from rlaudit.report.drawing.styles import BAND, CANDIDATE, INK, MUTED, REFERENCE
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
 from rlaudit.report.report_format import Document

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rlaudit.laboratory.course import carried_out
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.run_folder import opened
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
-from rlaudit.laboratory.studies.arms.run import FinishedRun, execute
+from rlaudit.laboratory.studies.arms.run import FinishedRun
+from rlaudit.laboratory.studies.arms.study import STUDY
 from rlaudit.laboratory.study import releases
-from rlaudit.laboratory.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import judge_engine, observe_engine
@@ -43,11 +43,11 @@ def run_engine_plants(
         return []
     device = engines.accelerator.kind
     recipe = recipe_of({**recipe_document(plants, seed, device), **engines.recipe_keys}, HERE, device)
+    prompts = load_prompts(recipe.prompts)
     plan = make_plan(recipe)
     given = engines.given.among(releases(plan))
-    surroundings = prepare(plan, folder, engines.accelerator, load_prompts(recipe.prompts), progress, given)
-    with opened(folder) as kept:
-        return judge_run(execute(plan, kept, surroundings, progress), plants)
+    with carried_out(STUDY, plan, folder, engines.accelerator, prompts, progress, given) as (run, _):
+        return judge_run(run, plants)
 
 
 def wanted_plants(causes: Sequence[str], releases: Sequence[str] = STANDARD) -> list[EnginePlant]:

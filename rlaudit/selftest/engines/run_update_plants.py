@@ -7,15 +7,15 @@ import numpy as np
 
 from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.attribution.token_evidence import token_evidence
+from rlaudit.laboratory.course import carried_out
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.run_folder import opened
 from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED, plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
+from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
+from rlaudit.laboratory.studies.updates.study import STUDY
 from rlaudit.laboratory.study import releases
-from rlaudit.laboratory.surroundings import prepare
 from rlaudit.progress import Progress
 from rlaudit.selftest.blind import CLEAN
 from rlaudit.selftest.engines.engine_observation import LEAST_FLOOR
@@ -42,9 +42,8 @@ def run_update_plants(
     prompts = load_prompts(recipe.prompts, recipe.prompts_read)
     plan = plan_updates(recipe, engines.accelerator, prompts)
     given = engines.given.among(releases(plan))
-    surroundings = prepare(plan, folder, engines.accelerator, prompts, progress, given)
-    with opened(folder) as kept:
-        return judge_updates(execute(plan, kept, surroundings, progress), plants)
+    with carried_out(STUDY, plan, folder, engines.accelerator, prompts, progress, given) as (run, _):
+        return judge_updates(run, plants)
 
 
 def judge_updates(run: FinishedUpdates, plants: Sequence[UpdatePlant]) -> list[EngineTrial]:

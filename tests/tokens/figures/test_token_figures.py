@@ -1,7 +1,5 @@
 """Figures of tokens: every token is in one bin, batches add up, and sums are those of the tokens."""
 
-import json
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +10,14 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from rlaudit.errors import UsageError
+from rlaudit.report.schema import report_schema
 from rlaudit.tokens.figures.log_bins import EDGES, SIZES, quantile, signed_counts, signed_limits, size_bins
 from rlaudit.tokens.figures.logged_figures import LoggedFigures
 from rlaudit.tokens.figures.run_tokens import figures_of_run
 from rlaudit.tokens.figures.token_figures import TokenFigures
 from rlaudit.tokens.token_batch import TokenBatch
 
-SCHEMA = json.loads(files("rlaudit.report").joinpath("report.schema.json").read_text(encoding="utf-8"))
+SCHEMA = report_schema()
 
 
 def tokens(count=3000, seed=0):
@@ -98,9 +97,7 @@ def test_tokens_without_a_ratio_are_left_out_and_missing_columns_are_null():
 
 
 def test_an_entry_follows_the_schema():
-    validator = Draft202012Validator(
-        {**SCHEMA, **SCHEMA["$defs"]["token_figures"], "required": [], "$ref": "#/$defs/token_figures"}
-    )
+    validator = Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/TokenFigures"})
     validator.validate(of(tokens()))
     validator.validate(of())
     assert not validator.is_valid({**of(tokens()), "tokens": -1})

@@ -17,7 +17,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
 _MARKS = ("rlhf", "rollout")

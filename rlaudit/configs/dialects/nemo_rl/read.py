@@ -25,7 +25,7 @@ from rlaudit.configs.syntax.spelling import Write
 from rlaudit.vllm.resolution.engine import has_v0
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 _KEYS = "policy.generation."
 WORKER = "NeMo-RL vllm_worker.py (7ea279a)"

@@ -14,7 +14,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 
 _SCRIPTS = ("open_instruct/grpo_fast.py", "open_instruct/grpo.py", "open_instruct.grpo_fast", "open_instruct.grpo")
 _MARK = "open_instruct"

@@ -15,7 +15,7 @@ from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import within
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
 _WRITTEN = (

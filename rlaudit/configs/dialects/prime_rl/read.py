@@ -22,7 +22,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.toml_edits import toml_writer
 
 _ENTRIES = ("rl", "inference", "orchestrator", "trainer")

@@ -23,7 +23,7 @@ from rlaudit.configs.syntax.node import Node, entries, within
 from rlaudit.vllm.catalogue import Catalogue
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 UTILS = "SkyRL inference_servers/utils.py (a956457)"
 # field -> (engine argument, default of InferenceEngineConfig)

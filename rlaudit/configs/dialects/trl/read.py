@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
@@ -14,15 +14,16 @@ from rlaudit.configs.dialects.trl.engine import COLOCATED, trainer_config
 from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.merging import mapping_of
-from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.python_text import Call
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_text import Call
 
 CALLS: Mapping[str, str] = {
     "GRPOConfig": "GRPO",
@@ -78,7 +79,7 @@ def _is_trainer(root: Node | None) -> bool:
     return truth(root.get("use_vllm"), False) is not False and bool(_TELLING & root.value.keys())
 
 
-def _python(source: Source) -> tuple[Call, ...]:
+def _python(source: Source) -> "tuple[Call, ...]":
     try:
         found = source.calls(CALLS)
     except (ValueError, RecursionError):
@@ -90,7 +91,10 @@ def _python(source: Source) -> tuple[Call, ...]:
     )  # fmt: skip
 
 
-def _of_call(source: Source, call: Call, vllm: Version) -> RolloutConfig:
+def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
+    # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.python_environment import python_environment
+
     arguments = dict(call.arguments)
     config = trainer_config(
         "trl", source.path, CALLS[call.name], arguments, vllm, call.place,

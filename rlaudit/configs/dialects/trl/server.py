@@ -13,7 +13,7 @@ from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.vllm.milestones import LOGPROBS_MODE, WEIGHT_TRANSFER_CONFIG
 
 # Flag -> engine argument, default, and first release with it (ScriptArguments of scripts/vllm_serve.py).

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
@@ -14,12 +14,13 @@ from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.dialects.unsloth.engine import VARIABLES, collect_engine, collect_head, sampling_params
 from rlaudit.configs.draft import Draft, by_file
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.python_text import Call
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_text import Call
 
 _CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
 _SAMPLING = ("SamplingParams", "vLLMSamplingParams")
@@ -45,26 +46,29 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     return tuple(_config(source, call, vllm) for call in _loads(source))
 
 
-def _loads(source: Source) -> tuple[Call, ...]:
+def _loads(source: Source) -> "tuple[Call, ...]":
     return tuple(
         call for call in _calls(source, "from_pretrained")
         if truth(call.arguments.get("fast_inference"), _is_open(source, call)) is not False
     )  # fmt: skip
 
 
-def _is_open(source: Source, call: Call) -> bool:
+def _is_open(source: Source, call: "Call") -> bool:
     """Whether one of unsloth's classes gets keywords that the file does not tell, fast_inference perhaps among them."""
     return bool(call.open) and source.text.startswith("Fast", call.place.start)
 
 
-def _calls(source: Source, *names: str) -> tuple[Call, ...]:
+def _calls(source: Source, *names: str) -> "tuple[Call, ...]":
     try:
         return source.calls(names)
     except (ValueError, RecursionError):
         return ()
 
 
-def _config(source: Source, call: Call, vllm: Version) -> RolloutConfig:
+def _config(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
+    # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.python_environment import python_environment
+
     draft = Draft("unsloth", source.path)
     collect_engine(draft, call.arguments, vllm)
     if call.open:
@@ -90,7 +94,7 @@ def _config(source: Source, call: Call, vllm: Version) -> RolloutConfig:
     return replace(config, sampling=Elsewhere(how), not_seen=(*config.not_seen, f"sampling and the trainer: {how}"))
 
 
-def _trainer(draft: Draft, source: Source, call: Call, vllm: Version) -> None:
+def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
     """TRL's sampling and facts; unsloth shares the weights with the engine instead of sending them."""
     arguments: Mapping[str, Node] = call.arguments
     told = releases(arguments, vllm, colocated=True, born="0.18", patched=True)
@@ -113,7 +117,7 @@ def _trainer(draft: Draft, source: Source, call: Call, vllm: Version) -> None:
         draft.not_seen.append("vllm_sampling_params: its SamplingParams(...) is not told by this file")
 
 
-def _is_given(source: Source, call: Call, given: Node) -> bool:
+def _is_given(source: Source, call: "Call", given: Node) -> bool:
     """Whether a SamplingParams call is the argument itself, or the value of the name that the argument is."""
     if given.place.start <= call.place.start < max(given.place.end, given.place.start + 1):
         return True

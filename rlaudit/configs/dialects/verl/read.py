@@ -25,7 +25,7 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 
 ROLLOUT = "actor_rollout_ref"

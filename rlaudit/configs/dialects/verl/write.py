@@ -19,7 +19,7 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.shell_text import Command
+    from rlaudit.configs.syntax.shell_command import Command
 
 _ROLLOUT = "actor_rollout_ref.rollout."
 # A field of older releases too; others need the `+` of a new key where verl's base config does not have them.

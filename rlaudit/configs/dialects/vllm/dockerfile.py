@@ -12,7 +12,8 @@ from rlaudit.configs.dialects.vllm.invocations import VLLM_IMAGE, Invocation, of
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_text import Command, UnreadableShell, commands
+from rlaudit.configs.syntax.shell_command import Command
+from rlaudit.configs.syntax.shell_text import UnreadableShell, commands
 
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+", re.MULTILINE)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')

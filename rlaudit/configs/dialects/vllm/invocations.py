@@ -13,8 +13,7 @@ from rlaudit.configs.syntax.embedded import scalar_commands, words_of
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.shell_handover import passed
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command, passed
 
 MENTION = re.compile(
     r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"

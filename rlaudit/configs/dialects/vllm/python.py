@@ -6,22 +6,23 @@ keyword that the release does not have is a TypeError at start. `LLM` is an in-p
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file
-from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.python_text import Call
 from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.python_text import Call
 
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
@@ -41,7 +42,7 @@ def recognise(source: Source) -> bool:
         return False
 
 
-def _is_vllm(call: Call) -> bool:
+def _is_vllm(call: "Call") -> bool:
     """Whether the call looks like vLLM's class and not like another program's `LLM`."""
     if call.name != "LLM":
         return True
@@ -57,7 +58,10 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     return tuple(_engine(source, call, sampled, vllm) for call in engines)
 
 
-def _engine(source: Source, call: Call, sampled: Iterable[Call], vllm: Version) -> RolloutConfig:
+def _engine(source: Source, call: "Call", sampled: "Iterable[Call]", vllm: Version) -> RolloutConfig:
+    # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.python_environment import python_environment
+
     draft = Draft(NAME, source.path)
     catalogue = Catalogue.at(vllm)
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
@@ -74,14 +78,14 @@ def _engine(source: Source, call: Call, sampled: Iterable[Call], vllm: Version) 
     return draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
 
 
-def _argument(draft: Draft, call: Call, name: str, node: Node, catalogue: Catalogue) -> None:
+def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:
     if name in catalogue.engine or lifetime("engine", name) is not None:
         draft.engine.by_file(name, node)
     elif name not in _LLM_ONLY:
         draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
 
 
-def _sampling(draft: Draft, sampled: list[Call], catalogue: Catalogue) -> None:
+def _sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
     """The sampling parameters where all calls agree; Unknown where they differ."""
     for call in sampled:
         for name, node in call.arguments.items():

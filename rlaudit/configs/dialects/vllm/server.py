@@ -18,7 +18,7 @@ from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.embedded import moved
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_text import Command
+from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 from rlaudit.vllm.catalogue import Catalogue

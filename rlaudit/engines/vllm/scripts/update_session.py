@@ -40,7 +40,7 @@ class Session:
                 self.say(step["do"], "unsupported", str(refusal))
                 break
             except Exception as error:
-                self.say(step["do"], "failed", self.request_in_flight.describe_error(error))
+                self.say(step["do"], "failed", self.request_in_flight.describe_error(error), did_not_return(error))
                 if step["do"] == "update":
                     await self.give_up()
                 if not case.get("go_on"):
@@ -49,9 +49,10 @@ class Session:
         self.rows.extend(flight.row(self) for flight in self.flights)
         self.seconds[self.case] = time.monotonic() - begun
 
-    def say(self, step, status, message):
+    def say(self, step, status, message, timed_out=False):
         """Keep what a step came to."""
-        self.said.append({"case": self.case, "step": step, "status": status, "message": message})
+        told = {"case": self.case, "step": step, "status": status, "message": message, "timed_out": timed_out}
+        self.said.append(told)
 
     async def do_restore(self, step):
         """Version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
@@ -182,7 +183,8 @@ class Session:
             except Exception as error:
                 after = time.monotonic() - begun
                 told = self.request_in_flight.describe_error(error)
-                self.say("health", "failed", "check_health() raised after %.1f s: %s" % (after, told))
+                said = "check_health() raised after %.1f s: %s" % (after, told)
+                self.say("health", "failed", said, did_not_return(error))
                 return
             if time.monotonic() - begun >= step.get("watch", 0):
                 break
@@ -204,3 +206,8 @@ class Session:
                 flight.lost = True
                 flight.task.cancel()
         await asyncio.gather(*(flight.task for flight in self.flights), return_exceptions=True)
+
+
+def did_not_return(error):
+    """Whether patience with a call ended; asyncio's error is not the built-in one before Python 3.11."""
+    return type(error).__name__ == "TimeoutError"

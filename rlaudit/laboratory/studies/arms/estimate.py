@@ -4,9 +4,8 @@ Start-up and decode rates were measured with a 135 M model on 2 cores, and on a 
 the start-up of the engine dominates whatever the rate.
 """
 
-from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.emulated_dtypes import emulated
-from rlaudit.engines.hardware.machine import machine_of
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Plan
 from rlaudit.laboratory.studies.arms.rollout import engine_of

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure, shipped
+from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
+from rlaudit.engines.hardware.ieee_float32 import ieee_float32
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
+from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block
@@ -79,35 +80,31 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
     treatment = arm.treatment
     settings = engine_settings(treatment, context.device)
     prompts = list(context.prompt_token_ids[: block.prompts_used])
-    job = {
-        "script": shipped(ENGINE.generate),
-        "model": arm.model or context.model,
-        "revision": context.revision if arm.model is None else context.other_models[arm.model]["revision"],
-        "trust_remote_code": context.trust_remote_code,
-        "engine": engine_of(treatment, context.machine, arm.model or context.model).as_job(),
-        "engine_args": settings.engine_args,
-        "optional_engine_args": settings.optional_engine_args,
-        "requires": [
-            {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
-            for need in treatment.requires
-        ],
-        "fp32_head": treatment.fp32_head,
-        "sampling": dict(treatment.sampling),
-        "top_logprobs": block.top_logprobs,
-        "prompt_token_ids": prompts,
-        "requests": requests(len(prompts), block.samples, block.rounds, context.seed),
-        "concurrency": treatment.concurrency,
-        "replicate": arm.replicate,
-    }
-    return Cell(
-        job=job,
-        command=environment.command,
-        variables={**environment.variables, **kernel_cache(settings.variables), **settings.variables},
-        timeout_seconds=60.0 * (arm.timeout_minutes or context.timeout_minutes),
-        identity=context.identity(environment, settings.variables, settings.engine_args, arm.model),
+    process = EngineProcess(
+        script=ENGINE.generate,
         sources=ENGINE.generate_with,
+        expected=engine_of(treatment, context.machine, arm.model or context.model),
+        engine_args=settings.engine_args,
+        variables=settings.variables,
+        job={
+            "optional_engine_args": settings.optional_engine_args,
+            "requires": [
+                {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
+                for need in treatment.requires
+            ],
+            "fp32_head": treatment.fp32_head,
+            "sampling": dict(treatment.sampling),
+            "top_logprobs": block.top_logprobs,
+            "prompt_token_ids": prompts,
+            "requests": requests(len(prompts), block.samples, block.rounds, context.seed),
+            "concurrency": treatment.concurrency,
+            "replicate": arm.replicate,
+        },
+        model=arm.model,
+        timeout_minutes=arm.timeout_minutes,
         refusal=known_factors()[arm.factor].refusal if arm.factor else None,
     )
+    return engine_cell(context, environment, process)
 
 
 def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[str, int]]:

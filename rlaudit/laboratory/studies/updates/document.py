@@ -1,11 +1,9 @@
-"""A judged run as the document `rlaudit-report/1`; what is of weight updates only stands under `weight_updates`."""
+"""The report of an audit of weight updates."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import rlaudit
+from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates import parts
 from rlaudit.laboratory.studies.updates.findings import findings_of
 from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase, judge_run
@@ -15,10 +13,15 @@ from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
 from rlaudit.layers import Layer, Verdict
+from rlaudit.report.new_report import new_report, untested
+from rlaudit.report.parts.diagnosis import Judged
+from rlaudit.report.parts.inspection import Finding
+from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateFault, UpdateStaleness
+from rlaudit.report.plain import plain
+from rlaudit.report.report import Report
 
-SCHEMA = "rlaudit-report/1"
 # How the weights of each update path reach the worker here, the same on a CPU and on a GPU
-# (engines/vllm/scripts/steerable_engine.py, engines/vllm/extension/rlaudit_weight_update.py).
+# (engines/scripts/steerable_engine.py, engines/extension/rlaudit_weight_update.py).
 TRANSPORTS = {
     "reload_weights": "the engine's own loader reads the checkpoint from disk",
     "reload_from_iterator": "the engine's reload_weights is given tensors that the worker reads from disk",
@@ -29,8 +32,8 @@ TRANSPORTS = {
 
 def document_of(
     run: FinishedUpdates, recipe_path: Path, *, fail_on_mismatch: bool, reproduce_in: Path | None = None
-) -> dict[str, Any]:
-    """JSON-able; `exit_code` is 3 where a case did not run, else 1 for an error where that is to fail, else 0.
+) -> Report:
+    """`exit_code` is 3 where a case did not run, else 1 for an error where that is to fail, else 0.
 
     reproduce_in: where recipes that show each finding again are written.
     """
@@ -39,24 +42,21 @@ def document_of(
     commands = {} if reproduce_in is None else write_reproductions(run.recipe, found, cases, reproduce_in)
     recommended = recommend(cases)
     return {
-        "schema": SCHEMA,
-        "rlaudit": rlaudit.__version__,
-        "command": "ablate",
-        "exit_code": exit_code(cases, found, fail_on_mismatch),
+        **new_report(
+            "ablate",
+            exit_code(cases, found, fail_on_mismatch),
+            after=run.recipe.weight_updates.engines[0].version,
+            layers=_layers(cases, found),
+            not_seen=_not_seen(run, cases),
+        ),
         "description": run.recipe.description,
-        "versions": {"from": None, "to": run.recipe.weight_updates.engines[0].version},
         "findings": [_finding(one, recipe_path, commands.get(one)) for one in found],
-        "settings": [],
-        "arms": [],
-        "effects": [],
-        "layers": _layers(cases, found),
         "blocks": [],
-        "not_seen": _not_seen(run, cases),
         "weight_updates": {
             "cases": [_case(judged) for judged in cases],
             "conclusions": [_conclusion(one, commands.get(one)) for one in found],
-            "recommendations": [asdict(one) for one in recommended],
-            "located": {name: asdict(found) for name, found in run.located.items()},
+            "recommendations": plain(recommended),
+            "located": plain(run.located),
             "equivalence_margin": run.recipe.equivalence_margin,
             "dtype": run.recipe.dtype,
             "cost": {
@@ -101,11 +101,11 @@ def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
     return [release for release in releases if release not in runnable]
 
 
-def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> dict[str, Any]:
+def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> Finding:
     return {
         "rule": found.name,
-        "layer": Layer.INFERENCE_PATH.value,
-        "severity": found.severity,
+        "layer": Layer.INFERENCE_PATH,
+        "severity": Severity(found.severity),
         "message": "; ".join(words for words in (found.message, found.sure, found.next) if words),
         "location": {"path": str(recipe_path), "line": None, "column": None, "setting": found.case},
         "fix": None,
@@ -114,10 +114,10 @@ def _finding(found: UpdateFinding, recipe_path: Path, command: str | None) -> di
     }
 
 
-def _conclusion(found: UpdateFinding, command: str | None) -> dict[str, Any]:
+def _conclusion(found: UpdateFinding, command: str | None) -> Conclusion:
     return {
         "rule": found.name,
-        "severity": found.severity,
+        "severity": Severity(found.severity),
         "found": found.message,
         "sure": found.sure,
         "next": found.next,
@@ -125,7 +125,7 @@ def _conclusion(found: UpdateFinding, command: str | None) -> dict[str, Any]:
     }
 
 
-def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[dict[str, Any]]:
+def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judged]:
     errors = [finding for finding in found if finding.severity == ERROR]
     matrix = [judged for judged in cases if judged.case.kind == "matrix" and judged.ran]
     clean = [judged for judged in matrix if is_clean(judged)]
@@ -150,33 +150,24 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
         verdict = Verdict.MATCH
     else:
         verdict = Verdict.INCONCLUSIVE
-    untested: dict[str, Any] = {"cause": None, "evidence": [], "falsifier": "", "next": ""}
     return [
+        untested(Layer.SEMANTIC, "at temperature 1 without filters raw and processed logprobs are the same"),
         {
-            "layer": Layer.SEMANTIC.value,
-            "verdict": Verdict.NOT_TESTED.value,
-            "because": "at temperature 1 without filters raw and processed logprobs are the same",
-            **untested,
-        },
-        {
-            "layer": Layer.INFERENCE_PATH.value,
-            "verdict": verdict.value,
+            "layer": Layer.INFERENCE_PATH,
+            "verdict": verdict,
             "cause": errors[0].name if errors else None,
             "because": because.removeprefix("; ") or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",
             "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",
         },
-        {
-            "layer": Layer.OBJECTIVE.value,
-            "verdict": Verdict.NOT_TESTED.value,
-            "because": "what version lag alone adds is in the table of lags; it is the objective's to correct",
-            **untested,
-        },
+        untested(
+            Layer.OBJECTIVE, "what version lag alone adds is in the table of lags; it is the objective's to correct"
+        ),
     ]
 
 
-def _case(judged: JudgedCase) -> dict[str, Any]:
+def _case(judged: JudgedCase) -> UpdateCase:
     start, case = judged.record.start, judged.case
     return {
         "start": start.name,
@@ -184,29 +175,29 @@ def _case(judged: JudgedCase) -> dict[str, Any]:
         "path": start.path,
         "levels": dict(start.levels),
         "name": case.name,
-        "kind": case.kind,
+        "kind": plain(case.kind),
         "mode": case.mode,
         "clear_cache": case.clear_cache,
         "problem": judged.problem,
         "clean": is_clean(judged) if case.kind == "matrix" else None,
-        "in_flight": judged.in_flight.as_dict(),
-        "around": judged.others.as_dict(),
-        "updates": [asdict(update) for update in judged.updates],
+        "in_flight": plain(judged.in_flight),
+        "around": plain(judged.others),
+        "updates": plain(judged.updates),
         "lags": [
             {
                 "lag": group.lag,
                 "tokens": group.tokens,
-                "right_weights": {name: found.as_dict() for name, found in group.right_weights.items()},
-                "trainer_weights": {name: found.as_dict() for name, found in group.trainer_weights.items()},
+                "right_weights": plain(group.right_weights),
+                "trainer_weights": plain(group.trainer_weights),
             }
             for group in judged.lags
         ],
-        "parts": None if judged.parts is None else parts.as_dict(judged.parts),
+        "parts": plain(None if judged.parts is None else parts.as_dict(judged.parts)),
         "staleness": None if judged.staleness is None else _staleness(judged.staleness),
         "continuity": None
         if judged.continuity is None
         else {
-            "verdict": judged.continuity.verdict.value,
+            "verdict": judged.continuity.verdict,
             "because": judged.continuity.because,
             "continued": judged.continuity.continued,
             "repeated": judged.continuity.repeated,
@@ -217,23 +208,23 @@ def _case(judged: JudgedCase) -> dict[str, Any]:
     }
 
 
-def _staleness(stale: Staleness) -> dict[str, Any]:
+def _staleness(stale: Staleness) -> UpdateStaleness:
     return {
-        "verdict": stale.verdict.value,
+        "verdict": stale.verdict,
         "because": stale.because,
         "cached_tokens": stale.cached_tokens,
-        "excess": None if stale.excess is None else stale.excess.as_dict(),
-        "control": None if stale.control is None else stale.control.as_dict(),
-        "unshared": None if stale.unshared is None else stale.unshared.as_dict(),
-        "flight": None if stale.flight is None else stale.flight.as_dict(),
+        "excess": plain(stale.excess),
+        "control": plain(stale.control),
+        "unshared": plain(stale.unshared),
+        "flight": plain(stale.flight),
         "distance": stale.distance,
         "margin": stale.margin,
         "flight_margin": stale.flight_margin,
-        "decay": [{"tokens_from_cache": name, **found.as_dict()} for name, found in stale.decay],
+        "decay": [{"tokens_from_cache": name} | plain(found) for name, found in stale.decay],
     }
 
 
-def _fault(outcome: FaultOutcome) -> dict[str, Any]:
+def _fault(outcome: FaultOutcome) -> UpdateFault:
     left = outcome.left
     return {
         "refused": outcome.refused,

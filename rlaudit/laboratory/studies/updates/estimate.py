@@ -3,8 +3,7 @@
 Rates were measured with the default model in float32 on 2 quiet cores; a GPU starts slower and samples faster.
 """
 
-from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.machine import machine_of
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase, UpdatePlan
 from rlaudit.laboratory.study import Cost

@@ -6,8 +6,9 @@ about a release that a caller has to know.
 
 from collections.abc import Callable, Iterator, Sequence
 
+from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.judge import JudgedCase, words_of
-from rlaudit.laboratory.studies.updates.matrix import FLIGHT
+from rlaudit.laboratory.studies.updates.matrix import FLIGHT, HONEST, CaseKind
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, summary
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.stale_findings import stale_findings
@@ -30,19 +31,18 @@ def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
     of_cases = [finding for judged in cases for finding in _findings_of_case(judged)]
     for finding in [*stale_findings(cases), *_of_parts(cases), *of_cases]:
         found.setdefault((finding.name, finding.version, finding.path, finding.message), finding)
-    order = (ERROR, WARNING, NOTE)
-    return tuple(sorted(found.values(), key=lambda finding: order.index(finding.severity)))
+    return tuple(sorted(found.values(), key=lambda finding: -finding.severity.rank))
 
 
 def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case = judged.record.start, judged.case
 
-    def finding(name: str, severity: str, message: str, sure: str = "", following: str = "") -> UpdateFinding:
+    def finding(name: str, severity: Severity, message: str, sure: str = "", following: str = "") -> UpdateFinding:
         where = f"{start.name}: {case.name}"
         return UpdateFinding(name, severity, start.version, start.path, where, message, sure, following)
 
     if judged.problem is not None:
-        if judged.unsupported or case.kind in ("path", "planted"):
+        if judged.unsupported or case.kind in (CaseKind.PATH, CaseKind.PLANTED):
             yield finding("refused", NOTE, f"vLLM {start.version}, {start.path}: {judged.problem}")
         else:
             yield finding("case-not-run", WARNING, f"{start.name}, {case.name}: {judged.problem}")
@@ -50,7 +50,7 @@ def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
     if case.fault is not None:
         yield from _of_fault(judged, finding)
         return
-    if judged.parts is not None and case.kind == "planted":
+    if judged.parts is not None and case.kind is CaseKind.PLANTED:
         yield _of_planted(judged.parts, judged, finding)
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
         yield finding("flight-broken", ERROR, f"{start.name}, {case.name}: {judged.continuity.because}")
@@ -76,9 +76,10 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     grouped: dict[tuple[str, str, str], list[tuple[JudgedCase, Parts]]] = {}
     for judged in cases:
         parts, start = judged.parts, judged.record.start
-        told = parts is not None and judged.problem is None and judged.case.kind in ("matrix", "in a row", "path")
+        told = parts is not None and judged.problem is None and judged.case.kind in HONEST
         if told and parts is not None and parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
-            levels = start.name.partition("path ")[2].partition(", ")[2]
+            # The matrix of a release is one engine with each of its levels: what is old there is old with all of them.
+            levels = ", ".join(start.own) if judged.case.kind is CaseKind.PATH else ""
             grouped.setdefault((start.version, levels, parts.because), []).append((judged, parts))
     for (version, levels, because), found in grouped.items():
         judged, parts = found[0]

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rlaudit.laboratory.studies.updates.checkpoint_store import mixture_name
+from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.lag import LagGroup, lag_groups
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, RECOVERED, UpdateCase
+from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, RECOVERED, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.parts import Parts, PartsRead, judge_parts, read_parts, state_left
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Update
 from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requests
@@ -86,9 +86,9 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     if record.status != "ok":
         return judged
     match case.kind:
-        case "fault":
+        case CaseKind.FAULT:
             return replace(judged, fault=_fault(record, case))
-        case "path" | "planted":
+        case CaseKind.PATH | CaseKind.PLANTED:
             return replace(judged, parts=_parts(record, case, flights, book, margin))
     return replace(
         judged,
@@ -153,5 +153,5 @@ def _fault(record: EngineRecord, case: UpdateCase) -> FaultOutcome:
         said=tuple(f"{step.step}: {step.message}" for step in said if step.status == "failed"),
         state={} if told is None else state_left(told),
         health_said="" if health is None else health.message,
-        hangs=tuple(step.step for step in said if step.status == "failed" and "TimeoutError" in step.message),
+        hangs=tuple(step.step for step in said if step.timed_out),
     )

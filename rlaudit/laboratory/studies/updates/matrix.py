@@ -13,6 +13,7 @@ Many cases share one engine start, and each begins by restoring version 0.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from packaging.version import Version
@@ -39,15 +40,31 @@ WATCH_SECONDS = 10
 Step = dict[str, Any]
 
 
+class CaseKind(StrEnum):
+    """What a case is for."""
+
+    MATRIX = "matrix"
+    ROW = "in a row"
+    PATH = "path"
+    PLANTED = "planted"
+    FAULT = "fault"
+
+
+# Cases that are judged as a trainer's update would be: whole, and with requests in flight.
+OF_MATRIX = (CaseKind.MATRIX, CaseKind.ROW)
+# Cases that break nothing and leave nothing out.
+HONEST = (*OF_MATRIX, CaseKind.PATH)
+
+
 @dataclass(frozen=True)
 class UpdateCase:
     """One course of requests and updates.
 
-    `kind` is matrix, in a row, path, planted or fault. go_on: whether a step that fails leaves the rest to be played.
+    `mode` is none where the engine is not paused. go_on: whether a step that fails leaves the rest to be played.
     """
 
     name: str
-    kind: str
+    kind: CaseKind
     steps: tuple[Step, ...]
     mode: str = "keep"
     clear_cache: bool = True
@@ -64,7 +81,8 @@ class UpdateCase:
 class EngineStart:
     """One engine process: how it is configured, how weights are loaded into it, and its cases.
 
-    engine: V0 or V1, where the recipe asks for one. entry: the place in the recipe's engines that it comes from.
+    engine: V0 or V1, where the recipe asks for one. entry: the place in the recipe's engines that it comes from. own:
+    what that entry sets, as words.
     """
 
     name: str
@@ -76,6 +94,7 @@ class EngineStart:
     engine: EngineKind | None = None
     environment_variables: Mapping[str, str] = field(default_factory=dict)
     entry: int = 0
+    own: tuple[str, ...] = ()
 
     def variables(self, device: str) -> dict[str, str]:
         """Environment variables of the engine process on cuda or cpu."""
@@ -146,14 +165,15 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
         starts += [_path_start(engine, settings, requests, shared, path) for path in others]
         starts += [_fault_start(engine, settings, requests, shared, fault) for fault in engine.faults]
         kind = {"engine": engine.engine} if engine.engine else {}
-        own = "".join(f", {name}={value}" for name, value in {**kind, **engine.engine_args}.items())
+        own = tuple(f"{name}={value}" for name, value in {**kind, **engine.engine_args}.items())
         starts[named:] = [
             replace(
                 start,
-                name=start.name + own,
+                name=", ".join([start.name, *own]),
                 engine=engine.engine,
                 environment_variables=recipe.environment_variables,
                 entry=entry,
+                own=own,
             )
             for start in starts[named:]
         ]
@@ -266,7 +286,7 @@ def matrix_case(mode: str, clear: bool, settings: WeightUpdates, requests: Reque
         _submit(WARM_AFTER, requests.of(stream=2), after),
     ]
     name = f"mode={mode}, clear_cache={clear}" if mode != "none" else "no pause"
-    return UpdateCase(name, "matrix", tuple(steps), mode, clear)
+    return UpdateCase(name, CaseKind.MATRIX, tuple(steps), mode, clear)
 
 
 def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> UpdateCase:
@@ -289,7 +309,7 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
         _submit(WARM_AFTER, requests.of(stream=2), after),
     ]
     return UpdateCase(
-        f"{updates} updates in a row, mode=keep, clear_cache=False", "in a row", tuple(steps), "keep", False
+        f"{updates} updates in a row, mode=keep, clear_cache=False", CaseKind.ROW, tuple(steps), "keep", False
     )
 
 
@@ -319,7 +339,7 @@ def path_case(settings: WeightUpdates, requests: Requests, name: str, planted: t
         {"do": "read_back"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
-    return UpdateCase(name, "planted" if planted else "path", steps, planted=planted, go_on=True)
+    return UpdateCase(name, CaseKind.PLANTED if planted else CaseKind.PATH, steps, planted=planted, go_on=True)
 
 
 def _fault_start(
@@ -335,7 +355,7 @@ def _fault_start(
         steps = [flight, update, {"do": "settle"}, {"do": "health"}, {"do": "read_back"}]
         steps += [{"do": "restore"}, {"do": "resume"}]
         steps.append(_submit(RECOVERED, requests.of(1, stream=2), settings.after_tokens))
-    case = UpdateCase(fault, "fault", tuple(steps), "keep", False, fault=fault, go_on=True)
+    case = UpdateCase(fault, CaseKind.FAULT, tuple(steps), "keep", False, fault=fault, go_on=True)
     return EngineStart(
         f"vLLM {engine.version}, fault {fault}",
         engine.version,

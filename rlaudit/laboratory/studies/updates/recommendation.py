@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
+from rlaudit.laboratory.studies.updates.matrix import CaseKind
 from rlaudit.layers import Verdict
 from rlaudit.vllm.milestones import UPDATES_START_AND_FINISH
 
@@ -41,7 +42,7 @@ def recommend(cases: Sequence[JudgedCase]) -> tuple[Recommendation, ...]:
     """One recommendation for every engine start that had a matrix."""
     by_start: dict[str, list[JudgedCase]] = {}
     for judged in cases:
-        if judged.case.kind == "matrix":
+        if judged.case.kind is CaseKind.MATRIX:
             by_start.setdefault(judged.record.start.name, []).append(judged)
     return tuple(_of_start(matrix, cases) for matrix in by_start.values())
 
@@ -56,7 +57,7 @@ def _of_start(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) ->
         for judged in everything
         if judged.record.start.version == start.version
         and judged.record.start.path == start.path
-        and judged.case.kind in ("matrix", "path")
+        and judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH)
         and judged.parts is not None
         and judged.parts.stale
     ]

@@ -46,7 +46,8 @@ class Flight:
 
 @dataclass(frozen=True)
 class Update:
-    """One update as it went. `error` is in the engine's words; seconds are of pause, load and resume."""
+    """One update as it went. `error` is in the engine's words; seconds are of pause, load and resume, None
+    where it did not come to that."""
 
     case: str
     mode: str
@@ -56,7 +57,7 @@ class Update:
     error: str | None
     pause_seconds: float
     load_seconds: float
-    resume_seconds: float | None
+    resume_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,12 +77,13 @@ class ReadBack:
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step that did not simply succeed, or has something to say."""
+    """A step that did not simply succeed, or has something to say. timed_out: its call did not come back."""
 
     case: str
     step: str
     status: str
     message: str
+    timed_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,6 @@ class EngineRecord:
     updates: tuple[Update, ...]
     read_backs: tuple[ReadBack, ...]
     steps: tuple[StepReport, ...]
-    load_seconds: float
     case_seconds: Mapping[str, float]
     cell_key: str = ""
 
@@ -120,12 +121,13 @@ def read_record(
         resolved=result["resolved"],
         kind=result["kind"],
         flights=tuple(_flight(row, prompts, shared) for row in rows),
-        updates=tuple(_update(row) for row in result["updates"]),
+        updates=tuple(
+            Update(**{name: row[name] for name in Update.__annotations__ if name in row}) for row in result["updates"]
+        ),
         read_backs=tuple(
             ReadBack(**{name: row[name] for name in ReadBack.__annotations__}) for row in result["read_backs"]
         ),
         steps=tuple(StepReport(**row) for row in result["steps"]),
-        load_seconds=result["load_seconds"],
         case_seconds=result["case_seconds"],
         cell_key=cell_key,
     )
@@ -133,7 +135,7 @@ def read_record(
 
 def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
     """The record of a cell without a result."""
-    return EngineRecord(start, status, failure, {}, "", (), (), (), (), 0.0, {}, cell_key)
+    return EngineRecord(start, status, failure, {}, "", (), (), (), (), {}, cell_key)
 
 
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:
@@ -161,17 +163,3 @@ def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: in
 def _number(version: str) -> int:
     """The number of a version; a broken checkpoint that was taken all the same is meant to be version 1."""
     return int(version) if version.isdigit() else 1
-
-
-def _update(row: Mapping[str, Any]) -> Update:
-    return Update(
-        case=row["case"],
-        mode=row["mode"],
-        clear_cache=row["clear_cache"],
-        to=row["to"],
-        in_flight=row["in_flight"],
-        error=row["error"],
-        pause_seconds=row["pause_seconds"],
-        load_seconds=row["load_seconds"],
-        resume_seconds=row.get("resume_seconds"),
-    )

@@ -5,6 +5,7 @@ from pathlib import Path
 import yaml
 
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
+from rlaudit.laboratory.studies.updates.matrix import OF_MATRIX, CaseKind
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, WARNING, UpdateFinding
 from rlaudit.secrets import mask
@@ -15,15 +16,15 @@ def smallest_recipe(recipe: UpdateRecipe, judged: JudgedCase) -> UpdateRecipe:
     """The recipe with nothing but what this case needs."""
     start, case = judged.record.start, judged.case
     engine = recipe.weight_updates.engines[start.entry]
-    matrix = case.kind in ("matrix", "in a row")
+    matrix = case.kind in OF_MATRIX
     changes = {
         "path": engine.path,
         "modes": [case.mode] if matrix else [],
         "clear_cache": [case.clear_cache] if case.mode != "none" else engine.clear_cache,
         "prefix_caching": [start.levels["prefix-caching"]] if matrix else engine.prefix_caching,
         "async_scheduling": [start.levels["async-scheduling"]] if "async-scheduling" in start.levels else [],
-        "in_a_row": engine.in_a_row if case.kind == "in a row" else 0,
-        "other_paths": [start.path] if case.kind in ("path", "planted") else [],
+        "in_a_row": engine.in_a_row if case.kind is CaseKind.ROW else 0,
+        "other_paths": [start.path] if case.kind in (CaseKind.PATH, CaseKind.PLANTED) else [],
         "planted": list(case.planted),
         "faults": [case.fault] if case.fault else [],
     }

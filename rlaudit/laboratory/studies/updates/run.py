@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure, shipped
+from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.ieee_float32 import kernel_cache
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
+from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
-from rlaudit.laboratory.studies.updates.checkpoint_store import CheckpointStore
+from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
 from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, UpdatePlan, unshared
 from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts
@@ -140,7 +140,7 @@ def _run_start(
     if isinstance(engine, Failure):
         return failed_record(start, "failed", engine.message, "")
     checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
-    cell = engine_cell(recipe, start, course.context, prompts, checkpoints, engine)
+    cell = cell_of_start(recipe, start, course.context, prompts, checkpoints, engine)
     outcome = course.runner.outcome(cell, title)
     if outcome.status != "ok":
         why = outcome.failure.message if outcome.failure else "no reason given"
@@ -148,7 +148,7 @@ def _run_start(
     return read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
 
 
-def engine_cell(
+def cell_of_start(
     recipe: UpdateRecipe,
     start: EngineStart,
     context: RolloutContext,
@@ -157,15 +157,13 @@ def engine_cell(
     environment: Environment,
 ) -> Cell:
     """The job of one engine start."""
-    declared = start.variables(context.device)
-    return Cell(
+    process = EngineProcess(
+        script=ENGINE.update,
+        sources=ENGINE.update_with,
+        expected=start.expected(context.machine, context.model),
+        engine_args=start.engine_args,
+        variables=start.variables(context.device),
         job={
-            "script": shipped(ENGINE.update),
-            "model": context.model,
-            "revision": context.revision,
-            "trust_remote_code": recipe.trust_remote_code,
-            "engine": start.expected(context.machine, context.model).as_job(),
-            "engine_args": dict(start.engine_args),
             "path": start.path,
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
             "prompt_token_ids": [list(prompt) for prompt in prompts],
@@ -173,15 +171,9 @@ def engine_cell(
             "drain_seconds": recipe.weight_updates.drain_seconds,
             "cases": [case.as_job() for case in start.cases],
         },
-        command=environment.command,
-        variables={**environment.variables, **kernel_cache(declared), **declared},
-        timeout_seconds=60.0 * recipe.timeout_minutes,
-        identity={
-            **context.identity(environment, declared, start.engine_args),
-            "checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()],
-        },
-        sources=ENGINE.update_with,
+        identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
     )
+    return engine_cell(context, environment, process)
 
 
 def _held(record: EngineRecord) -> PartsRead | None:

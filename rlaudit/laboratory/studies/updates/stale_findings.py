@@ -6,7 +6,9 @@ they do not: three statements with the weakest of their figures, so that none is
 
 from collections.abc import Iterator, Sequence
 
+from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
+from rlaudit.laboratory.studies.updates.matrix import CaseKind
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding, interval
 from rlaudit.layers import Verdict
@@ -29,10 +31,10 @@ def sequences(cases: Sequence[JudgedCase]) -> str:
     """The names of cases, those that differ in their mode only as one: mode=keep|wait|abort, clear_cache=False."""
     modes: dict[str, list[str]] = {}
     for judged in cases:
-        if judged.case.kind == "matrix" and judged.case.name.startswith("mode="):
-            mode, _, rest = judged.case.name.partition(", ")
-            named = modes.setdefault(rest, [])
-            named += [mode.removeprefix("mode=")] if mode.removeprefix("mode=") not in named else []
+        case = judged.case
+        if case.kind is CaseKind.MATRIX and case.mode != "none":
+            named = modes.setdefault(f"clear_cache={case.clear_cache}", [])
+            named += [case.mode] if case.mode not in named else []
         else:
             modes.setdefault(judged.case.name, [])
     return "; ".join(f"mode={'|'.join(named)}, {rest}" if named else rest for rest, named in modes.items())
@@ -47,7 +49,7 @@ def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateF
     unclear = [(judged, found) for judged, found in cases if found.verdict is Verdict.INCONCLUSIVE]
 
     def finding(
-        name: str, severity: str, judged: JudgedCase, message: str, sure: str, following: str = ""
+        name: str, severity: Severity, judged: JudgedCase, message: str, sure: str, following: str = ""
     ) -> UpdateFinding:
         where = f"{start.name}: {judged.case.name}"
         return UpdateFinding(name, severity, start.version, start.path, where, message, sure, following)
@@ -86,7 +88,7 @@ def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
     kept: dict[str, list[tuple[JudgedCase, Measurement]]] = {}
     for judged in cases:
         found = judged.staleness
-        if judged.case.kind != "matrix" or judged.problem is not None or found is None or found.flight is None:
+        if judged.case.kind is not CaseKind.MATRIX or not judged.ran or found is None or found.flight is None:
             continue
         margin = found.flight_margin
         if margin is not None and found.flight.low is not None and found.flight.low > margin:

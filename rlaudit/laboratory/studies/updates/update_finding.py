@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
+from rlaudit.inspection.finding import Severity
+
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
 @dataclass(frozen=True)
@@ -10,7 +12,7 @@ class UpdateFinding:
     """`name` is stable; `version` and `path` are of vLLM; `case` names where it was seen. `sure`: the figures."""
 
     name: str
-    severity: str
+    severity: Severity
     version: str
     path: str
     case: str

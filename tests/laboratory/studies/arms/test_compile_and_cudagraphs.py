@@ -19,7 +19,6 @@ def level(factor: str, in_worker: dict[str, Any] | None = None, **resolved: Any)
         rollout_head=None,
         trainer_head=None,
         head_because="",
-        report_fit=None,
     )
     return known_factors()[factor].observe(trace).level
 

@@ -20,7 +20,6 @@ def trace(variables: dict[str, str] | None = None, **seen: Any) -> ArmTrace:
         rollout_head=None,
         trainer_head=None,
         head_because="",
-        report_fit=None,
         **seen,
     )
 

@@ -8,7 +8,7 @@ import pytest
 from rlaudit.laboratory.studies.updates.document import exit_code
 from rlaudit.laboratory.studies.updates.findings import findings_of
 from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase
+from rlaudit.laboratory.studies.updates.matrix import CaseKind, EngineStart, UpdateCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, PartsRead
 from rlaudit.laboratory.studies.updates.recommendation import recommend
 from rlaudit.laboratory.studies.updates.records import EngineRecord
@@ -42,9 +42,9 @@ def judged(
     path: str = "reload_weights",
     **more: Any,
 ) -> JudgedCase:
-    mine = UpdateCase(**{"name": "the case", "kind": kind, "steps": (), **(case or {})})
+    mine = UpdateCase(**{"name": "the case", "kind": CaseKind(kind), "steps": (), **(case or {})})
     start = EngineStart("the start", "0.18.1", path, {}, (mine,), {"prefix-caching": "on"})
-    record = EngineRecord(start, "ok", None, {}, kind_of_engine, (), (), (), (), 1.0, {})
+    record = EngineRecord(start, "ok", None, {}, kind_of_engine, (), (), (), (), {})
     whole = JudgedCase(record, mine, None, COUNT, COUNT, (), staleness=CLEAN if kind == "matrix" else None)
     return replace(whole, **more)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase
+from rlaudit.laboratory.studies.updates.matrix import CaseKind, EngineStart, UpdateCase
 from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.stale_findings import sequences, stale_findings
@@ -22,9 +22,9 @@ def excess(value: float) -> Contrast:
 
 
 def judged(mode: str, clear: bool, verdict: Verdict, size: float, cached: int = 64) -> JudgedCase:
-    case = UpdateCase(f"mode={mode}, clear_cache={clear}", "matrix", (), mode, clear)
+    case = UpdateCase(f"mode={mode}, clear_cache={clear}", CaseKind.MATRIX, (), mode, clear)
     start = EngineStart("vLLM 0.18.1, prefix-caching=on", "0.18.1", "reload_weights", {}, (case,), {})
-    record = EngineRecord(start, "ok", None, {}, "V1", (), (), (), (), 1.0, {})
+    record = EngineRecord(start, "ok", None, {}, "V1", (), (), (), (), {})
     stale = Staleness(verdict, "because", cached, excess(size), excess(1e-9), None, None, 0.1, 1e-3)
     return JudgedCase(record, case, None, ALL_WELL, ALL_WELL, (), staleness=stale)
 

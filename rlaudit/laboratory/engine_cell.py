@@ -1,0 +1,66 @@
+"""The cell of an engine process, whatever its study asks of the engine."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import shipped
+from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.ieee_float32 import kernel_cache
+from rlaudit.engines.models.model_identity import identities_in
+from rlaudit.engines.vllm.expected_engine import ExpectedEngine
+from rlaudit.laboratory.rollout_context import RolloutContext
+
+
+@dataclass(frozen=True)
+class EngineProcess:
+    """What is started: a shipped script, the files that it loads beside itself, and the engine in it.
+
+    `job` is what the script reads besides. variables: environment variables that decide anything. model: another one
+    than the recipe's. refusal: the words in which an engine says that it cannot do this. identity: what the result
+    depends on besides.
+    """
+
+    script: Path
+    sources: tuple[Path, ...]
+    expected: ExpectedEngine
+    engine_args: Mapping[str, Any]
+    variables: Mapping[str, str]
+    job: Mapping[str, Any]
+    model: str | None = None
+    timeout_minutes: float | None = None
+    refusal: re.Pattern[str] | None = None
+    identity: Mapping[str, Any] = field(default_factory=dict)
+
+
+def engine_cell(context: RolloutContext, environment: Environment, process: EngineProcess) -> Cell:
+    """The process in its environment, on the run's model and accelerator."""
+    own = process.model
+    identity = context.model_identity if own is None else context.other_models[own]
+    return Cell(
+        job={
+            "script": shipped(process.script),
+            "model": own or context.model,
+            "revision": context.revision if own is None else identity["revision"],
+            "trust_remote_code": context.trust_remote_code,
+            "engine": process.expected.as_job(),
+            "engine_args": dict(process.engine_args),
+            **process.job,
+        },
+        command=environment.command,
+        variables={**environment.variables, **kernel_cache(process.variables), **process.variables},
+        timeout_seconds=60.0 * (process.timeout_minutes or context.timeout_minutes),
+        identity={
+            "variables": dict(process.variables),
+            "environment": {"name": environment.spec.name, "lock": list(environment.lock)},
+            "model": dict(identity),
+            "named_in_engine_args": identities_in(process.engine_args),
+            "accelerator": dict(context.accelerator_identity),
+            **process.identity,
+        },
+        sources=process.sources,
+        refusal=process.refusal,
+    )

@@ -1,0 +1,54 @@
+"""What every report begins with."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+import rlaudit
+from rlaudit.layers import Layer, Verdict
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.diagnosis import Judged
+    from rlaudit.report.report import ExitCode, Report
+
+SCHEMA: Final = "rlaudit-report/1"
+
+
+def new_report(
+    command: str,
+    exit_code: int,
+    *,
+    before: str | None = None,
+    after: str | None = None,
+    layers: "Sequence[Judged]" = (),
+    not_seen: Sequence[str] = (),
+) -> "Report":
+    """The report of a command that found, set and ran nothing: what a command has of its own is added to it.
+
+    before, after: vLLM's releases, None where a report is about none or about several.
+    """
+    return {
+        "schema": SCHEMA,
+        "rlaudit": rlaudit.__version__,
+        "command": command,
+        "exit_code": cast("ExitCode", exit_code),
+        "versions": {"from": before, "to": after},
+        "findings": [],
+        "settings": [],
+        "arms": [],
+        "effects": [],
+        "layers": list(layers),
+        "not_seen": list(not_seen),
+    }
+
+
+def untested(layer: Layer, because: str, following: str = "") -> "Judged":
+    """A layer that nobody looked at. following: the next step."""
+    return {
+        "layer": layer,
+        "verdict": Verdict.NOT_TESTED,
+        "cause": None,
+        "because": because,
+        "evidence": [],
+        "falsifier": "",
+        "next": following,
+    }

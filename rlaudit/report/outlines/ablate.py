@@ -1,0 +1,158 @@
+"""The report of an ablation: the verdict of each layer first, then the figures behind it, block by block."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlaudit.layers import Verdict
+from rlaudit.report.figures import HEADLINE, TITLES, arm_state, cost, interval, worth_a_row
+from rlaudit.report.loaded_engines import by_value, loaded_engines
+from rlaudit.report.outline import COST, Block, Brief, Code, Lines, Outline, Section, Table, listed, not_seen, verdicts
+from rlaudit.report.parts.ablation import Arm, Effect
+from rlaudit.report.report import Report
+
+ARMS = ("vLLM", *(TITLES[name] for name in HEADLINE), "tokens", "cached")
+FACTORS = ("factor", "verdict", "on", "first: set - as it is", "last: parity - left out", "because")
+ENGAGED = {True: "yes", False: "no", None: "not known"}
+# A value that is longer is a whole configuration of its own, to be read in the JSON report.
+LONGEST = 120
+
+
+def outline(report: Report) -> Outline:
+    """In reading order."""
+    names = [block["name"] for block in report.get("blocks", ())]
+    several = len(names) > 1
+    codes = [
+        Code(block["parity"], "yaml", block["name"] if several else "")
+        for block in report.get("blocks", ())
+        if block["parity"]
+    ]
+    differing = _differing(report, names)
+    return Outline(
+        _title(report),
+        [
+            verdicts(report),
+            Section("arms", "Arms", [_arms(report, name) for name in names], gathers=True),
+            Section("factors", "Factors", _factors(report, names), gathers=True),
+            Section("loaded", "What the engines loaded", _loaded(report), gathers=True),
+            Section("parity", "Parity settings", codes),
+            Section("settings", "What differs between the engines", differing, page_only=True),
+            not_seen(report),
+            listed("cost", COST, cost(report) if "run" in report else ()),
+            Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
+        ],
+        lead=report.get("description", ""),
+        facts=_facts(report),
+    )
+
+
+def _title(report: Report) -> str:
+    before, after = report["versions"]["from"], report["versions"]["to"]
+    return f"vLLM {before} -> {after}" if before else f"vLLM {after}" if after else "Ablation"
+
+
+def _facts(report: Report) -> list[str]:
+    arms = report["arms"]
+    tokens = sum(arm["measurements"]["k3"]["tokens"] for arm in arms if "k3" in arm["measurements"])
+    return [f"{len(arms)} arms", f"{tokens} tokens"] if arms else []
+
+
+def _arms(report: Report, block: str) -> Table:
+    rows = [_arm(arm) for arm in report["arms"] if arm["block"] == block]
+    title = f"Arms of {block}, rollout against trainer (95 % intervals over prompts)"
+    return Table(("arm", *ARMS, "in force"), rows, title, on_terminal=len(ARMS) + 1)
+
+
+def _arm(arm: Arm) -> list[str]:
+    found = arm["measurements"]
+    row = [
+        arm["name"].replace("candidate + ", "+ ").replace("parity - ", "- "),
+        arm["environment"].removeprefix("vllm "),
+    ]
+    if not found:
+        return [*row, arm_state(arm)]
+    engaged = ", ".join(f"{factor}: {ENGAGED[value]}" for factor, value in arm["engaged"].items())
+    figures = [interval(found.get(name)) for name in HEADLINE]
+    return [*row, *figures, str(found["k3"]["tokens"]), str(arm.get("cached_tokens", "")), engaged]
+
+
+def _factors(report: Report, blocks: Sequence[str]) -> list[Block]:
+    tables: list[Block] = []
+    for block in blocks:
+        rows = [_effect(one) for one in report["effects"] if one["block"] == block and worth_a_row(one)]
+        title = f"Factors of {block}, paired by prompt"
+        tables += [Table(FACTORS, rows, title, on_terminal=len(FACTORS) - 1)] if rows else []
+    return tables
+
+
+def _effect(effect: Effect) -> list[str]:
+    measured = effect["first"] is not None
+    return [
+        f"{effect['factor']}={effect['level']}",
+        effect["verdict"] + (", interacts" if effect["interacts"] else ""),
+        TITLES.get(effect["metric"], effect["metric"]) if measured else "",
+        interval(effect["first"], "difference") if measured else "",
+        interval(effect["last"], "difference") if effect["last"] is not None else "",
+        effect["because"],
+    ]
+
+
+def _loaded(report: Report) -> list[Block]:
+    """What the workers said they loaded and ran: each difference, then what all arms of a block share."""
+    blocks: list[Block] = []
+    for found in loaded_engines(report):
+        title = f"Loaded by the engines of {found.block}, as seen in their workers"
+        rows = [[label, values] for label, values in found.differing_lines]
+        shared = [f"all arms: {found.shared_line}"] if found.shared else []
+        if rows:
+            blocks.append(Table(("seen in the workers", "value (arms)"), rows, title, headed=False))
+        if shared:
+            blocks.append(Lines(shared, "" if rows else title, mark=""))
+    return blocks
+
+
+def _differing(report: Report, blocks: Sequence[str]) -> list[Block]:
+    """What differs between arms of a block, as the engines resolved it; what is the same everywhere is left out."""
+    rows = []
+    for block in blocks:
+        arms = [arm for arm in report["arms"] if arm["block"] == block and arm["resolved"]]
+        for name in dict.fromkeys(name for arm in arms for name in arm["resolved"]):
+            parts = by_value({arm["name"]: _value(arm["resolved"], name) for arm in arms})
+            if len(parts) > 1:
+                rows += [[f"{block}: {name}", value, own] for value, own in parts]
+    return [Table(("setting", "value in the loaded engine", "arms"), rows)] if rows else []
+
+
+def _value(resolved: Mapping[str, Any], name: str) -> str:
+    if name not in resolved:
+        return "no such setting"
+    text = json.dumps(resolved[name], ensure_ascii=False)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def _in_short(report: Report) -> Brief:
+    """What was found, how sure it is, what to do next."""
+    lines = []
+    for number, layer in enumerate(report["layers"], start=1):
+        cause = f": {layer['cause']}" if layer["cause"] else ""
+        lines.append((1, f"{number}. {layer['layer']} {layer['verdict'].upper()}{cause}"))
+        lines.append((4, f"because {layer['because']}"))
+    return Brief([*lines, (1, _how_sure(report)), (1, f"next: {_next(report)}")])
+
+
+def _how_sure(report: Report) -> str:
+    """What the verdicts rest on, and what they do not."""
+    measured = [arm["measurements"]["k3"] for arm in report["arms"] if arm["measurements"]]
+    tokens, sequences = (sum(one["tokens"] for one in measured), sum(one["sequences"] for one in measured))
+    lost = len(report["arms"]) - len(measured)
+    missing = f"; arms without a figure: {lost}" if lost else ""
+    return (
+        f"how sure: {tokens} tokens in {sequences} sequences of {len(measured)} arms, 95 % intervals over prompts, "
+        f"effects paired by prompt{missing}; {len(report['not_seen'])} things were not seen (listed above)"
+    )
+
+
+def _next(report: Report) -> str:
+    """What the first layer that does not match asks for."""
+    unsettled = [layer["next"] for layer in report["layers"] if layer["verdict"] != Verdict.MATCH]
+    return unsettled[0] if unsettled else "nothing: all three layers match on these prompts"

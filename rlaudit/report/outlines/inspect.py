@@ -1,0 +1,206 @@
+"""The report of an inspection: each file, what was found there, what moves, and what was not seen."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rlaudit.inspection.finding import Severity
+from rlaudit.layers import Layer
+from rlaudit.report.outline import (
+    NOT_SEEN,
+    Block,
+    Findings,
+    Indents,
+    Lines,
+    Outline,
+    Prose,
+    Section,
+    Table,
+    listed,
+    verdicts,
+)
+from rlaudit.report.statements import location
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Config, Finding, Fixes, Inspected, Setting
+    from rlaudit.report.report import Report
+
+SEVERITIES = tuple(reversed(Severity))
+# In the order in which they must be judged.
+LAYERS = (*Layer, None)
+MOVES = "Settings that move or do not arrive as written"
+OUTCOMES = {
+    0: "no finding at or above {fail_on}",
+    1: "a finding at or above {fail_on}",
+    3: "the audit is not finished: {unfinished}",
+    70: "a reader or a rule failed: that is a bug in rlaudit, please report it",
+}
+
+
+def outline(report: "Report") -> Outline:
+    """In reading order."""
+    configs = report.get("configs", ())
+    paths = list(dict.fromkeys(config["path"] for config in configs))
+    about = report.get("inspection")
+    others = _findings(report, None, paths)
+    return Outline(
+        _title(configs),
+        [
+            verdicts(report, page_only=True),
+            *(_file(report, place, path, paths) for place, path in enumerate(paths)),
+            Section("others", "Elsewhere", [Findings(others)] if others else [], gathers=True),
+            _defaults(report),
+            listed("failed", "Failed", about["bugs"] if about else (), indent=1),
+            listed("not-seen", NOT_SEEN, _not_seen_elsewhere(report), indent=1),
+            Section("summary", "Summary", [Prose(summary(report))] if about else [], gathers=True),
+        ],
+        facts=[_count(number, severity) for severity, number in about["counted"].items()] if about else (),
+        headed=False,
+        indents=Indents(title=1, line=2),
+        pictured=frozenset(),
+    )
+
+
+def _title(configs: "Sequence[Config]") -> str:
+    """The file, or how many."""
+    if len(configs) == 1:
+        return _config_title(configs[0], several=False)
+    return f"{len(configs)} rollout configs" if configs else "No rollout config"
+
+
+def _file(report: "Report", place: int, path: str, paths: Sequence[str]) -> Section:
+    own = [(number, config) for number, config in enumerate(report["configs"]) if config["path"] == path]
+    several = len(own) > 1
+    found = _findings(report, path, paths)
+    blocks: list[Block] = [Findings(found)] if found else []
+    for number, config in own:
+        blocks += _config(report, number, config, several)
+    first, *also = (_config_title(config, several) for _, config in own)
+    return Section(f"file-{place}", first, blocks, also)
+
+
+def _config(report: "Report", number: int, config: "Config", several: bool) -> list[Block]:
+    where = f" (line {config['line']})" if several and config["line"] is not None else ""
+    header, rows = _moving(report, number)
+    lost = [
+        f"{location(one['location'])}: {one['name']} ({_shown(one['written'])}): {one['reason']}"
+        for one in config["lost"]
+    ]
+    blocks: list[Block] = [Table(header, rows, f"{MOVES}{where}", values=True)] if rows else []
+    blocks += [Lines(lost, "Written, and without effect")] if lost else []
+    return [*blocks, *([Lines(config["not_seen"], "Not seen in this file")] if config["not_seen"] else [])]
+
+
+def _config_title(config: "Config", several: bool) -> str:
+    """`conf/base.yaml: PipelineRL, vLLM 0.8.5 (V0) -> 0.18.1 (V1)`."""
+    versions, engine = config["versions"], config["engine"]
+    before, after = (
+        f"{version}{f' ({kind})' if kind else ''}"
+        for version, kind in ((versions["from"], engine["from"]), (versions["to"], engine["to"]))
+    )
+    moved = after if versions["from"] == versions["to"] else f"{before} -> {after}"
+    line = f":{config['line']}" if several and config["line"] is not None else ""
+    return f"{config['path']}{line}: {config['title']}, vLLM {moved}"
+
+
+def _findings(report: "Report", path: str | None, paths: Sequence[str]) -> "list[Finding]":
+    """Findings that count, of one file, the gravest first; None for those of no inspected file, such as settings."""
+    found = [
+        finding
+        for finding in report["findings"]
+        if finding["suppressed"] is None
+        and (finding["location"]["path"] == path if path is not None else finding["location"]["path"] not in paths)
+    ]
+    return sorted(found, key=lambda finding: (SEVERITIES.index(finding["severity"]), LAYERS.index(finding["layer"])))
+
+
+def _moving(report: "Report", number: int) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of settings that move, or that do not arrive as they are written."""
+    versions = report["configs"][number]["versions"]
+    migrates = versions["from"] != versions["to"]
+    rows = []
+    for row in report["settings"]:
+        if row.get("config") == number and (row.get("moves") or _arrives_changed(row)):
+            effective = [_shown(row["effective_from"])] if migrates else []
+            written = "-" if row["written"] is None else _shown(row["written"])
+            rows.append([row["name"], written, *effective, _shown(row["effective_to"]), row["origin"]])
+    sides = [f"vLLM {versions['from']}"] if migrates else []
+    return ["setting", "written", *sides, f"vLLM {versions['to']}", "decided by"], rows
+
+
+def _arrives_changed(row: "Setting") -> bool:
+    """Whether what is written is not what arrives; an empty value is how several dialects write a bare flag."""
+    written, effective = row["written"], row["effective_to"]
+    return written is not None and written != effective and not (written == "" and effective is True)
+
+
+def _defaults(report: "Report") -> Section:
+    """What moves without a config."""
+    versions = report["versions"]
+    rows = [
+        [row["name"], _shown(row["effective_from"]), _shown(row["effective_to"]), row.get("note", "")]
+        for row in report["settings"]
+        if row.get("config") is None
+    ]
+    header = ["setting", f"vLLM {versions['from']}", f"vLLM {versions['to']}", "note"]
+    title = f"vLLM {versions['from']} -> {versions['to']}: {report.get('description', 'defaults')}"
+    return Section("moving", title, [Table(header, rows, values=True)] if rows else [])
+
+
+def _shown(value: Any) -> str:
+    """A value as a config would spell it; what is not known says so."""
+    if isinstance(value, dict) and len(value) == 1:
+        if "unknown" in value:
+            return f"unknown: {value['unknown']}"
+        if "absent" in value:
+            return "no such argument"
+    if isinstance(value, str):
+        return value if value.strip() else json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _not_seen_elsewhere(report: "Report") -> list[str]:
+    """What was not seen and belongs to no config: files that were not read, and the limits of all reading."""
+    of_configs = {f"{config['path']}: {line}" for config in report.get("configs", ()) for line in config["not_seen"]}
+    return [line for line in report["not_seen"] if line not in of_configs]
+
+
+def summary(report: "Report") -> list[str]:
+    """What was read, what was found, and why the exit code is what it is."""
+    about = report["inspection"]
+    read = [
+        f"{_count(about['files_read'], 'file')} read",
+        f"{about['files_with_config']} with {_count(about['configs'], 'rollout config')}",
+        _count(about["settings"], "setting"),
+        f"{_count(about['rules'], 'rule')} run ({about['platform']}: {about['machine']})",
+    ]
+    found = ", ".join(_count(number, severity) for severity, number in about["counted"].items())
+    kinds = [f"{number} {kind}" for kind, number in about["suppressed"].items()]
+    suppressed = f"; suppressed: {', '.join(kinds)}" if kinds else ""
+    stale = about["stale_baseline_entries"]
+    gone = f"; {_count(stale, 'baseline entry', 'baseline entries')} no longer found" if stale else ""
+    exit_ = f"Exit code {report['exit_code']}: {_outcome(report['exit_code'], about)}."
+    return [f"{', '.join(read)}.", *_fixes(about["fixes"]), f"{found}{suppressed}{gone}.", exit_]
+
+
+def _outcome(exit_code: int, about: "Inspected") -> str:
+    named = [one["path"] for one in about["unread"] if one["wanted"]]
+    unfinished = f"{', '.join(named)} could not be read" if named else "no rollout config was found"
+    if exit_code == 0 and not about["configs"]:
+        return "no rollout config was found"
+    if exit_code == 0 and any(about["counted"].values()) and about["fail_on"] == "never":
+        return "findings do not fail this run"
+    return OUTCOMES[exit_code].format(fail_on=about["fail_on"], unfinished=unfinished)
+
+
+def _fixes(fixes: "Fixes") -> list[str]:
+    lines = []
+    if fixes["made"]:
+        done = "Fixed" if fixes["written"] else "Would fix"
+        where = f"{_count(len(fixes['files']), 'file')}: {', '.join(fixes['files'])}"
+        lines.append(f"{done} {_count(fixes['made'], 'finding')} in {where}.")
+    return lines + [f"Not fixed: {one}." for one in fixes["refused"]]
+
+
+def _count(number: int, word: str, plural: str = "") -> str:
+    return f"{number} {word if number == 1 else plural or word + 's'}"

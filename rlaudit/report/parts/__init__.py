@@ -1,0 +1,1 @@
+"""What a report consists of, command by command."""

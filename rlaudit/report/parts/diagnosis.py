@@ -1,0 +1,27 @@
+"""What every command that judges says of the three layers, and which reports a diagnosis read."""
+
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
+
+from rlaudit.layers import Layer, Verdict
+
+
+class Judged(TypedDict):
+    """What is said of one layer."""
+
+    layer: Layer
+    verdict: Verdict
+    cause: str | None
+    because: str
+    evidence: Sequence[str]
+    falsifier: str
+    next: str
+
+
+class Source(TypedDict):
+    """A report that a diagnosis read."""
+
+    path: str
+    command: str
+    exit_code: int

@@ -1,0 +1,21 @@
+"""Records as JSON data."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """A record, by its own `as_dict` where it has one; what is in it likewise. A number that JSON lacks is null."""
+    if hasattr(value, "as_dict"):
+        value = value.as_dict()
+    elif is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,0 +1,53 @@
+"""The report of an rlaudit command, as a typed value and as JSON: schema `rlaudit-report/1`.
+
+Typed dictionaries and no dataclasses, because a report is JSON from the start: five commands read what another release
+wrote, a key that is absent is not a null, secrets are masked and strings made printable by walking plain data. mypy
+checks each key where it is written and where it is drawn; `schema.py` makes the published JSON schema from these
+classes, with pydantic, and a report is checked against it when it is read.
+
+An inspection takes less time than these classes take to import: what it runs names them for mypy alone.
+A field is added as NotRequired: reports of earlier releases lack it.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from rlaudit.report.parts.ablation import Arm, Block, Effect, Run
+from rlaudit.report.parts.comparison import Compared
+from rlaudit.report.parts.curves import Curves
+from rlaudit.report.parts.diagnosis import Judged, Source
+from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
+from rlaudit.report.parts.selftest import SelfTest
+from rlaudit.report.parts.token_figures import TokenFigures
+from rlaudit.report.parts.weight_updates import WeightUpdates
+
+ExitCode = Literal[0, 1, 2, 3, 70, 130]
+
+
+class Report(TypedDict):
+    """The report of an rlaudit command. Fields are added within a version, never removed or given another meaning."""
+
+    schema: Literal["rlaudit-report/1"]
+    rlaudit: str
+    command: str
+    exit_code: ExitCode
+    description: NotRequired[str]
+    versions: Versions
+    findings: Sequence[Finding]
+    settings: Sequence[Setting]
+    arms: Sequence[Arm]
+    effects: Sequence[Effect]
+    layers: Sequence[Judged]
+    blocks: NotRequired[Sequence[Block]]
+    not_seen: Sequence[str]
+    run: NotRequired[Run]
+    configs: NotRequired[Sequence[Config]]
+    inspection: NotRequired[Inspected]
+    curves: NotRequired[Curves]
+    comparisons: NotRequired[Sequence[Compared]]
+    sources: NotRequired[Sequence[Source]]
+    weight_updates: NotRequired[WeightUpdates]
+    token_figures: NotRequired[Sequence[TokenFigures]]
+    selftest: NotRequired[SelfTest]

@@ -1,0 +1,45 @@
+"""A study is a folder; its recipes are told by a key that only they have."""
+
+from pathlib import Path
+
+import pytest
+
+from rlaudit.errors import UsageError
+from rlaudit.laboratory import studies
+from rlaudit.laboratory.study import known_studies, load_study
+
+THIRD = """
+from rlaudit.laboratory.recipe import AnyRecipe
+from rlaudit.laboratory.study import Study
+
+STUDY = Study("training", "training", lambda document, path, profile: AnyRecipe(), None, None, None)
+"""
+
+
+def test_the_studies_are_told_apart_by_a_key_of_their_recipes() -> None:
+    known = known_studies()
+    assert set(known) == {"arms", "updates"}
+    assert len({study.key for study in known.values()}) == len(known)
+
+
+def test_a_recipe_finds_its_study() -> None:
+    assert load_study("quick", "cpu")[0].name == "arms"
+    assert load_study("weight-update", "cpu")[0].name == "updates"
+
+
+def test_a_recipe_with_no_key_of_any_study_is_refused_as_one_of_arms(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("schema: rlaudit-recipe/1\nmodel: a\n")
+    with pytest.raises(UsageError, match="blocks: Field required"):
+        load_study(str(path), "cpu")
+
+
+def test_a_folder_is_all_that_a_third_study_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "training"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "study.py").write_text(THIRD)
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("schema: rlaudit-recipe/1\ntraining: {}\n")
+    monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
+    assert load_study(str(recipe), "cpu")[0].name == "training"

@@ -1,0 +1,52 @@
+"""What is said of each kind of meaning: a cause where it convicts, none where it does not."""
+
+import numpy as np
+import pytest
+
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.honesty import SemanticTest, WhichTest
+from rlaudit.meaning.meaning import Kind, LoggedFigures, Meaning, ScoredFigures
+from rlaudit.meaning.report_fit import ReportFit
+from rlaudit.meaning.sample_fit import SampleFit
+from rlaudit.meaning.sharpness import Sharpness
+from rlaudit.meaning.words import worded
+from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.estimate import Estimate
+
+COOL = Semantics(0.7)
+OPEN_KINDS = (Kind.BETTER_FIT, Kind.FEW_BIASED, Kind.HANGING, Kind.WIDE, Kind.UNTOLD, Kind.FEW)
+TESTED = SemanticTest(WhichTest.MEAN_RATIO, 1.0, 0.5, -0.7, 0.001, "mean ratio - 1", 64, "", False, leans=True)
+SCORED = ScoredFigures(
+    ReportFit(RAW, COOL, False, 0.1, 0.2, -0.1, 0.1, 1e-6, 64, 4),
+    SampleFit(COOL, COOL, True, 0.1, 0.05, 0.2, -30.0),
+    (TESTED,),
+    tokens=64,
+    sequences=4,
+    tried=30,
+)
+FOUND = Estimate(0.1, 0.05, 0.15, -20.0)
+RATIO = Measurement(0.1, 0.05, 0.15, 64, 4, 4, "", "ratio", "bca", 0.95, True)
+LOGGED = LoggedFigures(RATIO, FOUND, Sharpness(FOUND, 0.2, np.zeros(0)), FOUND, 0.1, 0.9, ("bos",), 64, 4)
+
+
+def meaning(kind, figures):
+    return worded(Meaning(kind, RAW, COOL, COOL, COOL, COOL, figures))
+
+
+@pytest.mark.parametrize("figures", [SCORED, LOGGED], ids=["scores", "logs"])
+@pytest.mark.parametrize("kind", Kind)
+def test_a_kind_has_a_cause_where_it_convicts_and_only_there(kind, figures):
+    said = meaning(kind, figures).said
+    assert said.because
+    assert (said.cause is not None) == (kind.verdict is Verdict.MISMATCH)
+
+
+def test_agreement_is_the_only_kind_that_matches_and_what_is_open_is_never_fine():
+    assert [kind for kind in Kind if kind.verdict is Verdict.MATCH] == [Kind.AGREE]
+    assert {kind for kind in Kind if kind.verdict is Verdict.INCONCLUSIVE} == set(OPEN_KINDS)
+
+
+def test_each_kind_of_an_open_verdict_has_a_reason_of_its_own():
+    said = {meaning(kind, LOGGED).said.because for kind in OPEN_KINDS if kind is not Kind.BETTER_FIT}
+    assert len(said) == len(OPEN_KINDS) - 1

@@ -118,4 +118,4 @@ def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: b
 
 
 # What the figures of each study mean is said above the laboratory.
-JUDGES: Mapping[str, Callable[[Any, Path, Path, bool], Judged]] = {"arms": _judged_arms, "updates": _judged_updates}
+JUDGES: Mapping[str, Callable[[Any, Path, Path, bool], "Judged"]] = {"arms": _judged_arms, "updates": _judged_updates}

@@ -153,7 +153,7 @@ def test_a_crash_of_rlaudit_itself_is_told_as_a_bug_with_code_70(
     def crash(*_: object) -> None:
         raise ZeroDivisionError("not foreseen")
 
-    monkeypatch.setattr("rlaudit.cli.ablate.load_recipe", crash)
+    monkeypatch.setattr("rlaudit.laboratory.study.load_study", crash)
     run = laboratory.command("ablate", "quick", "--cpu")
     assert run.exit_code == 70
     assert "ZeroDivisionError: not foreseen" in run.stderr

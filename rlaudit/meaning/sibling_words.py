@@ -54,7 +54,7 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
         return ()
     sides = (("what is reported", siblings.report), ("the trainer", siblings.trainer))
     lines = [_line(name, side) for name, side in sides if side is not None and siblings.whole]
-    return (*(f"samples of one prompt: {kind.value}" for kind in siblings.broken), *lines)
+    return (*(kind.value for kind in siblings.broken), *lines)
 
 
 def believed_of_siblings(siblings: Siblings | None) -> str:

@@ -25,6 +25,7 @@ from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import meaning_of_logs
 from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.from_siblings import siblings_of
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.measurement.measure import Measurement, measure_tally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
@@ -84,7 +85,8 @@ def compare(
     attribution = attribute(evidence, parity_k2, settings.seed)
     ratio, corrected = measurements["mean_ratio_minus_one"], meaning is not None
     if meaning is None:
-        meaning = meaning_of_logs(evidence, ratio, attribution.leaning_of(Layer.SEMANTIC))
+        siblings = siblings_of(streamed.groups)
+        meaning = meaning_of_logs(evidence, ratio, attribution.leaning_of(Layer.SEMANTIC), siblings)
     shares = (streamed.share, looked_at)
     semantic = supported(judge_meaning(meaning, attribution, ratio), *shares)
     inference = supported(judge_path(distance, attribution, semantic, corrected), *shares)

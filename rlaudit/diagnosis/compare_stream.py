@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rlaudit.arrays import Integers
 from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.errors import NotFinished
 from rlaudit.measurement.measure import Tally
@@ -17,6 +18,7 @@ from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.parallel_map import parallel_map
 from rlaudit.tokens.prompt_numbers import PROMPTS
 from rlaudit.tokens.sequence_sample import SequenceSample
+from rlaudit.tokens.sibling_groups import SiblingGroups
 from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch
 
@@ -25,13 +27,17 @@ NAMED = 20
 
 @dataclass(frozen=True, eq=False)
 class Streamed:
-    """Sums of the comparable tokens of aligned sequences; a sample of all sound ones, shifted or not."""
+    """Sums of the comparable tokens of aligned sequences; a sample of all sound ones, shifted or not.
+
+    groups: samples of one prompt, and the number of each one's group (`tokens/sibling_groups.py`).
+    """
 
     tally: Tally
     alignment: AlignmentReport
     sample: TokenBatch
     counts: Counts
     share: DataShare
+    groups: tuple[TokenBatch, Integers] | None
 
 
 def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: CompareSettings) -> Streamed:
@@ -40,11 +46,13 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
     sampled = SequenceSample(settings.evidence_tokens)
     alignment = AlignmentReport(0, 0)
     counted = Counts()
+    siblings = SiblingGroups()
     for part in parallel_map(lambda batch: _part(batch, path, settings, summed), batches):
         faults.extend(part.faults)
         counted += part.counts
         if part.scored is not None:
             sampled.add(part.scored)
+            siblings.add(part.scored)
         if part.alignment is not None:
             alignment = _added(alignment, part.alignment)
         if part.tally is not None:
@@ -59,7 +67,7 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
         )
         faults.add(Fault(path, FaultKind.UNSCORED, said), sequences=counted.unscored_sequences)
     tally = summed.tally()
-    return Streamed(tally, alignment, sample, counted, _share(tally, counted, faults))
+    return Streamed(tally, alignment, sample, counted, _share(tally, counted, faults), siblings.groups())
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from scipy.special import log_ndtr
 from rlaudit.arrays import Floats, Integers
 from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_siblings import Siblings, keeps_odds
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.sharpness import Sharpness, sharpness
@@ -38,15 +39,19 @@ ONE_SIDED = 0.95
 ALIKE = 1e-3
 
 
-def meaning_of_logs(evidence: TokenEvidence, ratio: Measurement, leaning: Sequence[str] = ()) -> Meaning:
+def meaning_of_logs(
+    evidence: TokenEvidence, ratio: Measurement, leaning: Sequence[str] = (), siblings: Siblings | None = None
+) -> Meaning:
     """ratio: mean ratio - 1 of all tokens. leaning: causes of this layer that would be named with some prompts left
-    out only."""
+    out only. siblings: what samples of one prompt say."""
     first, sharp = first_choice_excess(evidence), sharpness_of(evidence)
     hanging = list(leaning)
     if first is not None and first.leans(GREEDY_EFFECT):
         hanging.append("the share of first choices")
     if sharp is not None and sharp.leans(TEMPERATURE_EFFECT, ALPHA):
         hanging.append("the sharpness of the tokens")
+    if siblings is not None and (siblings.leans(siblings.report) or siblings.leans(siblings.trainer)):
+        hanging.append("the agreement of samples of one prompt")
     figures = LoggedFigures(
         ratio=ratio,
         first_choices=first,
@@ -57,6 +62,7 @@ def meaning_of_logs(evidence: TokenEvidence, ratio: Measurement, leaning: Sequen
         hanging=tuple(hanging),
         tokens=evidence.tokens,
         sequences=len(evidence.cluster_S),
+        siblings=siblings,
     )
     shifted = evidence.alignment is not None and evidence.alignment.refused
     train, asked = evidence.trainer, evidence.sampling
@@ -69,10 +75,11 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
     tokens that the trainer's distribution does not fit. None where nothing convicts."""
     first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
     if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
-        # Which way the request moves the raw distribution.
-        sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
-        left_out = sharpens if first.value > 0 else flattens
-        return Kind.RAW_REPORT if left_out else Kind.OTHER_REPORT
+        return _dishonest(asked, sharper=first.value > 0)
+    if not shifted and figures.siblings is not None:
+        told = _told_by_siblings(figures.siblings, asked)
+        if told is not None:
+            return told
     if _off(ratio):
         # Where prompts are too few to convict by it, they are by nothing else either.
         if not _surprising(ratio):
@@ -83,6 +90,22 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
     return None
 
 
+def _dishonest(asked: Semantics, sharper: bool) -> Kind:
+    """A report that is not of what the tokens were drawn from: raw, where the request moves raw logprobs that way."""
+    sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
+    return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
+
+
+def _told_by_siblings(siblings: Siblings, asked: Semantics) -> Kind | None:
+    """Which of the three differs, by samples of one prompt; None where they convict nobody."""
+    report, trainer = siblings.report, siblings.trainer
+    if report is not None and siblings.off(report):
+        if siblings.off(trainer) and siblings.alike:
+            return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
+        return _dishonest(asked, sharper=report.step.value > 0)
+    return Kind.TRAINER if siblings.off(trainer) else None
+
+
 def _open(figures: LoggedFigures) -> Kind:
     """Why nobody is acquitted although nothing convicts; or that all three agree."""
     if figures.hanging:
@@ -91,7 +114,9 @@ def _open(figures: LoggedFigures) -> Kind:
         return Kind.FEW
     if not _unbiased(figures.ratio):
         return Kind.WIDE
-    return Kind.UNTOLD if figures.sharp is None else Kind.AGREE
+    siblings = figures.siblings
+    same = siblings is not None and siblings.same(siblings.report) and siblings.same(siblings.trainer)
+    return Kind.AGREE if figures.sharp is not None or same else Kind.UNTOLD
 
 
 def _z(ratio: Measurement) -> float:

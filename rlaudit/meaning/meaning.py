@@ -8,7 +8,8 @@
 
 AGREE says that the numbers mean the same, not that they are close: what remains is the inference path's to explain.
 
-A meaning is found `from_scores.py`, where the trainer scored the tokens under other meanings, or `from_logs.py`. Both
+A meaning is found `from_scores.py`, where the trainer scored the tokens under other meanings, or `from_logs.py`, which
+asks samples of one prompt as well (`from_siblings.py`). Both
 gather what they can see of the three (figures) and decide in one place each; another way to see one of them is a figure
 more. `words.py` says what was found, and nothing reads that back.
 """
@@ -18,6 +19,7 @@ from enum import StrEnum
 
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.from_siblings import Siblings
 from rlaudit.meaning.honesty import SemanticTest
 from rlaudit.meaning.report_fit import ReportFit
 from rlaudit.meaning.sample_fit import SampleFit
@@ -104,7 +106,8 @@ class LoggedFigures:
     ratio: mean ratio - 1 of all tokens, of all three meanings at once. first_choices: report against sample, from the
     engine's own side. sharp: sample against trainer. temperature: T of the trainer over T reported. shift: the log
     ratio that every token has. one_sided: share of its squares in negative ones. hanging: what would convict with some
-    prompts left out only, by name.
+    prompts left out only, by name. siblings: report against sample and sample against trainer, by samples of one
+    prompt.
     """
 
     ratio: Measurement
@@ -116,6 +119,7 @@ class LoggedFigures:
     hanging: tuple[str, ...]
     tokens: int
     sequences: int
+    siblings: Siblings | None = None
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,17 @@ from rlaudit.attribution.least_data import OF_A_BIAS
 from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
-from rlaudit.meaning.honesty import SemanticTest
+from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
+from rlaudit.meaning.sibling_words import (
+    believed_of_siblings,
+    evidence_of_siblings,
+    refuted_by_siblings,
+    what_siblings_leave_open,
+    what_would_tell,
+)
 from rlaudit.measurement.measure import Measurement
+from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
 
 # Relative distance of the observed edge of the support from a candidate filter, beyond which the edge is named: the
@@ -235,10 +243,12 @@ def _p(ln_p: float) -> str:
 
 
 def _convicted_by_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
-    biased = ratio_line(figures.ratio)
+    biased, first, siblings = ratio_line(figures.ratio), figures.first_choices, figures.siblings
+    if meaning.kind.dishonest and first is not None and first.convicts(GREEDY_EFFECT):
+        return _refuted_by_first_choices(meaning, first)
+    if siblings is not None and siblings.convict and meaning.kind not in UNEXPLAINED:
+        return refuted_by_siblings(meaning.kind, siblings)
     match meaning.kind:
-        case Kind.RAW_REPORT | Kind.OTHER_REPORT:
-            return _refuted_by_first_choices(meaning, figures)
         case Kind.UNEXPLAINED_SHIFT:
             return Said(
                 UNEXPLAINED[meaning.kind],
@@ -287,20 +297,18 @@ def _open_to_logs(meaning: Meaning, figures: LoggedFigures) -> Said:
             return Said(
                 None,
                 "nothing convicts, and a mean ratio of 1 acquits nobody: sampled-token logprobs do not tell what the "
-                "tokens were drawn from",
-                next="log trainer_entropy, or score a sample with --score MODEL",
+                "tokens were drawn from" + what_siblings_leave_open(figures.siblings),
+                next=what_would_tell(figures.siblings),
             )
         case _:
             return Said(
                 None,
-                f"reported logprobs are honest on average and tokens are as sharp as the trainer believes ({size})",
+                f"reported logprobs are honest on average and tokens are as sharp as {_believed(figures)} ({size})",
                 "a mean ratio off 1 by over 1 %, or support tests below 1e-6 with --score MODEL",
             )
 
 
-def _refuted_by_first_choices(meaning: Meaning, figures: LoggedFigures) -> Said:
-    found = figures.first_choices
-    assert found is not None
+def _refuted_by_first_choices(meaning: Meaning, found: Estimate) -> Said:
     raw = meaning.kind is Kind.RAW_REPORT
     return Said(
         "raw-logprobs" if raw else "dishonest logprobs",
@@ -310,6 +318,10 @@ def _refuted_by_first_choices(meaning: Meaning, figures: LoggedFigures) -> Said:
         "the same share on tokens whose reported logprobs are processed",
         "set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     )
+
+
+def _believed(figures: LoggedFigures) -> str:
+    return "the trainer believes" if figures.sharp is not None else believed_of_siblings(figures.siblings)
 
 
 def _shape(figures: LoggedFigures) -> str:
@@ -333,4 +345,4 @@ def evidence_of_logs(figures: LoggedFigures) -> tuple[str, ...]:
             f"top logprobs of both sides: T of the trainer / T reported is {factor.value:.3f} "
             f"[{factor.low:.3f}, {factor.high:.3f}]"
         )
-    return tuple(lines)
+    return (*lines, *evidence_of_siblings(figures.siblings))

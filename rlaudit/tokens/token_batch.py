@@ -5,7 +5,7 @@ file, so that sums of batches add up by prompt.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -43,6 +43,7 @@ MOST_LISTED = 64
 # What stands where a list has no entry.
 MISSING_TOP: Mapping[str, float] = {name: NO_TOKEN if name.endswith("ids") else -np.inf for name in TOPS}
 _TOPS = tuple(TOPS.values())
+_BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")
 _PROMPTS = ("prompt_token_ids_S", "prompt_texts_S")
 _PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSING_TOP.items()}
 
@@ -174,6 +175,17 @@ class TokenBatch:
             sequence_columns={name: values[chosen] for name, values in self.sequence_columns.items()},
             **{name: None if values is None else values[rows_T] for name, values in by_token.items()},
         )
+
+    def beginning(self, tokens: int) -> "TokenBatch":
+        """At most the first `tokens` tokens of every sequence."""
+        kept_T = np.arange(self.tokens) - self.offsets[self.sequence_T] < tokens
+        if kept_T.all():
+            return self
+        by_token: dict[str, Any] = {name: getattr(self, name)[kept_T] for name in _BY_TOKEN}
+        tops = {name: getattr(self, name) for name in _TOPS}
+        by_token |= {name: None if values is None else values[kept_T] for name, values in tops.items()}
+        columns = {name: values[kept_T] for name, values in self.token_columns.items()}
+        return replace(self, **by_token, token_columns=columns)
 
 
 def concatenate(batches: Iterable[TokenBatch]) -> TokenBatch:

@@ -74,9 +74,9 @@ def test_what_was_left_out_before_the_comparison_counts_as_well():
 
 def test_a_sample_in_which_causes_can_hardly_be_looked_for_supports_no_match():
     batch = logged(noise=1e-4)
-    versions_T = np.full(batch.tokens, 3.0)
-    versions_T[batch.offsets[:40]] = 0.5
-    sample = replace(batch, token_columns={**batch.token_columns, "rollout_version": versions_T})
+    old_T = batch.trainer_logprobs_T.copy()
+    old_T[batch.offsets[:40]] = 0.5
+    sample = replace(batch, token_columns={**batch.token_columns, "old_logprob": old_T})
     faults = Faults()
     found = compared(batch, faults, sample=[sample])
     assert found.share.whole

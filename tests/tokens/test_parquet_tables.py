@@ -77,6 +77,8 @@ def test_only_the_columns_asked_for_are_decoded(tmp_path):
     frame = rows(advantage=1.0, trainer_entropy=0.3)
     for batch in batches_of_file(written(tmp_path / "t.parquet", frame), columns=MEASURED):
         assert set(batch.token_columns) == {"trainer_entropy"}
+    for batch in batches_of_file(written(tmp_path / "t.parquet", frame), columns=("position",)):
+        assert set(batch.token_columns) == set()
         assert set(batch.token_id_T.tolist()) == {-1}
 
 

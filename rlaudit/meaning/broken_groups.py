@@ -1,0 +1,88 @@
+"""What makes samples of one prompt no siblings: they were not drawn one by one from one distribution.
+
+Covered: copies (one seed for a whole group, a completion logged twice, greedy sampling); other prompts under one name
+(another chat template, tools or images), which report other logprobs for one token in what looks like one context;
+groups chosen by their outcome, which leave out those in which every sample was right, and so those that agree most.
+Not covered: a choice among samples whose rewards were not logged; weights updated in flight where no version was
+logged, whose small changes pull agreement a little below what is reported.
+"""
+
+from enum import StrEnum
+
+import numpy as np
+
+from rlaudit.arrays import Integers
+from rlaudit.meaning.siblings import SharedDraws
+from rlaudit.tokens.token_batch import TokenBatch
+
+# Two honest samples go on agreeing for so many nats once in e^20 pairs.
+COPIED_NATS = 20.0
+# A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
+COPIED_SHARE = 0.1
+# Far beyond the noise of an FP8 engine, whose logits are off by tenths.
+OTHER_NATS = 0.5
+OTHER_SHARE = 0.05
+# Tokens surer than this are reported alike whatever the context.
+LEAST_ROOM_TO_DIFFER = 0.1
+# Fewer tokens that two samples drew in one context cannot show that it is one.
+FEWEST_SHARED = 20
+# What is reported for the tokens of one context sums to 1 at most, but for noise.
+OVERFULL, OVERFULL_SHARE = 1.05, 0.01
+FEWEST_GROUPS = 20
+
+
+class Broken(StrEnum):
+    """Why samples of one prompt say nothing, or nothing in one direction."""
+
+    COPIES = "samples of one prompt are copies of each other: one seed for all, one completion logged twice, or greedy"
+    OTHER_CONTEXTS = (
+        "samples under one prompt do not report one distribution: not the same prompt, or not the same weights"
+    )
+    UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see that they report one distribution"
+    CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
+
+
+def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Broken, ...]:
+    """What is wrong with the groups of one table; batch, group_S: what the draws were found in."""
+    others, shared, overfull = _contexts(draws)
+    told = {
+        Broken.COPIES: _copied_share(draws) > COPIED_SHARE,
+        Broken.OTHER_CONTEXTS: others > OTHER_SHARE or overfull > OVERFULL_SHARE,
+        Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED,
+        Broken.CHOSEN: _chosen(batch, group_S),
+    }
+    return tuple(kind for kind, found in told.items() if found)
+
+
+def _copied_share(draws: SharedDraws) -> float:
+    """Of the prompts, those in which two samples agree for longer than chance lets them."""
+    longest_P = np.zeros(draws.prompts)
+    np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
+    return float((longest_P > COPIED_NATS).mean())
+
+
+def _contexts(draws: SharedDraws) -> tuple[float, int, float]:
+    """Of the tokens that several samples drew in one context, the share with reports far apart, and how many they are;
+    of the contexts, the share whose tokens are reported with more than all there is."""
+    order = np.lexsort((draws.token_N, draws.context_N))
+    context_N, logprobs_N = draws.context_N[order], np.nan_to_num(draws.rollout_logprobs_N[order])
+    firsts = np.flatnonzero(np.append(True, (np.diff(context_N) != 0) | (np.diff(draws.token_N[order]) != 0)))
+    low_R, high_R = np.minimum.reduceat(logprobs_N, firsts), np.maximum.reduceat(logprobs_N, firsts)
+    several = np.diff(np.append(firsts, len(order))) > 1
+    telling = several & (-np.expm1(low_R) > LEAST_ROOM_TO_DIFFER)
+    apart = float((high_R - low_R > OTHER_NATS)[telling].mean()) if telling.any() else 0.0
+    _, context_R = np.unique(context_N[firsts], return_inverse=True)
+    full = float((np.bincount(context_R, np.exp(low_R)) > OVERFULL).mean())
+    return apart, int(several.sum()), full
+
+
+def _chosen(batch: TokenBatch, group_S: Integers) -> bool:
+    """Whether outcomes are right or wrong, and no group is all of one kind."""
+    reward_S = batch.sequence_columns.get("reward")
+    if reward_S is None or np.isnan(reward_S).any() or len(np.unique(reward_S)) != 2:
+        return False
+    _, group_S = np.unique(group_S, return_inverse=True)
+    low, high = np.full(group_S.max() + 1, np.inf), np.full(group_S.max() + 1, -np.inf)
+    np.minimum.at(low, group_S, reward_S)
+    np.maximum.at(high, group_S, reward_S)
+    return bool(len(low) >= FEWEST_GROUPS and (low < high).all())

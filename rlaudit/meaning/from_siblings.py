@@ -1,0 +1,107 @@
+"""What samples of one prompt say of the three: report against sample, and sample against trainer.
+
+    report off, trainer not       the report is not of what the tokens were drawn from
+    trainer off, report not       the trainer recomputes something else
+    both off, and alike           tokens were drawn from what neither side knows: a filter where the odds of kept tokens
+                                  stand, another temperature where they move
+    both surely inside            nothing that would matter: a temperature within 5 %, no filter over 2 % of the mass
+
+Fewer agreements than reported convict only where the samples were seen to report one distribution: prompts that differ
+agree less as well.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlaudit.arrays import Integers
+from rlaudit.meaning.broken_groups import Broken, broken
+from rlaudit.meaning.honesty import TEMPERATURE_EFFECT
+from rlaudit.meaning.siblings import Agreement, agreement, shared_draws
+from rlaudit.tokens.token_batch import TokenBatch
+
+# What would matter to a clip range: T=0.95 instead of 1, top-p 0.98 instead of none.
+SAME_TEMPERATURE = 0.05
+SAME_MASS = 0.02
+WITNESSED_TOP_P = 1.0 - SAME_MASS
+_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS})
+
+
+@dataclass(frozen=True, eq=False)
+class Siblings:
+    """Sample against what is reported, and against the trainer; None where that side has no logprobs.
+
+    broken: why samples of one prompt are no siblings, or may agree too little.
+    """
+
+    report: Agreement | None
+    trainer: Agreement | None
+    broken: tuple[Broken, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether they say anything."""
+        return not _SPOILED & set(self.broken)
+
+    def off(self, side: Agreement | None) -> bool:
+        """Whether the tokens were surely not drawn from this side's distribution."""
+        if side is None or not self.whole or not side.step.convicts(TEMPERATURE_EFFECT):
+            return False
+        return side.step.value > 0 or not self.broken
+
+    @property
+    def convict(self) -> bool:
+        """Whether either side is."""
+        return self.off(self.report) or self.off(self.trainer)
+
+    def leans(self, side: Agreement | None) -> bool:
+        """Whether it would be off with some prompts left out only."""
+        return side is not None and self.whole and side.step.leans(TEMPERATURE_EFFECT) and not self.off(side)
+
+    def same(self, side: Agreement | None) -> bool:
+        """Whether no deviation that matters could have gone unseen."""
+        return side is not None and not self.broken and reach_of(side) <= SAME_TEMPERATURE and _uncut(side)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the tokens lie as far from the one side as from the other."""
+        if self.report is None or self.trainer is None:
+            return False
+        return self.report.step.low <= self.trainer.step.high and self.trainer.step.low <= self.report.step.high
+
+
+def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
+    """What whole groups of samples say (`tokens/sibling_groups.py`); None where no two samples share a context."""
+    draws = None if groups is None else shared_draws(*groups)
+    if groups is None or draws is None:
+        return None
+    report, trainer = (
+        agreement(draws, logprobs_N) for logprobs_N in (draws.rollout_logprobs_N, draws.trainer_logprobs_N)
+    )
+    return None if report is None else Siblings(report, trainer, broken(draws, *groups))
+
+
+def reach_of(side: Agreement) -> float:
+    """The largest relative change of 1/T that its interval leaves open."""
+    return max(abs(side.step.low), abs(side.step.high))
+
+
+def cut_of(side: Agreement) -> float:
+    """The largest share of mass that a filter may have cut, unseen."""
+    return max(side.excess.high, 0.0) / max(side.kept_mass, 1e-9)
+
+
+def keeps_odds(side: Agreement) -> bool:
+    """Whether a filter rather than a temperature moved the tokens: the odds of those that were kept stand."""
+    moved = side.odds.convicts(TEMPERATURE_EFFECT)
+    return side.step.value > 0 and not moved and side.odds.high < side.step.high
+
+
+def prompts_needed(side: Agreement) -> int:
+    """With how many prompts of as many samples the interval would be narrow enough to acquit."""
+    half = (side.step.high - side.step.low) / 2.0
+    return int(np.ceil(side.prompts * max(1.0, (half / (SAME_TEMPERATURE - TEMPERATURE_EFFECT / 2)) ** 2)))
+
+
+def _uncut(side: Agreement) -> bool:
+    return cut_of(side) <= SAME_MASS or side.reach >= WITNESSED_TOP_P

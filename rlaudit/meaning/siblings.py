@@ -1,0 +1,268 @@
+"""Sibling agreement: what tokens were drawn from, told by the samples of one prompt and one logprob a token.
+
+Samples of one prompt share a context as long as they agree. Of what its siblings drew there, a token finds the
+probabilities reported: it falls among their tokens with just the mass that is reported for them, if it was drawn from
+what is reported. A sampler that is sharper than its report (temperature below 1 under raw logprobs, a filter that the
+report leaves out) agrees more often, a flatter one less. No trainer, entropy or top logprob is needed. With the
+trainer's logprobs in the report's place, the same says whether the trainer's distribution is the sampler's.
+
+Of a context with draws x_1..x_k let S be what the draws but x_i drew, M its mass, l = log p. Each of these has mean 0
+if x_i was drawn from p, whatever the other draws were, and so has every sum of them:
+
+    agreement   1(x_i in S) - M
+    sharpness   f(x_i) - sum_S p f - (1 - M) f(other),  where f(x) = l(x) in S, and f(other) = log(1 - M) - a
+    odds        1(x_i in S) (l(x_i) - sum_S p l / M)
+
+Sharpness is the derivative of the draws' log-likelihood in 1/T, with a guess for the tokens that no sibling drew: `a`
+is how far such tokens lay below log(1 - M) in the other prompts, and a wrong guess costs power, never honesty. It is
+the most powerful of the three (twice the z of agreement at 16 samples). Where a context is nearly certain all three are
+nearly 0, and so is their variance. Odds are those between tokens that were kept: a filter leaves them alone and a
+temperature does not, which tells the one from the other.
+
+A filter is refuted without any statistics: who cuts at top-p draws nothing below tokens of more mass than that.
+
+Not covered: contexts that no two samples share; a top-k of more than the samples of a prompt, but by the mass it cuts.
+Source: collision tests (Goldreich & Ron 2000; Batu et al. 2000); the missing mass of Good (1953), whose leave-one-out
+form the agreement is, with the mass reported instead of estimated.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.measurement.metric import FLOAT32_RESOLUTION
+from rlaudit.statistics.estimate import Estimate, estimate_of
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
+
+# Half a step of a float32 just below 1: less room than that is rounding.
+LEAST_ROOM = 2.0**-25
+# What tokens that no sibling drew lie below log(1 - M) where no other prompt has one: a tail of e^2 equal tokens.
+FIRST_GUESS = 2.0
+# So many prompts have to show a token beyond a filter's edge: engine noise moves one across, now and then.
+WITNESSES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class SharedDraws:
+    """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats.
+
+    prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt. surprise_N: -log of what is
+    reported for the tokens that led to the context.
+    """
+
+    prompt_N: Integers
+    context_N: Integers
+    token_N: Integers
+    depth_N: Integers
+    surprise_N: Floats
+    rollout_logprobs_N: Floats
+    trainer_logprobs_N: Floats
+    prompts: int
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Draws against one side's logprobs.
+
+    excess: share of draws that a sibling drew too, less the mass that the logprobs give those. step: relative change of
+    1/T that the sharpness says, positive where tokens are sharper. odds: the same from the odds of kept tokens alone.
+    kept_mass: of what was drawn by siblings, on average. reach: no top-p below it was in force. floor: nor a min-p
+    above.
+    """
+
+    excess: Estimate
+    step: Estimate
+    odds: Estimate
+    kept_mass: float
+    reach: float
+    floor: float
+    draws: int
+    prompts: int
+
+
+def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
+    """All draws whose context another sample of the group shares; None where there are none, or no token ids.
+
+    Tokens that were not sampled (tools' output, where the loss does not count) are part of contexts and no draws.
+    """
+    if (batch.token_id_T == NO_TOKEN).any():
+        return None
+    version_T = batch.token_columns.get("rollout_version", np.zeros(batch.tokens))
+    _, prompt_S = np.unique(batch.prompt_S, return_inverse=True)
+    context_S = group_S
+    alive_S = np.arange(batch.sequences)
+    surprise_S = np.zeros(batch.sequences)
+    numbered, found = 0, []
+    for depth in range(int(batch.lengths_S.max(initial=0))):
+        going = batch.lengths_S[alive_S] > depth
+        alive_S, context_S = alive_S[going], context_S[going]
+        row_N = batch.offsets[alive_S] + depth
+        # Other weights are another sampler: their draws are no siblings of these.
+        context_S, size = _numbered(context_S, version_T[row_N])
+        together = size[context_S] > 1
+        alive_S, context_S, row_N = alive_S[together], context_S[together], row_N[together]
+        if not alive_S.size:
+            break
+        drawn = batch.counts_T[row_N]
+        found.append((row_N[drawn], context_S[drawn] + numbered, alive_S[drawn], surprise_S[alive_S[drawn]]))
+        numbered += len(size)
+        surprise_S[alive_S[drawn]] -= np.nan_to_num(batch.rollout_logprobs_T[row_N[drawn]])
+        context_S, _ = _numbered(context_S, batch.token_id_T[row_N])
+    if not found:
+        return None
+    row_N, context_N, sequence_N, surprise_N = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return SharedDraws(
+        prompt_N=prompt_S[sequence_N],
+        context_N=context_N,
+        token_N=batch.token_id_T[row_N],
+        depth_N=row_N - batch.offsets[sequence_N],
+        surprise_N=surprise_N,
+        rollout_logprobs_N=batch.rollout_logprobs_T[row_N],
+        trainer_logprobs_N=batch.trainer_logprobs_T[row_N],
+        prompts=int(prompt_S.max()) + 1,
+    )
+
+
+def _numbered(first: Integers, second: Integers) -> tuple[Integers, Integers]:
+    """Pairs numbered from 0, and how often each occurs."""
+    _, second = np.unique(second, return_inverse=True)
+    _, numbers, counts = np.unique(first * (second.max() + 1) + second, return_inverse=True, return_counts=True)
+    return numbers, counts
+
+
+def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
+    """Whether the draws are from the distribution of which `logprobs_N` are the logprobs.
+
+    None where no context has two draws with a logprob.
+    """
+    table = _table(draws, logprobs_N)
+    if table is None:
+        return None
+    inside_R = ~table.alone_R
+    excess = table.estimate(inside_R - table.mass_R, np.ones(table.rows), table.mass_R * table.room_R)
+    other_R = np.log(table.room_R) - _below(table)
+    expected_R = table.mass_l_R + table.room_R * other_R
+    information_R = np.maximum(table.mass_ll_R + table.room_R * np.square(other_R) - np.square(expected_R), 0.0)
+    step = table.estimate(np.where(inside_R, table.logprob_R, other_R) - expected_R, information_R, information_R)
+    mass_R = np.maximum(table.mass_R, LEAST_ROOM)
+    mean_R = table.mass_l_R / mass_R
+    spread_R = np.where(inside_R, np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0), 0.0)
+    odds = table.estimate(inside_R * (table.logprob_R - mean_R), spread_R, spread_R)
+    return Agreement(
+        excess=excess,
+        step=step,
+        odds=odds,
+        kept_mass=float(np.average(table.mass_R, weights=table.times_R)),
+        reach=table.witnessed(table.above_R),
+        floor=-table.witnessed(-table.relative_R),
+        draws=int(table.times_R.sum()),
+        prompts=len(np.unique(table.prompt_R)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """R distinct tokens, context by context. times_R: how many drew it; alone_R: one did.
+
+    mass_R, mass_l_R, mass_ll_R: sums of p, p l and p l^2 over what the others drew, as each draw of the token finds it;
+    room_R: 1 - mass. above_R: mass of the tokens drawn here that are more probable. relative_R: p over the largest.
+    """
+
+    prompt_R: Integers
+    times_R: Integers
+    logprob_R: Floats
+    mass_R: Floats
+    mass_l_R: Floats
+    mass_ll_R: Floats
+    above_R: Floats
+    relative_R: Floats
+    prompts: int
+
+    @property
+    def rows(self) -> int:
+        return len(self.times_R)
+
+    @property
+    def alone_R(self) -> NDArray[np.bool_]:
+        alone_R: NDArray[np.bool_] = self.times_R == 1
+        return alone_R
+
+    @property
+    def room_R(self) -> Floats:
+        return 1.0 - self.mass_R
+
+    def by_prompt(self, values_R: Floats) -> Floats:
+        """(P,) sums over draws."""
+        return np.bincount(self.prompt_R, values_R * self.times_R, self.prompts).astype(np.float64)
+
+    def estimate(self, deviations_R: Floats, weights_R: Floats, variances_R: Floats) -> Estimate:
+        """The sum of deviations over that of weights; both a value for each draw."""
+        sums_PJ = np.stack([self.by_prompt(deviations_R), self.by_prompt(weights_R)], axis=1)
+        return estimate_of(sums_PJ, least_variance_P=self.by_prompt(variances_R), resolution=FLOAT32_RESOLUTION)
+
+    def witnessed(self, values_R: Floats) -> float:
+        """The largest value that WITNESSES prompts reach; the least there can be where there are fewer."""
+        best_P = np.full(self.prompts, -np.inf)
+        np.maximum.at(best_P, self.prompt_R, values_R)
+        return float(np.sort(best_P)[-WITNESSES]) if self.prompts >= WITNESSES else -np.inf
+
+
+def _table(draws: SharedDraws, logprobs_N: Floats) -> _Table | None:
+    known = np.isfinite(logprobs_N)
+    order = np.flatnonzero(known)[np.lexsort((draws.token_N[known], draws.context_N[known]))]
+    context_N, token_N = draws.context_N[order], draws.token_N[order]
+    if not order.size:
+        return None
+    begins = np.append(True, (np.diff(context_N) != 0) | (np.diff(token_N) != 0))
+    row_N = np.cumsum(begins) - 1
+    times_R = np.bincount(row_N)
+    # What one token is reported with by several samples differs by the engine's noise.
+    logprob_R = np.minimum(np.bincount(row_N, logprobs_N[order]) / times_R, 0.0)
+    context_R, prompt_R = context_N[begins], draws.prompt_N[order][begins]
+    shared = np.bincount(context_R, times_R)[context_R] > 1
+    if not shared.any():
+        return None
+    times_R, logprob_R, prompt_R = times_R[shared], logprob_R[shared], prompt_R[shared]
+    _, context_R = np.unique(context_R[shared], return_inverse=True)
+    p_R = np.exp(logprob_R)
+    own_R = p_R * (times_R == 1)
+    masses = [np.bincount(context_R, p_R * np.power(logprob_R, power))[context_R] for power in range(3)]
+    others = [mass_R - own_R * np.power(logprob_R, power) for power, mass_R in enumerate(masses)]
+    _, prompt_R = np.unique(prompt_R, return_inverse=True)
+    return _Table(
+        prompt_R=prompt_R,
+        times_R=times_R,
+        logprob_R=logprob_R,
+        mass_R=np.clip(others[0], 0.0, 1.0 - LEAST_ROOM),
+        mass_l_R=others[1],
+        mass_ll_R=others[2],
+        above_R=_above(context_R, p_R),
+        relative_R=p_R / np.maximum.reduceat(p_R, _firsts(context_R))[context_R],
+        prompts=int(prompt_R.max()) + 1,
+    )
+
+
+def _firsts(context_R: Integers) -> Integers:
+    firsts: Integers = np.searchsorted(context_R, np.arange(context_R[-1] + 1))
+    return firsts
+
+
+def _above(context_R: Integers, p_R: Floats) -> Floats:
+    """(R,) mass of the more probable tokens of each token's context."""
+    order = np.lexsort((-p_R, context_R))
+    sums_R = np.cumsum(p_R[order]) - p_R[order]
+    above_R = np.empty(len(p_R))
+    above_R[order] = sums_R - sums_R[_firsts(context_R)][context_R]
+    return above_R
+
+
+def _below(table: _Table) -> Floats:
+    """(R,) how far what no sibling drew lay below log(1 - M) in all other prompts than the row's."""
+    alone_R = table.alone_R.astype(float)
+    far_P = table.by_prompt(alone_R * (np.log(table.room_R) - table.logprob_R))
+    many_P = table.by_prompt(alone_R)
+    others_P = many_P.sum() - many_P
+    below_P = np.where(others_P > 0, (far_P.sum() - far_P) / np.maximum(others_P, 1.0), FIRST_GUESS)
+    return np.maximum(below_P, 0.0)[table.prompt_R]

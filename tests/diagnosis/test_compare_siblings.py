@@ -1,0 +1,77 @@
+"""Ids and one logprob a token, nothing else: what `compare` says of the semantic layer from samples of one prompt."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sibling_trees import at, tree
+
+from rlaudit.diagnosis.compare import compare
+from rlaudit.diagnosis.comparison import CompareSettings
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.meaning import Kind
+
+FAST = CompareSettings(replicates=200)
+AT_07 = Semantics(temperature=0.7)
+HONEST = at()
+
+
+def said(sampler, report, trainer, asked=RAW, trained=RAW, prompts=192, samples=16, seed=1):
+    batch = tree(
+        np.random.default_rng(seed),
+        prompts,
+        samples,
+        sampler=sampler,
+        report=report,
+        trainer=trainer,
+        sharpness=(1.0, 9.0),
+        noise=1e-3,
+    )
+    found = compare([batch], asked, trained, FAST)
+    return found.meaning.kind, found.layers[0]
+
+
+def test_an_honest_log_matches_and_says_what_would_have_been_seen():
+    kind, layer = said(HONEST, HONEST, HONEST, prompts=512)
+    assert kind is Kind.AGREE
+    assert layer.verdict is Verdict.MATCH
+    assert "would have been seen" in layer.because
+
+
+def test_too_few_samples_acquit_nobody_and_say_how_many_would():
+    kind, layer = said(HONEST, HONEST, HONEST, prompts=48, samples=4)
+    assert kind is Kind.UNTOLD
+    assert "prompts with as many samples each" in layer.next
+
+
+def test_raw_logprobs_are_named_where_a_temperature_was_asked_for():
+    kind, layer = said(at(0.7), HONEST, at(0.7), asked=AT_07, trained=AT_07)
+    assert layer.verdict is Verdict.MISMATCH
+    assert kind is Kind.RAW_REPORT
+
+
+@pytest.mark.parametrize(("hidden", "kind"), [(at(top_p=0.8), Kind.HIDDEN_FILTER), (at(0.7), Kind.HIDDEN_SAMPLING)])
+def test_what_neither_side_knows_of_is_told_from_the_tokens(hidden, kind):
+    found, layer = said(hidden, HONEST, HONEST)
+    assert found is kind
+    assert layer.verdict is Verdict.MISMATCH
+
+
+def test_a_trainer_at_another_temperature_is_told():
+    kind, layer = said(at(0.7), at(0.7), at(0.75), asked=AT_07, trained=AT_07)
+    assert layer.verdict is Verdict.MISMATCH
+    assert kind in {Kind.TRAINER, Kind.UNEXPLAINED_BIAS}
+
+
+def test_samples_that_are_no_siblings_leave_the_verdict_open_and_say_why():
+    batch = tree(np.random.default_rng(3), 192, 16, sampler=HONEST, report=HONEST, noise=1e-3)
+    scrambled = replace(batch, token_id_T=np.random.default_rng(4).integers(0, 50_000, batch.tokens))
+    layer = compare([scrambled], RAW, RAW, FAST).layers[0]
+    assert layer.verdict is Verdict.INCONCLUSIVE
+    assert any("report one distribution" in line for line in layer.evidence)
+
+
+def test_two_samples_of_other_prompts_say_nothing():
+    batch = tree(np.random.default_rng(5), 400, 1, sampler=HONEST, report=HONEST, noise=1e-3)
+    assert "token ids of several samples per prompt" in compare([batch], RAW, RAW, FAST).layers[0].next

@@ -1,1 +1,1 @@
-"""laboratory: TODO one sentence."""
+"""Experiments on engines: recipe, plan, cells, scores, and the studies that give them a meaning."""

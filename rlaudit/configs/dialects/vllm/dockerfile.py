@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from rlaudit.configs.dialects.vllm.invocations import VLLM_IMAGE, Invocation, of_commands, tail
+from rlaudit.configs.dialects.vllm.invocation import VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node

@@ -1,67 +1,26 @@
-"""Where a file starts a vLLM server, and with which words.
-
-`vllm serve ...`, `python -m vllm.entrypoints.openai.api_server ...` and a container of a vLLM image that gets flags, as
-a shell command, in a Dockerfile, or as strings and lists of a container's or a job's YAML.
+"""Where a file starts a vLLM server: in shell commands, in a Dockerfile, in Python's lists of words, and in the strings
+and lists of a container's or a job's YAML.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from rlaudit.configs.dialects.vllm.invocation import VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.embedded import scalar_commands, words_of
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.shell_command import Command, passed
+from rlaudit.configs.syntax.shell_command import Command
 
 MENTION = re.compile(
     r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"
 )
-_MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
-VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
-_LAUNCHER = re.compile(r"(^|/)(vllm)$")
 # Keys whose text is prose about commands and no command.
 _PROSE = {"guide", "description", "readme", "help", "note", "notes", "title", "comment", "summary", "documentation"}
 _FIRST_WORDS = ("entrypoint", "command", "cmd")
 _MORE_WORDS = ("args", "arguments")
 _VARIABLES = ("env", "environment", "envs", "envVars", "extraEnv", "extra_env", "environment_variables")
-
-
-@dataclass(frozen=True, eq=False)
-class Invocation:
-    """One start of a server.
-
-    words[start:] are its flags and the model. serve: whether it is `vllm serve` (the model is positional). command: the
-    shell command, where it is one. lists: for words that are elements of a YAML or JSON list, those of the last list.
-    documents: here-documents of the same script by the file that they are written to.
-    """
-
-    words: tuple[Node, ...]
-    start: int
-    serve: bool
-    place: Place
-    variables: Mapping[str, Node] = field(default_factory=dict)
-    command: Command | None = None
-    lists: tuple[Node, ...] = ()
-    documents: Mapping[str, Command] = field(default_factory=dict)
-    image: Node | None = None
-
-
-def tail(words: Sequence[Node]) -> tuple[int, bool] | None:
-    """Where the server's arguments begin, and whether it is `vllm serve`; None where no server is started."""
-    texts = [word.value if isinstance(word.value, str) else "" for word in words]
-    for at, text in enumerate(texts):
-        following = texts[at + 1] if at + 1 < len(texts) else ""
-        if following == "serve" and (_LAUNCHER.search(text) or text == "vllm.entrypoints.cli.main"):
-            return at + 2, True
-        if _MODULE.match(text) and (texts[at - 1] == "-m" if at and "/" not in text else True):
-            return at + 1, False
-    if texts and texts[0] in {"docker", "podman", "nerdctl", "singularity", "apptainer"}:
-        for at, text in enumerate(texts[1:], 1):
-            if VLLM_IMAGE.search(text) and not texts[at - 1].startswith(("-v", "--volume", "--name", "--mount", "-e")):
-                return at + 1, True
-    return None
 
 
 def invocations(source: Source) -> tuple[Invocation, ...]:
@@ -91,18 +50,6 @@ def is_dockerfile(source: Source) -> bool:
     """By its name, or by a FROM line and a CMD or ENTRYPOINT line where it has no ending of another kind."""
     name = source.path.replace("\\", "/").rpartition("/")[2].lower()
     return "dockerfile" in name or "containerfile" in name
-
-
-def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
-    """Servers started by shell commands."""
-    documents: dict[str, Command] = {}
-    for command in commands:
-        if command.heredoc is not None and command.target:
-            documents[command.target] = command
-        found = tail(command.words)
-        if found is not None:
-            variables = {**passed(command.words[: found[0]]), **command.variables}
-            yield Invocation(command.words, *found, command.place, variables, command, documents=dict(documents))
 
 
 def _in_yaml(root: Node, index: LineIndex) -> Iterator[Invocation]:

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
-from rlaudit.configs.dialects.vllm.invocations import Invocation
+from rlaudit.configs.dialects.vllm.invocation import Invocation
 from rlaudit.configs.draft import Draft, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.rollout_config import Loss, RolloutConfig

@@ -128,7 +128,8 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
 def _numbered(first: Integers, second: Integers) -> tuple[Integers, Integers]:
     """Pairs numbered from 0, and how often each occurs."""
     _, second = np.unique(second, return_inverse=True)
-    _, numbers, counts = np.unique(first * (second.max() + 1) + second, return_inverse=True, return_counts=True)
+    pairs = first * (second.max(initial=0) + 1) + second
+    _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return numbers, counts
 
 

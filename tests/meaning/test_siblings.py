@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from sibling_trees import at, tree
 
 from rlaudit.meaning.siblings import agreement, shared_draws
+from rlaudit.tokens.token_batch import concatenate
 
 HONEST = at()
+BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")
 
 
 def judged(batch, side="rollout_logprobs_N"):
@@ -78,6 +80,17 @@ def test_samples_of_other_weights_are_no_siblings():
     version_T = (batch.sequence_T % 2).astype(float)
     apart = replace(batch, token_columns={"rollout_version": version_T})
     assert shared_draws(apart, batch.prompt_S) is None
+
+
+def test_groups_that_end_together_in_the_middle_of_a_longer_log_are_read():
+    batch = tree(np.random.default_rng(11), 4, 3, 1, sampler=HONEST, report=HONEST)
+    # The longest sequence of all answers a prompt of its own.
+    lonely = tree(np.random.default_rng(12), 1, 1, 1, sampler=HONEST, report=HONEST)
+    longest = replace(
+        lonely, **{name: np.repeat(getattr(lonely, name), 5) for name in BY_TOKEN}, prompt_S=np.array([4])
+    )
+    both = concatenate([batch, replace(longest, position_T=np.arange(5))])
+    assert shared_draws(both, both.prompt_S).prompts == 5
 
 
 def test_without_token_ids_nothing_is_said():

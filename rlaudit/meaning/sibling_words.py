@@ -36,7 +36,9 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
     assert side is not None
     sharper = "sharper" if side.step.value > 0 else "flatter"
     whose = "the trainer recomputes" if kind is Kind.TRAINER else "is reported"
-    like = "a filter" if keeps_odds(side) else f"{1 / max(0.1, 1 + side.step.value):.2f} times the temperature"
+    # A single step of Newton's falls short of a large change.
+    least = "or less" if side.step.value > 0 else "or more"
+    like = "a filter" if keeps_odds(side) else f"{1 / max(0.1, 1 + side.step.value):.2f} times the temperature {least}"
     cause, step = CAUSES[kind]
     return Said(
         cause,

@@ -91,6 +91,9 @@ class RunFolder:
             if (self.folder / CELLS).exists():
                 self.found_damaged(seal)
             return {}
+        if PLAN not in seal.files:
+            self.found_damaged(_of_a_cell(self.folder))
+            return {}
         if seal.of != self._plan:
             return {}
         own = {name: mark for name, mark in seal.files.items() if name in REPORTED}
@@ -148,6 +151,8 @@ def has_report(folder: Path) -> bool:
         if regular_size(seal.path) is None and not _was_sealed(folder):
             return regular_size(folder / REPORT) is not None
         raise _damaged(seal)
+    if PLAN not in seal.files:
+        raise _damaged(_of_a_cell(folder))
     with_cells = (folder / CELL_FOLDERS).exists()
     damage = seal.damage(folder, [name for name in seal.files if with_cells or _cell_of(name) is None])
     if damage is not None:
@@ -183,6 +188,11 @@ def cells_of_plan(folder: Path) -> Sequence[str] | None:
 
 def _was_sealed(folder: Path) -> bool:
     return (folder / CELLS).exists() or any((folder / CELL_FOLDERS).glob(f"*/{SEAL}"))
+
+
+def _of_a_cell(folder: Path) -> Damage:
+    """A run's seal has its plan, a cell's has none."""
+    return Damage(folder / SEAL, "belongs to a cell and not to the run")
 
 
 def _cell_of(name: str) -> str | None:

@@ -1,9 +1,10 @@
 """A seal: the sizes and SHA-256 digests of the files that belong together, written last of all and in one step.
 
 A folder with a whole seal holds what was written there. A file that was cut off, altered, exchanged or deleted since
-has a name, and so has a seal that belongs to another folder.
+has a name, and so has a seal that belongs to another folder, or that was altered itself.
 """
 
+import hashlib
 import json
 import stat
 from collections.abc import Iterable
@@ -57,7 +58,13 @@ class Seal:
     def as_bytes(self) -> bytes:
         """The seal as it is written."""
         files = {name: {"bytes": mark.bytes, "sha256": mark.sha256} for name, mark in self.files.items()}
-        return json.dumps({"format": FORMAT, "of": self.of, "files": files}, indent=1).encode()
+        return json.dumps(
+            {"format": FORMAT, "of": self.of, "files": files, "sha256": self._digest()}, indent=1
+        ).encode()
+
+    def _digest(self) -> str:
+        told = [self.of, *((name, mark.bytes, mark.sha256) for name, mark in self.files.items())]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def mark_of(path: Path) -> Mark:
@@ -115,4 +122,8 @@ def _seal(document: Any) -> Seal:
     if document["format"] != FORMAT:
         raise ValueError("another format")
     files = {name: Mark(int(mark["bytes"]), str(mark["sha256"])) for name, mark in document["files"].items()}
-    return Seal(str(document["of"]), files)
+    seal = Seal(str(document["of"]), files)
+    # Seals of older releases have no digest of their own.
+    if document.get("sha256", seal._digest()) != seal._digest():
+        raise ValueError("not as it was written")
+    return seal

@@ -7,7 +7,8 @@ A run is started, one or two of its processes are killed with SIGKILL at a rando
 later is counted. Then the same command runs to its end. Processes are found by parents, sessions, numbers and start
 times (killable.py): never by a command line or an environment, which an engine overwrites.
 
-Printed as JSON lines, and at the end: orphans, cells that were finished and ran again, reports that differ from that
+Printed as JSON lines, and at the end: orphans, cells that were finished and ran again, cells whose worker had answered
+and whose engine had not yet gone (nothing vouches for these: they run again), reports that differ from that
 of an undisturbed run, and arms whose last question (whether batches change a logprob) an engine died under: these keep
 what was measured and say that it was not answered, and are compared without it.
 """
@@ -129,7 +130,10 @@ def main() -> int:
             row = one_kill(course, folder / f"run-{number}", chance, seconds, expected)
             print(json.dumps(row), flush=True)
             found.update(
-                {key: int(row[key]) for key in ("orphans", "lost_cells", "other_report", "probes_lost", "killed")}
+                {
+                    key: int(row[key])
+                    for key in ("orphans", "lost_cells", "unsealed_again", "other_report", "probes_lost", "killed")
+                }
             )
     print(json.dumps({"kills": options.kills, **found}))
     return int(any(found[key] for key in ("orphans", "lost_cells", "other_report")))
@@ -145,21 +149,23 @@ def one_kill(
     roles, everybody = _when_they_are_there(process, wanted, seconds)
     victims = [roles[role] for role in wanted if role in roles]
     kill(victims)
-    finished = _finished(run_dir)
+    finished, sealed = _finished(run_dir), _sealed(run_dir)
     process.wait()
     gone = seconds_until_gone(everybody, SECONDS_TO_GO)
     left = alive(everybody)
     kill(left)
     course.start(run_dir).wait()
     report = conclusions(run_dir)
+    again = [cell for cell, written in finished.items() if _finished(run_dir).get(cell) != written]
     unanswered = {arm["name"] for arm in report.get("arms", ()) if "error" in (arm.get("batch_probe") or {})}
     row = {
         "victims": wanted,
         "killed": len(victims) == len(wanted),
         "seconds_until_gone": None if left else round(gone, 2),
         "orphans": len(left),
-        "finished": len(finished),
-        "lost_cells": sum(_finished(run_dir).get(cell) != written for cell, written in finished.items()),
+        "finished": len(sealed),
+        "lost_cells": sum(cell in sealed for cell in again),
+        "unsealed_again": sum(cell not in sealed for cell in again),
         "other_report": _without_probes(report, unanswered) != _without_probes(expected, unanswered),
         "probes_lost": len(unanswered),
     }
@@ -190,6 +196,11 @@ def _finished(run_dir: Path) -> dict[str, int]:
     """When each cell that is done was written, in ns."""
     return {path.parent.name: path.stat().st_mtime_ns for path in run_dir.glob("cells/*/result.json")
             if json.loads(path.read_text())["status"] == "ok"}  # fmt: skip
+
+
+def _sealed(run_dir: Path) -> set[str]:
+    """Cells that are finished: they have a result, their processes have gone, and rlaudit has sealed what they left."""
+    return {path.parent.name for path in run_dir.glob("cells/*/seal.json")}
 
 
 def conclusions(run_dir: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.tokens.token_batch import TokenBatch, concatenate
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch, concatenate
 
 # The trade: a thousand groups of 16 whose samples begin with 128 tokens; about 60 MB.
 HELD_TOKENS = 2_000_000
@@ -27,7 +27,11 @@ class SiblingGroups:
         self._held: list[tuple[Integers, TokenBatch]] = []
 
     def add(self, batch: TokenBatch) -> None:
-        """Offer the sequences of a batch."""
+        """Offer the sequences of a batch; those without token ids share no context that could be seen."""
+        told = np.flatnonzero(np.minimum.reduceat(batch.token_id_T, batch.offsets[:-1]) != NO_TOKEN)
+        if not told.size:
+            return
+        batch = batch if told.size == batch.sequences else batch.take(told)
         self._hold(_names(batch), batch, cut=True)
         while self.tokens > self._tokens and len(self._held):
             self._stride *= 2

@@ -50,3 +50,11 @@ def test_lonely_samples_are_no_group():
     groups = SiblingGroups()
     groups.add(batch)
     assert groups.groups() is None
+
+
+def test_a_sample_without_token_ids_takes_no_other_with_it():
+    batch = tree(np.random.default_rng(6), 10, 3, 8, sampler=at(), report=at())
+    ids_T = np.where(batch.sequence_T == 4, -1, batch.token_id_T)
+    _, whole, group_S = held(replace(batch, token_id_T=ids_T), np.arange(30), 10**6)
+    assert whole.sequences == 29
+    assert sorted(np.unique(group_S, return_counts=True)[1]) == [2, *[3] * 9]

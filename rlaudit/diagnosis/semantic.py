@@ -7,7 +7,7 @@ A factor is named as the cure only when setting it alone makes the meaning match
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.attribution.attribute import Attribution
+from rlaudit.attribution.attribute import Attribution, because_of
 from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
@@ -39,7 +39,7 @@ def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement
             Layer.SEMANTIC,
             Verdict.MISMATCH,
             (None if logged else meaning.said.cause) or " and ".join(names),
-            "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named),
+            because_of(named),
             line,
             named[0].falsifier,
             named[0].next,

@@ -1,7 +1,7 @@
 """Samples of prompts from known distributions, as a token table: while siblings agree they draw from one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,11 +96,13 @@ def grow(
     *,
     noise: float = 0.0,
     ragged: bool = False,
+    weights: int = 1,
 ) -> tuple[TokenBatch, Integers]:
     """The samples' tokens, to the context in which each parts from all others of its prompt: the rest says nothing.
 
-    noise: standard deviation of a logit, so that a report is off by noise times 1 - p. Also (T,) which of the contexts
-    each token was drawn in.
+    noise: standard deviation of a logit, so that a report is off by noise times 1 - p. weights: samples are of so many
+    in turn, and `contexts` lists what each makes of the same contexts, one after the other. Also (T,) which of the
+    contexts each token was drawn in.
     """
     sequences, vocabulary = prompts * samples, contexts.p_DV.shape[1]
     prompt_S = np.repeat(np.arange(prompts), samples)
@@ -115,7 +117,8 @@ def grow(
         alive_S, node_S = alive_S[shared], node_S[shared]
         if not alive_S.size:
             break
-        context_S = rng.integers(0, len(contexts.p_DV), len(size))[node_S]
+        each = len(contexts.p_DV) // weights
+        context_S = rng.integers(0, each, len(size))[node_S] + alive_S % weights * each
         token_S = contexts.draw(rng, context_S)
         drawn.append((alive_S, np.full(alive_S.size, depth), token_S, context_S))
         node_S = node_S * vocabulary + token_S
@@ -137,6 +140,11 @@ def grow(
         sample_names_S=np.tile(np.arange(samples), prompts),
     )
     return batch, context_T
+
+
+def without_trainer(batch: TokenBatch) -> TokenBatch:
+    """The same table, of which no trainer said anything."""
+    return replace(batch, trainer_logprobs_T=np.full(batch.tokens, np.nan))
 
 
 def tree(

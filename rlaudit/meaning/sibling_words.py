@@ -56,7 +56,10 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
         return ()
     sides = (("what is reported", siblings.report), ("the trainer", siblings.trainer))
     lines = [_line(name, side) for name, side in sides if side is not None and siblings.whole]
-    return (*(kind.value for kind in siblings.broken), *lines)
+    copies = (
+        [f"{siblings.left_out} prompts hold copies and are left out"] if siblings.left_out and siblings.whole else []
+    )
+    return (*(kind.value for kind in siblings.broken), *copies, *lines)
 
 
 def believed_of_siblings(siblings: Siblings | None) -> str:

@@ -6,7 +6,7 @@ Both sides report what tokens were drawn from, whatever is planted: nobody may b
 from dataclasses import replace
 
 import numpy as np
-from sibling_trees import Contexts, at, contexts_of, grow, logits_of
+from known_contexts import Contexts, at, contexts_of, grow, logits_of
 
 from rlaudit.arrays import Integers
 from rlaudit.tokens.token_batch import TokenBatch

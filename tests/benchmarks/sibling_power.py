@@ -2,7 +2,7 @@
 
     python tests/benchmarks/sibling_power.py [--trials 20] [--seed 1]
 
-Trees of known distributions (`sibling_trees.py`): the sampler deviates, the report does not, and a table has token ids
+Trees of known distributions (`known_contexts.py`): the sampler deviates, the report does not, and a table has token ids
 and one logprob a token, no trainer. For each size and deviation the smallest dose, of a grid whose steps are a quarter
 apart, that is seen in at least four of five trials
 
@@ -26,7 +26,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from sibling_trees import Contexts, at, contexts_of, grow, logits_of, without_trainer  # noqa: E402
+from known_contexts import Contexts, at, contexts_of, grow, logits_of, without_trainer  # noqa: E402
 
 from rlaudit.arrays import Floats, Integers  # noqa: E402
 from rlaudit.meaning.from_siblings import siblings_of  # noqa: E402

@@ -12,7 +12,6 @@ from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
-from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 from rlaudit.say import answer
 
@@ -104,7 +103,7 @@ def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
 
     diagnosis = diagnose(finished)
-    document = document_of(diagnosis, Verdict.MISMATCH if fail_on_mismatch else None)
+    document = document_of(diagnosis, fail_on_mismatch)
     tokens = tokens_of(diagnosis)
     return document, None if tokens is None else partial(write_tokens, tokens)
 

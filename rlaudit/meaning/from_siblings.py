@@ -11,7 +11,9 @@ Fewer agreements than reported convict only where the samples were seen to repor
 agree less as well.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -25,9 +27,22 @@ from rlaudit.tokens.token_batch import TokenBatch
 SAME_TEMPERATURE = 0.05
 SAME_MASS = 0.02
 WITNESSED_TOP_P = 1.0 - SAME_MASS
-WITNESSED_MIN_P = 0.02
 # Of 1/T, by a temperature so much higher; one so much lower moves it by more.
 SAME_STEP = SAME_TEMPERATURE / (1.0 + SAME_TEMPERATURE)
+# The lightest filters that published configs set.
+LIGHT_MIN_P = 0.02
+LIGHT_TOP_K = 50
+
+
+class Deviation(StrEnum):
+    """What is asked after by name where nothing convicts."""
+
+    TEMPERATURE = f"a temperature {SAME_TEMPERATURE:.0%} off"
+    TOP_P = f"top-p {WITNESSED_TOP_P:g}"
+    MIN_P = f"min-p {LIGHT_MIN_P:g}"
+    TOP_K = f"top-k {LIGHT_TOP_K}"
+
+
 _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN})
 
 
@@ -99,19 +114,59 @@ def cut_of(side: Agreement) -> float:
     return max(side.cut.high, 0.0) + side.flat
 
 
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest deviations that would have been seen on every one of some sides.
+
+    temperature: relative, of 1/T. mass: that a filter cuts. top_p: any below. min_p: any above. top_k: any below.
+    """
+
+    temperature: float
+    mass: float
+    top_p: float
+    min_p: float
+    top_k: int
+
+    @property
+    def unseen(self) -> tuple[Deviation, ...]:
+        """Those that may have been in force."""
+        may_be = {
+            Deviation.TEMPERATURE: self.temperature > SAME_STEP,
+            Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
+            Deviation.MIN_P: self.min_p > LIGHT_MIN_P,
+            Deviation.TOP_K: self.top_k <= LIGHT_TOP_K,
+        }
+        return tuple(deviation for deviation, open_ in may_be.items() if open_)
+
+
+def smallest_of(sides: Sequence[Agreement]) -> Smallest:
+    """Of one side at least; a filter is shown on each of them."""
+    return Smallest(
+        temperature=max(reach_of(side) for side in sides),
+        mass=max(cut_of(side) for side in sides),
+        top_p=min(side.reach for side in sides),
+        min_p=max(side.floor for side in sides),
+        top_k=min(side.rank for side in sides),
+    )
+
+
 def keeps_odds(side: Agreement) -> bool:
     """Whether a filter rather than a temperature moved the tokens: the odds of those that were kept stand."""
     moved = side.odds.convicts(TEMPERATURE_EFFECT)
     return side.step.value > 0 and not moved and side.odds.high < side.step.high
 
 
-def prompts_needed(side: Agreement) -> int:
-    """With how many prompts of as many samples the interval would be narrow enough to acquit."""
-    half = (side.step.high - side.step.low) / 2.0
-    return int(np.ceil(side.prompts * max(1.0, (half / (SAME_STEP - TEMPERATURE_EFFECT / 2)) ** 2)))
+def prompts_needed(side: Agreement) -> int | None:
+    """With how many prompts of as many samples the intervals would be narrow enough to acquit; None where with none:
+    siblings hold too little of too many contexts."""
+    if side.flat >= SAME_MASS:
+        return None
+    turned = (side.step.high - side.step.low) / 2.0 / (SAME_STEP - TEMPERATURE_EFFECT / 2)
+    cut = (side.cut.high - side.cut.low) / 2.0 / (SAME_MASS - side.flat)
+    return int(np.ceil(side.prompts * max(1.0, turned, cut) ** 2))
 
 
 def _uncut(side: Agreement) -> bool:
     """Tokens refute a top-p or min-p that cuts less than would be seen; a top-k is known by what it cuts alone."""
-    witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= WITNESSED_MIN_P
+    witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= LIGHT_MIN_P
     return witnessed and cut_of(side) <= SAME_MASS

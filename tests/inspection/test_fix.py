@@ -94,13 +94,19 @@ def test_a_diff_changes_nothing_and_git_applies_it(desk: Desk) -> None:
     assert path.read_text() == FIXED.rstrip("\n")
 
 
-def test_a_diff_shows_unsafe_fixes_too_unless_only_safe_ones_are_asked_for(desk: Desk) -> None:
+@pytest.mark.parametrize("mode", [[], ["--fix"], ["--fix=unsafe"]])
+def test_a_diff_is_what_the_same_fix_writes(desk: Desk, mode: list[str]) -> None:
+    path = desk.file("x.yaml", CACHED)
+    desk.inspect("x.yaml", "--diff", *mode)
+    desk.file("fixes.patch", desk.out)
+    desk.inspect("x.yaml", *(mode or ["--fix"]))
+    written = path.read_text()
     desk.file("x.yaml", CACHED)
-    desk.inspect("x.yaml", "--diff")
-    assert "+    enable_prefix_caching: false" in desk.out
-    desk.inspect("x.yaml", "--diff", "--fix")
-    assert "+    enable_prefix_caching: false" not in desk.out
-    assert "+    logprobs_mode: processed_logprobs" in desk.out.replace("-", "+")
+    (desk.folder / ".git").rmdir()
+    assert os.system("git init -q . && git apply fixes.patch") == 0
+    assert path.read_text() == written
+    assert ("enable_prefix_caching: false" in written) == (mode == ["--fix=unsafe"])
+    assert "logprobs_mode: processed_logprobs" in written
 
 
 def test_a_suppressed_finding_is_not_fixed(desk: Desk) -> None:

@@ -6,22 +6,27 @@ skipped cases, what could not be read is an error, and a file or a measurement w
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.statements import Statement, location, statements
+from rlaudit.report.report_format import ReportFormat
+from rlaudit.report.statements import location, statements
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
 
 # XML 1.0 has no way to write these, not even as references.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RANKS = {"note": 0, "warning": 1, "error": 2, "never": 3}
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """A suite for each file."""
     about = document.get("inspection", {})
     threshold = _RANKS[about.get("fail_on", "error")]
     cases: dict[str, list[str]] = {config["path"]: [] for config in document.get("configs", ())}
-    grouped: dict[tuple[str, str], list[Statement]] = {}
+    grouped: dict[tuple[str, str], list[Finding]] = {}
     for one in statements(document):
         grouped.setdefault((one["location"]["path"] or "rlaudit", one["rule"]), []).append(one)
     for (path, rule), found in grouped.items():
@@ -29,11 +34,11 @@ def render(document: Document, width: int | None) -> str:
     for path, own in cases.items():
         if not own:
             own.append(_element("testcase", {"classname": path, "name": "inspect"}, ""))
-    for one in about.get("unread", ()):
-        if one["wanted"]:
-            error = _element("error", {"type": "unread", "message": one["reason"]}, "")
-            cases.setdefault(one["path"], []).append(
-                _element("testcase", {"classname": one["path"], "name": "read"}, error)
+    for file in about.get("unread", ()):
+        if file["wanted"]:
+            error = _element("error", {"type": "unread", "message": file["reason"]}, "")
+            cases.setdefault(file["path"], []).append(
+                _element("testcase", {"classname": file["path"], "name": "read"}, error)
             )
     for bug in about.get("bugs", ()):
         error = _element("error", {"type": "bug", "message": bug}, "")
@@ -47,14 +52,15 @@ def render(document: Document, width: int | None) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{root}\n'
 
 
-def _case(path: str, rule: str, found: Sequence[Statement], threshold: int) -> str:
+def _case(path: str, rule: str, found: "Sequence[Finding]", threshold: int) -> str:
     counted = [one for one in found if one["suppressed"] is None]
+    suppressed = [one["suppressed"] for one in found if one["suppressed"] is not None]
     lines = "\n".join(f"{location(one['location'])} {one['severity']}: {one['message']}".lstrip() for one in counted)
     attributes = {"classname": path, "name": rule}
     if found[0]["location"]["line"] is not None:
         attributes |= {"file": path, "line": str(found[0]["location"]["line"])}
     if not counted:
-        reason = "; ".join(f"{one['suppressed']['kind']}: {one['suppressed']['reason']}" for one in found)
+        reason = "; ".join(f"{one['kind']}: {one['reason']}" for one in suppressed)
         return _element("testcase", attributes, _element("skipped", {"message": reason}, ""))
     gravest = max(counted, key=lambda one: _RANKS[one["severity"]])
     if _RANKS[gravest["severity"]] >= threshold:

@@ -74,7 +74,7 @@ def _is_used(name: str, value: Any) -> bool:
 
 def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
     """Whether the call names the parameter even with None: in code that calls vLLM itself, and no framework does."""
-    return setting.place is not None and not audit.config.trainer
+    return setting.place is not None and not audit.config.has_trainer
 
 
 RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check)

@@ -45,6 +45,13 @@ def compare(
     before_trainer: Annotated[
         Path | None, typer.Option(help="The trainer's logprobs for --before, where they are a table of their own.")
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column that says which samples share a prompt, where the prompt's id does not or is called so.",
+        ),
+    ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
         str | None, typer.Option(help="A model (path or hub id) that scores a sample as the trainer would.")
@@ -101,7 +108,7 @@ def compare(
         "trainer_temperature": trainer_temperature,
         "trainer_replays_filters": trainer_replays_filters or None,
     }
-    tables = _chosen(_opened(rollouts), arm or [])
+    tables = _chosen(_opened(rollouts, groups=groups or ""), arm or [])
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
@@ -112,7 +119,7 @@ def compare(
             comparer.compare(table, own_trainer)
     else:
         today_trainer = _trainer(before_trainer)
-        for table, today in todays(tables, _opened(before), before):
+        for table, today in todays(tables, _opened(before, groups=groups or ""), before):
             comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
@@ -126,8 +133,11 @@ def compare(
     return int(document["exit_code"])
 
 
-def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
-    """The tables of a path. Raises NotFinished for a run that has not ended or whose files are not as it left them."""
+def _opened(path: Path, of_trainer: bool = False, groups: str = "") -> "tuple[TokenTable, ...]":
+    """The tables of a path. groups: the column that says which samples share a prompt.
+
+    Raises NotFinished for a run that has not ended or whose files are not as it left them.
+    """
     from rlaudit.laboratory.run_folder import TOKENS, has_report, is_run
     from rlaudit.tokens.open_table import open_tables
 
@@ -141,7 +151,7 @@ def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
         raise NotFinished(
             f"the run in {run} has no tokens: no arm of it was measured", f"rlaudit report {run} says why"
         )
-    return open_tables(path, of_trainer=of_trainer)
+    return open_tables(path, of_trainer=of_trainer, groups=groups)
 
 
 def _trainer(path: Path | None) -> "TokenTable | None":

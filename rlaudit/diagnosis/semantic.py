@@ -7,7 +7,7 @@ A factor is named as the cure only when setting it alone makes the meaning match
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.attribution.attribute import Attribution
+from rlaudit.attribution.attribute import Attribution, because_of
 from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
@@ -15,6 +15,7 @@ from rlaudit.figure import figure
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
+from rlaudit.meaning.sibling_words import beside_scores
 from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 
@@ -38,7 +39,7 @@ def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement
         return Judgement(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
-            "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named),
+            because_of(named),
             tuple(names) if logged or meaning.said.cause is None else (meaning.said.cause,),
             line,
             named[0].falsifier,
@@ -57,7 +58,9 @@ def judge_meaning_of_arms(
     if candidate is None:
         return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, "the candidate has no figures")
     meaning = candidate.meaning
-    evidence = [_line(measured[name]) for name in ("reference", *block.judged) if name in measured]
+    arms = [measured[name] for name in ("reference", *block.judged) if name in measured]
+    evidence = [_line(arm) for arm in arms]
+    evidence += [f"{arm.name}: {line}" for arm in arms for line in beside_scores(arm.meaning.kind, arm.siblings)]
     step = ""
     if meaning.verdict is Verdict.MISMATCH:
         evidence += [

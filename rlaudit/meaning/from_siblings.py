@@ -10,7 +10,9 @@ Fewer agreements than reported convict only where the samples were seen to repor
 agree less as well.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -24,6 +26,20 @@ from rlaudit.tokens.token_batch import TokenBatch
 SAME_TEMPERATURE = 0.05
 SAME_MASS = 0.02
 WITNESSED_TOP_P = 1.0 - SAME_MASS
+# The lightest filters that published configs set.
+LIGHT_MIN_P = 0.02
+LIGHT_TOP_K = 50
+
+
+class Deviation(StrEnum):
+    """What is asked after by name where nothing convicts."""
+
+    TEMPERATURE = f"a temperature {SAME_TEMPERATURE:.0%} off"
+    TOP_P = f"top-p {WITNESSED_TOP_P:g}"
+    MIN_P = f"min-p {LIGHT_MIN_P:g}"
+    TOP_K = f"top-k {LIGHT_TOP_K}"
+
+
 _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS})
 
 
@@ -89,6 +105,42 @@ def reach_of(side: Agreement) -> float:
 def cut_of(side: Agreement) -> float:
     """The largest share of mass that a filter may have cut, unseen."""
     return max(side.excess.high, 0.0) / max(side.kept_mass, 1e-9)
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest deviations that would have been seen on every one of some sides.
+
+    temperature: relative, of 1/T. mass: that a filter cuts. top_p: any below. min_p: any above. top_k: any below.
+    """
+
+    temperature: float
+    mass: float
+    top_p: float
+    min_p: float
+    top_k: int
+
+    @property
+    def unseen(self) -> tuple[Deviation, ...]:
+        """Those that may have been in force."""
+        may_be = {
+            Deviation.TEMPERATURE: self.temperature > SAME_TEMPERATURE,
+            Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
+            Deviation.MIN_P: self.min_p > LIGHT_MIN_P,
+            Deviation.TOP_K: self.top_k <= LIGHT_TOP_K,
+        }
+        return tuple(deviation for deviation, open_ in may_be.items() if open_)
+
+
+def smallest_of(sides: Sequence[Agreement]) -> Smallest:
+    """Of one side at least; a filter is shown on each of them."""
+    return Smallest(
+        temperature=max(reach_of(side) for side in sides),
+        mass=max(cut_of(side) for side in sides),
+        top_p=min(side.reach for side in sides),
+        min_p=max(side.floor for side in sides),
+        top_k=min(side.rank for side in sides),
+    )
 
 
 def keeps_odds(side: Agreement) -> bool:

@@ -126,3 +126,9 @@ def test_no_honest_table_is_convicted(prompts, samples, sharpest, seed, ragged):
         assert not found.step.convicts(0.03)
         assert not found.excess.convicts(0.01)
         assert not found.odds.convicts(0.03)
+
+
+def test_no_top_k_that_was_in_force_is_refuted():
+    sampler = at(top_k=5)
+    assert judged(tree(np.random.default_rng(13), 64, 16, sampler=sampler, report=HONEST)).rank <= 5
+    assert judged(tree(np.random.default_rng(13), 64, 16, sampler=HONEST, report=HONEST)).rank > 5

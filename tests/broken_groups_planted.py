@@ -6,7 +6,8 @@ Both sides report what tokens were drawn from, whatever is planted: nobody may b
 from dataclasses import replace
 
 import numpy as np
-from known_contexts import Contexts, at, contexts_of, grow, logits_of
+from known_contexts import Contexts, contexts_of, grow, logits_of
+from sibling_trees import at
 
 from rlaudit.arrays import Integers
 from rlaudit.tokens.token_batch import TokenBatch

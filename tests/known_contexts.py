@@ -3,54 +3,30 @@
 Of each context both full distributions are known, so that what was said can be held against what is the case.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sibling_trees import Transform, at
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.token_batch import TokenBatch
 
-Transform = Callable[[Floats], Floats]
 # Of the tokens of a context, those that its sequence holds already: what a penalty moves.
 SEEN = 1 / 3
 
 
-def at(
-    temperature: float = 1.0,
-    top_p: float = 1.0,
-    top_k: int = 0,
-    min_p: float = 0.0,
-    repetition: float = 1.0,
-    presence: float = 0.0,
-) -> Transform:
-    """(N, V) logits to probabilities, as a sampler with these parameters makes them."""
+def penalised(repetition: float = 1.0, presence: float = 0.0) -> Transform:
+    """(N, V) logits to probabilities under penalties alone.
+
+    Which tokens were seen is drawn once for a shape: whoever penalises the same contexts, penalises the same.
+    """
 
     def probabilities(logits_NV: Floats) -> Floats:
-        scaled_NV = _penalised(logits_NV, repetition, presence) / temperature
-        p_NV = np.exp(scaled_NV - scaled_NV.max(axis=1, keepdims=True))
-        p_NV /= p_NV.sum(axis=1, keepdims=True)
-        if top_p == 1.0 and not top_k and not min_p:
-            return p_NV
-        order_NV = np.argsort(-p_NV, axis=1)
-        sorted_NV = np.take_along_axis(p_NV, order_NV, axis=1)
-        kept_NV = np.cumsum(sorted_NV, axis=1) - sorted_NV < top_p
-        kept_NV &= np.arange(p_NV.shape[1]) < (top_k or p_NV.shape[1])
-        kept_NV &= sorted_NV >= min_p * sorted_NV[:, :1]
-        filtered_NV = np.zeros_like(p_NV)
-        np.put_along_axis(filtered_NV, order_NV, np.where(kept_NV, sorted_NV, 0.0), axis=1)
-        return filtered_NV / filtered_NV.sum(axis=1, keepdims=True)
+        seen_NV = np.random.default_rng(0).random(logits_NV.shape) < SEEN
+        repeated_NV = np.where(logits_NV > 0, logits_NV / repetition, logits_NV * repetition)
+        return at()(np.where(seen_NV, repeated_NV - presence, logits_NV))
 
     return probabilities
-
-
-def _penalised(logits_NV: Floats, repetition: float, presence: float) -> Floats:
-    """Which tokens were seen is drawn once for a shape: whoever penalises the same contexts, penalises the same."""
-    if repetition == 1.0 and presence == 0.0:
-        return logits_NV
-    seen_NV = np.random.default_rng(0).random(logits_NV.shape) < SEEN
-    repeated_NV = np.where(logits_NV > 0, logits_NV / repetition, logits_NV * repetition)
-    return np.where(seen_NV, repeated_NV - presence, logits_NV)
 
 
 @dataclass(frozen=True, eq=False)

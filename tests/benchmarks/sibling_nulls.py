@@ -28,7 +28,8 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from known_contexts import at, contexts_of, grow, logits_of, without_trainer  # noqa: E402
+from known_contexts import contexts_of, grow, logits_of, without_trainer  # noqa: E402
+from sibling_trees import at  # noqa: E402
 
 from rlaudit.meaning.from_siblings import SAME_MASS, Siblings, siblings_of  # noqa: E402
 from rlaudit.statistics.proportion import proportion_interval  # noqa: E402

@@ -26,7 +26,8 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from known_contexts import Contexts, at, contexts_of, grow, logits_of, without_trainer  # noqa: E402
+from known_contexts import Contexts, contexts_of, grow, logits_of, penalised, without_trainer  # noqa: E402
+from sibling_trees import Transform, at  # noqa: E402
 
 from rlaudit.arrays import Floats, Integers  # noqa: E402
 from rlaudit.meaning.from_siblings import siblings_of  # noqa: E402
@@ -40,15 +41,15 @@ CONTEXTS, VOCABULARY, SHARPNESS = 512, 1024, (1.0, 12.0)
 NORMAL_REACH = 3.719
 SEEN_IN = 0.8
 STEP, STEPS = 1.25, 30
-# What a dose is called, its largest value, and the parameter of the sampler that it sets.
-DEVIATIONS: dict[str, tuple[float, Callable[[float], dict[str, float]]]] = {
-    "temperature below 1": (0.5, lambda dose: {"temperature": 1.0 - dose}),
-    "temperature above 1": (1.0, lambda dose: {"temperature": 1.0 + dose}),
-    "top-p": (0.5, lambda dose: {"top_p": 1.0 - dose}),
-    "top-k": (0.5, lambda dose: {"top_k": round(1.0 / dose)}),
-    "min-p": (0.5, lambda dose: {"min_p": dose}),
-    "repetition penalty": (1.0, lambda dose: {"repetition": 1.0 + dose}),
-    "presence penalty": (4.0, lambda dose: {"presence": dose}),
+# The largest dose of each, the parameter that a dose sets, and the sampler with that parameter.
+DEVIATIONS: dict[str, tuple[float, Callable[[float], float], Callable[[float], Transform]]] = {
+    "temperature below 1": (0.5, lambda dose: 1.0 - dose, lambda value: at(temperature=value)),
+    "temperature above 1": (1.0, lambda dose: 1.0 + dose, lambda value: at(temperature=value)),
+    "top-p": (0.5, lambda dose: 1.0 - dose, lambda value: at(top_p=value)),
+    "top-k": (0.5, lambda dose: round(1.0 / dose), lambda value: at(top_k=int(value))),
+    "min-p": (0.5, lambda dose: dose, lambda value: at(min_p=value)),
+    "repetition penalty": (1.0, lambda dose: 1.0 + dose, lambda value: penalised(repetition=value)),
+    "presence penalty": (4.0, lambda dose: dose, lambda value: penalised(presence=value)),
 }
 
 
@@ -63,25 +64,21 @@ def main() -> None:
     known = contexts_of(logits_DV, at(), at())
     entropy = -float((known.p_DV * known.reported_DV).sum(axis=1).mean())
     print(json.dumps({"contexts": CONTEXTS, "vocabulary": VOCABULARY, "mean_entropy": round(entropy, 3)}))
-    for name, (largest, how) in DEVIATIONS.items():
+    for name, (largest, parameter, sampler) in DEVIATIONS.items():
+        values = [parameter(largest / STEP**step) for step in range(STEPS + 1)]
         for size in SIZES:
 
             @cache
-            def shares(step: int, how=how, largest=largest, size=size) -> Floats:  # type: ignore[no-untyped-def]
-                dosed = contexts_of(logits_DV, at(**how(largest / STEP**step)), at())
+            def shares(step: int, values=values, sampler=sampler, size=size) -> Floats:  # type: ignore[no-untyped-def]
+                dosed = contexts_of(logits_DV, sampler(values[step]), at())
                 return _shares(dosed, size, options.trials, options.seed)
 
             row = {"deviation": name, "size": f"{size[0]} x {size[1]}"}
             for column, criterion in enumerate(("verdict", "p", "likelihood")):
                 step = _last(lambda step, column=column: shares(step)[column] >= SEEN_IN)  # type: ignore[misc]
-                row[criterion] = None if step is None else _said(how(largest / STEP**step))
+                row[criterion] = None if step is None else round(values[step], 4)
             print(json.dumps(row), flush=True)
     print(json.dumps({"trials": options.trials, "seconds": round(time.process_time() - started)}))
-
-
-def _said(parameters: dict[str, float]) -> float:
-    (value,) = parameters.values()
-    return round(value, 4)
 
 
 def _last(seen: Callable[[int], bool]) -> int | None:

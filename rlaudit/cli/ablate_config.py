@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from rlaudit.cli.one_config import one_config
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.errors import UsageError
+from rlaudit.inspection.one_config import one_config
 from rlaudit.laboratory.recipe import RECIPE_SCHEMA
 from rlaudit.laboratory.studies.arms.from_config import ConfigExperiment, experiment_from
 from rlaudit.laboratory.study import known_studies

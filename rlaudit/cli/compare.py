@@ -91,8 +91,8 @@ def compare(
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.cli.compare_tables import Comparer, todays
     from rlaudit.diagnosis.compare_document import document_of
+    from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.report.plain import plain
 

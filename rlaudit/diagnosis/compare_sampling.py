@@ -65,7 +65,7 @@ def told(given: Mapping[str, Any], config: Path | None, table: Path, part: Part)
 
 def of_config(path: Path) -> dict[str, Any]:
     """Sampling parameters and trainer facts of the one rollout config in a file, as far as it tells them."""
-    from rlaudit.cli.one_config import one_config
+    from rlaudit.inspection.one_config import one_config
     from rlaudit.vllm.machine import machine_named
 
     config = one_config(path, machine_named("cpu")).audit.config

@@ -48,7 +48,7 @@ def test_a_temperature_that_nobody_asked_for_is_hidden_and_no_raw_report():
 
 def test_without_samples_of_one_prompt_nothing_can_be_said():
     batch = rollouts(at(0.7), at(1.0))
-    with pytest.raises(NotFinished, match="none of .* has a trainer logprob"):
+    with pytest.raises(NotFinished, match="has a trainer logprob"):
         compare([batch.take(np.arange(0, batch.sequences, SAMPLES))], COOL, COOL)
 
 

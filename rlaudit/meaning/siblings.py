@@ -54,7 +54,7 @@ LEAST_ROOM = 2.0**-25
 # What tokens that no sibling drew lie below log(1 - M) where no other prompt has one: a tail of e^2 equal tokens.
 FIRST_GUESS = 2.0
 # The trade: where siblings hold less of a context, one draw that they have too would outweigh all others.
-FLAT = 0.05
+FLAT = 0.02
 # So many prompts have to show a token beyond a filter's edge: engine noise moves one across, now and then.
 WITNESSES = 3
 

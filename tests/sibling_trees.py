@@ -17,6 +17,8 @@ def at(temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0, min_p: floa
         scaled_NV = logits_NV / temperature
         p_NV = np.exp(scaled_NV - scaled_NV.max(axis=1, keepdims=True))
         p_NV /= p_NV.sum(axis=1, keepdims=True)
+        if top_p == 1.0 and not top_k and not min_p:
+            return p_NV
         order_NV = np.argsort(-p_NV, axis=1)
         sorted_NV = np.take_along_axis(p_NV, order_NV, axis=1)
         kept_NV = np.cumsum(sorted_NV, axis=1) - sorted_NV < top_p

@@ -1,12 +1,12 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.measurement.metric import ObjectiveSettings
     from rlaudit.tokens.open_table import TokenTable
-
-
-class FailOn(StrEnum):
-    """What makes the exit code 1."""
-
-    ERROR = "error"
-    NEVER = "never"
 
 
 def compare(
@@ -51,6 +44,13 @@ def compare(
     ] = None,
     before_trainer: Annotated[
         Path | None, typer.Option(help="The trainer's logprobs for --before, where they are a table of their own.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column that says which samples share a prompt, where the prompt's id does not or is called so.",
+        ),
     ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
@@ -86,13 +86,13 @@ def compare(
         typer.Option("--allow-partial", help="Lines and sequences that cannot be used do not end it with 3."),
     ] = False,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
+    fail_on: FailOnMismatch = FailOn.ERROR,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.cli.compare_tables import Comparer, todays
     from rlaudit.diagnosis.compare_document import document_of
+    from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.report.plain import plain
 
@@ -108,7 +108,7 @@ def compare(
         "trainer_temperature": trainer_temperature,
         "trainer_replays_filters": trainer_replays_filters or None,
     }
-    tables = _chosen(_opened(rollouts), arm or [])
+    tables = _chosen(_opened(rollouts, groups=groups or ""), arm or [])
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
@@ -119,7 +119,7 @@ def compare(
             comparer.compare(table, own_trainer)
     else:
         today_trainer = _trainer(before_trainer)
-        for table, today in todays(tables, _opened(before), before):
+        for table, today in todays(tables, _opened(before, groups=groups or ""), before):
             comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
@@ -133,8 +133,11 @@ def compare(
     return int(document["exit_code"])
 
 
-def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
-    """The tables of a path. Raises NotFinished for a run that has not ended or whose files are not as it left them."""
+def _opened(path: Path, of_trainer: bool = False, groups: str = "") -> "tuple[TokenTable, ...]":
+    """The tables of a path. groups: the column that says which samples share a prompt.
+
+    Raises NotFinished for a run that has not ended or whose files are not as it left them.
+    """
     from rlaudit.laboratory.run_folder import TOKENS, has_report, is_run
     from rlaudit.tokens.open_table import open_tables
 
@@ -148,7 +151,7 @@ def _opened(path: Path, of_trainer: bool = False) -> "tuple[TokenTable, ...]":
         raise NotFinished(
             f"the run in {run} has no tokens: no arm of it was measured", f"rlaudit report {run} says why"
         )
-    return open_tables(path, of_trainer=of_trainer)
+    return open_tables(path, of_trainer=of_trainer, groups=groups)
 
 
 def _trainer(path: Path | None) -> "TokenTable | None":

@@ -32,6 +32,7 @@ class Listed(StrEnum):
     CAUSES = "causes"
     FACTORS = "factors"
     METRICS = "metrics"
+    TESTS = "tests"
     RECIPES = "recipes"
     RECIPE_KEYS = "recipe-keys"
     SETTINGS_KEYS = "settings-keys"
@@ -39,9 +40,12 @@ class Listed(StrEnum):
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A rule, cause, framework, factor, metric, or a key of a training log.")],
+    name: Annotated[
+        str, typer.Argument(help="A rule, cause, test, framework, factor, metric or key of a training log.")
+    ],
 ) -> int:
-    """Print what a rule, cause, framework, factor or metric is, and how to read it; or what a dashboard's key means."""
+    """Print what a rule, cause, test, framework, factor or metric is, and how to read it; or what a dashboard's key
+    means."""
     about_rule = _about_rule(name)
     if about_rule is not None:
         # What a rule reads off settings may be what a cause shows in logprobs, under the same name.
@@ -77,6 +81,7 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.inspection.read_configs import known_dialects
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
+    from rlaudit.meaning.evidence import ALL as ALL_TESTS
     from rlaudit.measurement.measure import all_metrics
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
@@ -84,9 +89,10 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     about = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
     factors: dict[str, Callable[[], str]] = {**about, weight_update.NAME: weight_update.documentation}
     causes = {name: partial(_about_cause, name) for name in all_causes()}
+    tests = {name: partial(_about_test, name) for name in ALL_TESTS}
     metrics = {name: partial(_about_metric, metric) for name, metric in all_metrics().items()}
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
-    return {**rules, **frameworks, **causes, **factors, **logged, **metrics}
+    return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics}
 
 
 def _about_rule(name: str) -> str | None:
@@ -137,6 +143,14 @@ def _about_cause(name: str) -> str:
 
 def _removed_by(cause: "Cause") -> str:
     return f"by the factor {cause.factor} of rlaudit ablate" if cause.factor else "by no factor of rlaudit ablate"
+
+
+def _about_test(name: str) -> str:
+    from rlaudit.meaning.evidence import ALL
+
+    test = ALL[name]
+    documented = "\n\n".join(inspect.getdoc(module) or "" for module in test.modules)
+    return f"{documented}\n\nLayer: {test.layer}\nNeeds: {test.needs}"
 
 
 def _about_metric(metric: "Metric") -> str:
@@ -192,6 +206,15 @@ def _causes() -> str:
     from rlaudit.attribution.attribute import all_causes
 
     return "\n".join(f"{name:<28} {cause.layer:<15} {cause.title}" for name, cause in all_causes().items())
+
+
+def _tests() -> str:
+    from rlaudit.meaning.evidence import ALL
+
+    return "\n".join(
+        f"{name:<18} {test.layer:<15} {(inspect.getdoc(test.modules[0]) or '').splitlines()[0]} Needs {test.needs}."
+        for name, test in ALL.items()
+    )
 
 
 def _factors() -> str:
@@ -251,6 +274,7 @@ LISTS: Mapping[Listed, Callable[[], str]] = {
     Listed.CAUSES: _causes,
     Listed.FACTORS: _factors,
     Listed.METRICS: _metrics,
+    Listed.TESTS: _tests,
     Listed.RECIPES: _recipes,
     Listed.RECIPE_KEYS: _recipe_keys,
     Listed.SCHEMA: _schema,

@@ -2,30 +2,33 @@
 
 from typing import Any
 
-from rlaudit.diagnosis.arm_figures import arm_figures
+import numpy as np
+
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
+from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
-from rlaudit.layers import Verdict
+from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import Effect, Run
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
+from rlaudit.tokens.figures.token_figures import TokenFigures
 
 
-def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> Report:
-    """`exit_code` is what the command ends with under `fail_on` (None: a mismatch does not fail)."""
+def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
+    """fails: whether a mismatch makes the exit code 1."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     return {
         **new_report(
             "ablate",
-            exit_code(diagnosis, fail_on),
+            exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
             layers=[judged(judgement) for judgement in diagnosis.layers],
@@ -53,7 +56,9 @@ def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> Report:
             for block in diagnosis.blocks
         ],
         "run": _run(diagnosis),
-        "token_figures": plain(arm_figures(diagnosis)),
+        "token_figures": [
+            plain(_token_figures(arm, block)) for block in diagnosis.blocks for arm in block.measured.values()
+        ],
     }
 
 
@@ -63,6 +68,7 @@ def judged(judgement: Judgement) -> Judged:
         "layer": judgement.layer,
         "verdict": judgement.verdict,
         "cause": judgement.cause,
+        "causes": list(judgement.causes),
         "because": judgement.because,
         "evidence": list(judgement.evidence),
         "falsifier": judgement.falsifier,
@@ -70,20 +76,9 @@ def judged(judgement: Judgement) -> Judged:
     }
 
 
-def exit_code(diagnosis: Diagnosis, fail_on: Verdict | None) -> int:
-    """3 while an arm failed or a layer that had to be judged was not; 1 for a mismatch; else 0.
-
-    Layers are judged in order, so the first that does not match decides: those after it are not required. An arm that
-    the engine does not support is an answer, not a failure.
-    """
-    if any(arm.status == "failed" for arm in diagnosis.run.arms.values()):
-        return 3
-    decisive = next((layer.verdict for layer in diagnosis.layers if layer.verdict is not Verdict.MATCH), None)
-    if decisive is None:
-        return 0
-    if decisive is Verdict.MISMATCH:
-        return 1 if fail_on is Verdict.MISMATCH else 0
-    return 3
+def unfinished(run: FinishedRun) -> bool:
+    """Whether an arm failed; one that the engine does not support is an answer."""
+    return any(arm.status == "failed" for arm in run.arms.values())
 
 
 def _reading_order(arm: Arm) -> int:
@@ -158,6 +153,15 @@ def _measured(measured: MeasuredArm) -> Any:
             for side, evidence in (("rollout", measured.rollout_head), ("trainer", measured.trainer_head))
         },
     }
+
+
+def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> TokenFigures:
+    """What pictures of an arm's tokens are drawn from, computed while the tokens are at hand."""
+    figures = TokenFigures(arm.name, block.plan.name)
+    position_T = np.concatenate([np.arange(len(sequence.token_ids)) for sequence in arm.finished.sequences])
+    scored = arm.scored
+    figures.add(scored.rollout_logprobs_T, scored.trainer_logprobs_T, position_T, scored.entropy_T)
+    return figures
 
 
 def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:

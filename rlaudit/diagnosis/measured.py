@@ -16,11 +16,14 @@ from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.from_siblings import Siblings, siblings_of
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.measurement.measure import Measurement, measure
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
+from rlaudit.tokens.sibling_groups import SiblingGroups
+from rlaudit.tokens.token_batch import TokenBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,7 @@ class MeasuredArm:
     `pairs` compares the reported logprobs with what the trainer uses. `residual` compares them with the trainer's
     logprobs under the meaning that explains them best: what is left there is the inference path's. Tokens that a
     trainer which replays the sampler's filters calls impossible have no ratio: they are left out of both and counted.
+    siblings: what samples of one prompt say beside that; None where no two of them begin alike.
     """
 
     finished: FinishedArm
@@ -39,6 +43,7 @@ class MeasuredArm:
     residual: LogprobPairs
     measurements: Mapping[str, Measurement]
     meaning: Meaning
+    siblings: Siblings | None
     rollout_head: LatticeEvidence
     trainer_head: LatticeEvidence
     observations: Mapping[str, Observation]
@@ -131,6 +136,7 @@ def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSetting
         residual=residual,
         measurements=measure(pairs, settings, seed=run.plan.recipe.seed),
         meaning=meaning,
+        siblings=_siblings(finished, scored),
         rollout_head=rollout_head,
         trainer_head=trainer_head,
         observations={name: factor.observe(trace) for name, factor in known_factors().items()},
@@ -152,6 +158,26 @@ def scored_tokens(finished: FinishedArm, scores: Scores, run: FinishedRun) -> Sc
         candidates=scores.batch.request.candidates,
         grids=GRIDS,
     )
+
+
+def _siblings(finished: FinishedArm, scored: ScoredTokens) -> Siblings | None:
+    """What samples of one prompt say of the arm's report and of its trainer."""
+    sample_S = np.array([sequence.sample for sequence in finished.sequences])
+    lengths = [len(sequence.token_ids) for sequence in finished.sequences]
+    groups = SiblingGroups()
+    groups.add(
+        TokenBatch(
+            rollout_logprobs_T=scored.rollout_logprobs_T,
+            trainer_logprobs_T=scored.trainer_logprobs_T,
+            token_id_T=np.concatenate([sequence.token_ids for sequence in finished.sequences]).astype(np.int64),
+            position_T=np.concatenate([np.arange(length) for length in lengths]),
+            sequence_T=scored.sequence_T,
+            prompt_S=scored.prompt_S,
+            prompt_names_S=scored.prompt_S,
+            sample_names_S=sample_S,
+        )
+    )
+    return siblings_of(groups.groups())
 
 
 def floor_of(scores: Scores, figure: str) -> float:

@@ -91,9 +91,9 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
     )
     without = [one.file.source for one in inspected if not (one.configs or one.bugs or one.unreadable)]
     others = tuple(found for source in without if (found := other_engine(source)) is not None)
-    named = {other.path for other in others}
-    unread = (source for source in without if source.path not in named)
-    mentions = tuple(said for source in unread if (said := mention(source)) is not None)
+    named = {one.path for one in others}
+    unnamed = (mention(source) for source in without if source.path not in named)
+    mentions = tuple(found for found in unnamed if found is not None)
     verdicts = judge_files(request, with_configs)
     stale = 0
     if request.baseline is not None:

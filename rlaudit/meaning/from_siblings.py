@@ -4,18 +4,21 @@
     trainer off, report not       the trainer recomputes something else
     both off, and alike           tokens were drawn from what neither side knows: a filter where the odds of kept tokens
                                   stand, another temperature where they move
-    both surely inside            nothing that would matter: a temperature within 5 %, no filter over 2 % of the mass
+    both surely inside            nothing that would matter: a temperature within 5 %, no filter over 2 % of the mass,
+                                  no top-p of 0.98, no min-p of 0.02
 
 Fewer agreements than reported convict only where the samples were seen to report one distribution: prompts that differ
 agree less as well.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.meaning.broken_groups import Broken, broken
+from rlaudit.meaning.broken_groups import Broken, broken, copied
 from rlaudit.meaning.honesty import TEMPERATURE_EFFECT
 from rlaudit.meaning.siblings import Agreement, agreement, shared_draws
 from rlaudit.tokens.token_batch import TokenBatch
@@ -24,19 +27,37 @@ from rlaudit.tokens.token_batch import TokenBatch
 SAME_TEMPERATURE = 0.05
 SAME_MASS = 0.02
 WITNESSED_TOP_P = 1.0 - SAME_MASS
-_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS})
+# Of 1/T, by a temperature so much higher; one so much lower moves it by more.
+SAME_STEP = SAME_TEMPERATURE / (1.0 + SAME_TEMPERATURE)
+# The lightest filters that published configs set.
+LIGHT_MIN_P = 0.02
+LIGHT_TOP_K = 50
+
+
+class Deviation(StrEnum):
+    """What is asked after by name where nothing convicts."""
+
+    TEMPERATURE = f"a temperature {SAME_TEMPERATURE:.0%} off"
+    TOP_P = f"top-p {WITNESSED_TOP_P:g}"
+    MIN_P = f"min-p {LIGHT_MIN_P:g}"
+    TOP_K = f"top-k {LIGHT_TOP_K}"
+
+
+_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN})
 
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
     """Sample against what is reported, and against the trainer; None where that side has no logprobs.
 
-    broken: why samples of one prompt are no siblings, or may agree too little.
+    broken: why samples of one prompt are no siblings, or may agree too little. left_out: prompts that hold copies,
+    where they are few.
     """
 
     report: Agreement | None
     trainer: Agreement | None
     broken: tuple[Broken, ...]
+    left_out: int = 0
 
     @property
     def whole(self) -> bool:
@@ -60,7 +81,7 @@ class Siblings:
 
     def same(self, side: Agreement | None) -> bool:
         """Whether no deviation that matters could have gone unseen."""
-        return side is not None and not self.broken and reach_of(side) <= SAME_TEMPERATURE and _uncut(side)
+        return side is not None and not self.broken and reach_of(side) <= SAME_STEP and _uncut(side)
 
     @property
     def alike(self) -> bool:
@@ -75,10 +96,12 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
     draws = None if groups is None else shared_draws(*groups)
     if groups is None or draws is None:
         return None
+    wrong, copied_P = broken(draws, *groups), copied(draws)
+    draws = draws if copied_P.all() else draws.of_prompts(~copied_P)
     report, trainer = (
         agreement(draws, logprobs_N) for logprobs_N in (draws.rollout_logprobs_N, draws.trainer_logprobs_N)
     )
-    return None if report is None else Siblings(report, trainer, broken(draws, *groups))
+    return None if report is None else Siblings(report, trainer, wrong, int(copied_P.sum()))
 
 
 def reach_of(side: Agreement) -> float:
@@ -88,7 +111,43 @@ def reach_of(side: Agreement) -> float:
 
 def cut_of(side: Agreement) -> float:
     """The largest share of mass that a filter may have cut, unseen."""
-    return max(side.excess.high, 0.0) / max(side.kept_mass, 1e-9)
+    return max(side.cut.high, 0.0) + side.flat
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """The smallest deviations that would have been seen on every one of some sides.
+
+    temperature: relative, of 1/T. mass: that a filter cuts. top_p: any below. min_p: any above. top_k: any below.
+    """
+
+    temperature: float
+    mass: float
+    top_p: float
+    min_p: float
+    top_k: int
+
+    @property
+    def unseen(self) -> tuple[Deviation, ...]:
+        """Those that may have been in force."""
+        may_be = {
+            Deviation.TEMPERATURE: self.temperature > SAME_STEP,
+            Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
+            Deviation.MIN_P: self.min_p > LIGHT_MIN_P,
+            Deviation.TOP_K: self.top_k <= LIGHT_TOP_K,
+        }
+        return tuple(deviation for deviation, open_ in may_be.items() if open_)
+
+
+def smallest_of(sides: Sequence[Agreement]) -> Smallest:
+    """Of one side at least; a filter is shown on each of them."""
+    return Smallest(
+        temperature=max(reach_of(side) for side in sides),
+        mass=max(cut_of(side) for side in sides),
+        top_p=min(side.reach for side in sides),
+        min_p=max(side.floor for side in sides),
+        top_k=min(side.rank for side in sides),
+    )
 
 
 def keeps_odds(side: Agreement) -> bool:
@@ -97,11 +156,17 @@ def keeps_odds(side: Agreement) -> bool:
     return side.step.value > 0 and not moved and side.odds.high < side.step.high
 
 
-def prompts_needed(side: Agreement) -> int:
-    """With how many prompts of as many samples the interval would be narrow enough to acquit."""
-    half = (side.step.high - side.step.low) / 2.0
-    return int(np.ceil(side.prompts * max(1.0, (half / (SAME_TEMPERATURE - TEMPERATURE_EFFECT / 2)) ** 2)))
+def prompts_needed(side: Agreement) -> int | None:
+    """With how many prompts of as many samples the intervals would be narrow enough to acquit; None where with none:
+    siblings hold too little of too many contexts."""
+    if side.flat >= SAME_MASS:
+        return None
+    turned = (side.step.high - side.step.low) / 2.0 / (SAME_STEP - TEMPERATURE_EFFECT / 2)
+    cut = (side.cut.high - side.cut.low) / 2.0 / (SAME_MASS - side.flat)
+    return int(np.ceil(side.prompts * max(1.0, turned, cut) ** 2))
 
 
 def _uncut(side: Agreement) -> bool:
-    return cut_of(side) <= SAME_MASS or side.reach >= WITNESSED_TOP_P
+    """Tokens refute a top-p or min-p that cuts less than would be seen; a top-k is known by what it cuts alone."""
+    witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= LIGHT_MIN_P
+    return witnessed and cut_of(side) <= SAME_MASS

@@ -1,8 +1,17 @@
 """What is said of samples of one prompt (`from_siblings.py`). Nothing reads it back."""
 
-from rlaudit.meaning.from_siblings import Siblings, cut_of, keeps_odds, prompts_needed, reach_of
+from rlaudit.meaning.from_siblings import (
+    Deviation,
+    Siblings,
+    cut_of,
+    keeps_odds,
+    prompts_needed,
+    reach_of,
+    smallest_of,
+)
 from rlaudit.meaning.meaning import Kind, Said
 from rlaudit.meaning.siblings import Agreement
+from rlaudit.meaning.siblings_against_scores import contradicted, sides_of
 
 # The cause, and what to do next.
 CAUSES = {
@@ -27,6 +36,11 @@ CAUSES = {
         "write out every sampling parameter (generation_config=vllm), give the trainer the same, and compare again",
     ),
 }
+# Not a matter of more samples: why the data cannot tell.
+NO_RANK = (
+    "one logprob a token ranks it among the tokens that other samples drew, not among all: a larger top-k shows by the "
+    "mass it cuts alone"
+)
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
@@ -54,18 +68,43 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
     """The figures of both sides, or why there are none."""
     if siblings is None:
         return ()
-    sides = (("what is reported", siblings.report), ("the trainer", siblings.trainer))
-    lines = [_line(name, side) for name, side in sides if side is not None and siblings.whole]
-    return (*(kind.value for kind in siblings.broken), *lines)
+    lines = [_line(name, side) for name, side in sides_of(siblings).items() if siblings.whole]
+    copies = (
+        [f"{siblings.left_out} prompts hold copies and are left out"] if siblings.left_out and siblings.whole else []
+    )
+    return (*(kind.value for kind in siblings.broken), *copies, *lines)
+
+
+def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
+    """The figures where the trainer's scores decide, and where the two contradict each other. kind: by the scores."""
+    if siblings is None:
+        return ()
+    contradictions = [
+        f"contradiction: the trainer's scores say {kind.value!r}, and by samples of one prompt tokens are "
+        f"{'not drawn' if off else 'drawn'} from {side}; the scores decide, and one of the two is wrong: is the scorer "
+        "the trainer, and do these samples share their prompt?"
+        for side, off in contradicted(kind, siblings).items()
+    ]
+    return (*evidence_of_siblings(siblings), *contradictions)
 
 
 def believed_of_siblings(siblings: Siblings | None) -> str:
     """What would have been seen of a deviation, where nothing was."""
-    sides = [] if siblings is None else [side for side in (siblings.report, siblings.trainer) if side is not None]
-    reach, cut = (max((of(side) for side in sides), default=0.0) for of in (reach_of, cut_of))
+    assert siblings is not None
+    smallest = smallest_of(list(sides_of(siblings).values()))
+    beyond = [
+        f"top-p below {smallest.top_p:.3f}" if smallest.top_p > 0 else "",
+        f"min-p above {smallest.min_p:.2g}" if smallest.min_p < 1 else "",
+        f"top-k below {smallest.top_k}" if smallest.top_k > 1 else "",
+    ]
+    told = ", ".join(one for one in beyond if one)
+    witnessed = f"; so would any {told}, by tokens drawn beyond it" if told else ""
+    names = " or ".join(one.value for one in smallest.unseen)
+    unseen = f"; not seen: {names}" if names else ""
+    because = f" ({NO_RANK})" if Deviation.TOP_K in smallest.unseen else ""
     return (
-        f"both sides say, by samples of one prompt: a temperature {reach:.1%} off, or a filter that cuts {cut:.1%} of "
-        "the mass, would have been seen"
+        f"both sides say, by samples of one prompt: a temperature {smallest.temperature:.1%} off, or a filter that "
+        f"cuts {smallest.mass:.1%} of the mass, would have been seen{witnessed}{unseen}{because}"
     )
 
 
@@ -82,7 +121,9 @@ def what_would_tell(siblings: Siblings | None) -> str:
         return f"log the token ids of several samples per prompt; or {LOGGED}"
     if siblings.broken or siblings.report is None:
         return LOGGED
-    return f"about {prompts_needed(siblings.report)} prompts with as many samples each; or {LOGGED}"
+    needed = prompts_needed(siblings.report)
+    more = "more samples of each prompt" if needed is None else f"about {needed} prompts with as many samples each"
+    return f"{more}; or {LOGGED}"
 
 
 def _line(name: str, side: Agreement) -> str:

@@ -13,10 +13,14 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of a file that holds several: its name, and the columns and values that tell its rows."""
+    """One comparison of a file that holds several: its name, and the columns and values that tell its rows.
+
+    groups: the column that says which sequences share a prompt; "" where the format's own says it.
+    """
 
     name: str = ""
     where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    groups: str = ""
 
 
 WHOLE = Part()
@@ -47,7 +51,9 @@ def one_part(path: Path) -> tuple[Part, ...]:
 class Export:
     """name: as in messages and documents. title: what it is. files: what it looks like on disk.
 
+    groups: what tells that sequences share a prompt.
     of_trainer: whether a file holds what a trainer alone writes, without rollout logprobs.
+    grouped: whether a file is of this format once a column of that name is its prompt id.
     sample: where a part of the file can be read without the rest; otherwise the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" where the format has none.
     note: what a reader of figures made from it must know, "" if nothing.
@@ -56,10 +62,12 @@ class Export:
     name: str
     title: str
     files: str
+    groups: str
     recognise: Callable[[Path], bool]
     read: Read
     parts: Callable[[Path], tuple[Part, ...]] = one_part
     sample: Sample | None = None
     of_trainer: Callable[[Path], bool] | None = None
+    grouped: Callable[[Path, str], bool] | None = None
     trainer: str = ""
     note: str = ""

@@ -39,6 +39,7 @@ PER_SEQUENCE = ("reward", "step")
 class LoggedSequence:
     """One completion of T tokens. Arrays that are None were not logged; token_columns are (T,).
 
+    group: what sequences of one prompt share, where that is not the prompt's id.
     Raises Unusable for a prompt that nothing can be called by, one of NOT_NUMBERS for a value that is no number.
     """
 
@@ -53,10 +54,12 @@ class LoggedSequence:
     prompt_token_ids: Integers | None = None
     prompt_text: str | list[Any] | None = None
     line: int | None = None
+    group: Any = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.prompt, list | dict):
-            raise Unusable(f"the prompt's id is a {type(self.prompt).__name__}, expected a text or a number")
+        for what, name in (("the prompt's id", self.prompt), ("its group", self.group)):
+            if isinstance(name, list | dict):
+                raise Unusable(f"{what} is a {type(name).__name__}, expected a text or a number")
         floats(list(self.sequence_columns.values()))
 
     @property
@@ -70,12 +73,18 @@ class Unusable(ValueError):
 
 
 def sequence_of_record(
-    record: Mapping[str, Any], path: Path, line: int | None, faults: Faults
+    record: Mapping[str, Any], path: Path, line: int | None, faults: Faults, groups: str = ""
 ) -> LoggedSequence | None:
-    """A record of the generic schema whose columns are lists; None, and a fault, where it cannot be used."""
+    """A record of the generic schema whose columns are lists; None, and a fault, where it cannot be used.
+
+    groups: the column that says which sequences share a prompt; it is the prompt's id where there is none, and the
+    prompt's id is the group where the column is empty.
+    """
     named = {PLURALS.get(name, name): value for name, value in record.items()}
+    told = record.get(groups) if groups else None
+    named = {"prompt_id": told, **named}
     try:
-        return _checked(named, line)
+        return _checked(named, line, told if told is not None or not groups else named["prompt_id"])
     except Unusable as why:
         said = str(why)
     except NOT_NUMBERS as error:
@@ -85,7 +94,7 @@ def sequence_of_record(
     return None
 
 
-def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
+def _checked(named: Mapping[str, Any], line: int | None, group: Any) -> LoggedSequence:
     logprobs = next((key for key in LOGPROBS if named.get(key) is not None), LOGPROBS[0])
     missing = [key for key in ("prompt_id", "sample_id", logprobs) if named.get(key) is None]
     if missing:
@@ -116,6 +125,7 @@ def _checked(named: Mapping[str, Any], line: int | None) -> LoggedSequence:
         prompt_token_ids=None if prompt_ids is None else whole_numbers(prompt_ids),
         prompt_text=prompt_text(named),
         line=line,
+        group=group,
     )
 
 
@@ -206,7 +216,7 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
         token_id_T=_filled(parts, [part.token_id_T for part in parts], NO_TOKEN),
         position_T=np.concatenate([np.arange(length) for length in lengths_S]),
         sequence_T=np.repeat(np.arange(len(parts)), lengths_S),
-        prompt_S=prompts.of(part.prompt for part in parts),
+        prompt_S=prompts.of(_group(part) for part in parts),
         prompt_names_S=_objects([part.prompt for part in parts]),
         sample_names_S=_objects([part.sample for part in parts]),
         # A sequence without a loss mask counts in full.
@@ -217,8 +227,18 @@ def _batch(parts: list[LoggedSequence], prompts: PromptNumbers) -> TokenBatch:
         sequence_columns={name: floats([_value(part, name) for part in parts]) for name in values},
         prompt_token_ids_S=_where_all([part.prompt_token_ids for part in parts]),
         prompt_texts_S=_where_all([part.prompt_text for part in parts]),
+        group_names_S=_groups(parts),
         **{f"{name}_TK": _padded(parts, name) for name in TOPS},
     )
+
+
+def _groups(parts: list[LoggedSequence]) -> Column | None:
+    """Where any of them has another than its prompt."""
+    return _objects([_group(part) for part in parts]) if any(part.group is not None for part in parts) else None
+
+
+def _group(part: LoggedSequence) -> Any:
+    return part.prompt if part.group is None else part.group
 
 
 def _value(part: LoggedSequence, name: str) -> float | None:

@@ -3,16 +3,26 @@
 import re
 import stat
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.json_lines import BROKEN, beginning, first_record, forget_first_values, is_json_lines, json_lines
-from rlaudit.tokens.parquet import DAMAGED, IDENTITY, MEASURED, REQUIRED, columns_of
+from rlaudit.tokens.group_column import IDENTITY, PROMPT, not_there
+from rlaudit.tokens.json_lines import (
+    BROKEN,
+    beginning,
+    first_record,
+    first_values,
+    forget_first_values,
+    is_json_lines,
+    json_lines,
+)
+from rlaudit.tokens.parquet import DAMAGED, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import TokenBatch
 
@@ -68,40 +78,53 @@ class TokenTable:
             yield from self.export.sample(file, max(1, tokens // len(chosen)), prompts, self.part)
 
 
-def open_tables(path: Path, of_trainer: bool = False) -> tuple[TokenTable, ...]:
+def open_tables(path: Path, of_trainer: bool = False, groups: str = "") -> tuple[TokenTable, ...]:
     """The comparisons that a path holds: one, or one per arm of a run.
 
     of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
-    Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, or a directory of
-    several formats; NotFinished for a file that is damaged where it begins or cannot be read.
+    groups: the column that says which sequences share a prompt; "" where the format's own says it.
+    Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, a directory of
+    several formats, or a column that is not there; NotFinished for a file that is damaged where it begins or cannot be
+    read.
     """
     check_readable(path)
     try:
-        return _opened(path, of_trainer)
+        tables = _opened(path, of_trainer, groups)
+        return tuple(_grouped(table, groups) for table in tables) if groups else tables
     except (*BROKEN, *DAMAGED) as error:
         raise NotFinished(f"{path} cannot be read: {error}", "is it whole, and may you read it?") from error
     finally:
         forget_first_values()
 
 
-def _opened(path: Path, of_trainer: bool) -> tuple[TokenTable, ...]:
+def _grouped(table: TokenTable, groups: str) -> TokenTable:
+    first: Any = next(iter(first_values(table.files[0])), {}) if is_json_lines(table.files[0]) else {}
+    record = first[0] if isinstance(first, list) and first else first
+    names = columns_of(table.files[0]) or (list(record) if isinstance(record, dict) else [])
+    if groups not in names:
+        raise not_there(table.files[0], groups, names, table.export.groups)
+    return replace(table, part=replace(table.part, groups=groups))
+
+
+def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]:
     if path.is_file():
-        export = _export_of(path, of_trainer)
+        export = _export_of(path, of_trainer, groups)
         if export is None:
             _check_beginning(path)
-            raise _unknown(path, of_trainer)
+            raise _unknown(path, of_trainer, groups)
         return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))
     own = path / "tokens.parquet"
     if own.is_file():
-        return tuple(TokenTable(path, table.export, table.files, table.part) for table in _opened(own, of_trainer))
-    return (_directory(path, of_trainer),)
+        tables = _opened(own, of_trainer, groups)
+        return tuple(TokenTable(path, table.export, table.files, table.part) for table in tables)
+    return (_directory(path, of_trainer, groups),)
 
 
-def _directory(path: Path, of_trainer: bool) -> TokenTable:
+def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
     by_export: dict[str, list[Path]] = {}
     known = all_exports()
     for alike in _alike(path):
-        tried = (_export_of(file, of_trainer) for file in alike[:TRIED])
+        tried = (_export_of(file, of_trainer, groups) for file in alike[:TRIED])
         export = next((found for found in tried if found is not None), None)
         if export is not None:
             by_export.setdefault(export.name, []).extend(alike)
@@ -109,7 +132,7 @@ def _directory(path: Path, of_trainer: bool) -> TokenTable:
         if better in by_export:
             by_export.pop(other, None)
     if not by_export:
-        raise _unknown(path, of_trainer)
+        raise _unknown(path, of_trainer, groups)
     if len(by_export) > 1:
         found = ", ".join(f"{known[name].title} ({len(held)} files)" for name, held in by_export.items())
         raise UsageError(f"{path} holds several formats: {found}", "give the file or folder of one of them")
@@ -136,11 +159,13 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _export_of(path: Path, of_trainer: bool) -> Export | None:
+def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
     if path.name.endswith(PICKLES):
         return None
     known = all_exports().values()
     whole = next((export for export in known if export.recognise(path)), None)
+    if whole is None and groups:
+        whole = next((export for export in known if export.grouped and export.grouped(path, groups)), None)
     if whole is not None or not of_trainer:
         return whole
     return next((export for export in known if export.of_trainer and export.of_trainer(path)), None)
@@ -158,7 +183,7 @@ def _check_beginning(path: Path) -> None:
         raise NotFinished(faults.lines()[-1], "is it whole, and of the format that you take it for?")
 
 
-def _unknown(path: Path, of_trainer: bool) -> UsageError:
+def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
     pickles = [path] if path.is_file() else _files(path)
     pickled = next((file for file in pickles if file.name.endswith(PICKLES)), None)
     if pickled is not None:
@@ -168,10 +193,12 @@ def _unknown(path: Path, of_trainer: bool) -> UsageError:
             "and shows how for any other",
         )
     known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
-    return UsageError(f"{path} is no token table that rlaudit knows{_found(path, of_trainer)}", f"there are: {known}")
+    return UsageError(
+        f"{path} is no token table that rlaudit knows{_found(path, of_trainer, groups)}", f"there are: {known}"
+    )
 
 
-def _found(path: Path, of_trainer: bool) -> str:
+def _found(path: Path, of_trainer: bool, groups: str) -> str:
     """What a file is instead, as far as that can be told."""
     if not path.is_file():
         return ""
@@ -181,8 +208,11 @@ def _found(path: Path, of_trainer: bool) -> str:
     if names:
         required = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
         missing = [name for name in required if name not in names]
+        if groups and PROMPT in missing:
+            missing = [groups if name == PROMPT else name for name in missing if name != PROMPT or groups not in names]
         shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
-        return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well"
+        elsewhere = f" (--groups COLUMN where {PROMPT} has another name)" if PROMPT in missing else ""
+        return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well{elsewhere}"
     if beginning(path).startswith(b"PAR1"):
         return ": it is Parquet without its end; was it still being written?"
     return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""

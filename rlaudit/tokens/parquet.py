@@ -28,16 +28,26 @@ from rlaudit.tokens.arrow_columns import (
     token_ids,
 )
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
 from rlaudit.tokens.prefetch import prefetched
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
 
-IDENTITY = ("prompt_id", "sample_id")
 REQUIRED = (*IDENTITY, "rollout_logprob")
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
 KNOWN = (*IDENTITY, *LOGPROBS, "position", "step", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
 # What the metrics need, and what samples of one prompt are held by; everything else is read for a sample only.
-MEASURED = (*IDENTITY, *LOGPROBS, "position", "step", "loss_mask", "trainer_entropy", "token_id", "rollout_version")
+MEASURED = (
+    *IDENTITY,
+    *LOGPROBS,
+    "position",
+    "step",
+    "loss_mask",
+    "trainer_entropy",
+    "token_id",
+    "rollout_version",
+    "reward",
+)
 # A number, or a text that stands for one.
 NAMES = ("batch_id", "step")
 NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name not in NAMES))
@@ -55,6 +65,11 @@ def is_token_table(path: Path) -> bool:
     return set(REQUIRED) <= set(columns_of(path) or ())
 
 
+def is_grouped_table(path: Path, groups: str) -> bool:
+    """Whether it would, if the prompt's id were called `groups`."""
+    return {*identity(groups), "rollout_logprob"} <= set(columns_of(path) or ())
+
+
 def is_trainer_table(path: Path) -> bool:
     """Whether a Parquet file has what a trainer alone writes: its logprobs, and whose they are."""
     return {*IDENTITY, "trainer_logprob"} <= set(columns_of(path) or ())
@@ -69,28 +84,34 @@ def columns_of(path: Path) -> list[str] | None:
 
 
 def parquet_batches(
-    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str] = KNOWN, where: Equal | None = None
+    path: Path,
+    faults: Faults,
+    prompts: PromptNumbers,
+    columns: Collection[str] = KNOWN,
+    where: Equal | None = None,
+    groups: str = "",
 ) -> Iterator[TokenBatch]:
     """The file's sequences in batches of about a row group.
 
-    where: column -> value; only rows that equal it. Raises NotFinished for a file that ends in the middle, UsageError
-    for types that cannot be logprobs.
+    where: column -> value; only rows that equal it. groups: the column that says which sequences share a prompt, ""
+    for the prompt's id. Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be
+    logprobs and for a column of groups that is not there.
     """
-    known = _known(path)
-    wanted = [name for name in known if name in {*IDENTITY, *LOGPROBS, *columns}]
-    return prefetched(_batches(path, faults, prompts, wanted, where or {}))
+    known = _known(path, groups)
+    wanted = [name for name in known if name in {*IDENTITY, *LOGPROBS, *columns, groups}]
+    return prefetched(_batches(path, faults, prompts, wanted, where or {}, groups))
 
 
 def _batches(
-    path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], where: Equal
+    path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], where: Equal, groups: str
 ) -> Iterator[TokenBatch]:
     carried: pa.Table | None = None
-    for part in _tables(path, names, where):
+    for part in _tables(path, names, where, groups):
         whole = part if carried is None or not carried.num_rows else pa.concat_tables([carried, part]).combine_chunks()
         if _of_whole_sequences(whole):
-            yield from _of_lists(whole, path, faults, prompts)
+            yield from _of_lists(whole, path, faults, prompts, groups)
             continue
-        table = _Rows(whole)
+        table = _Rows(whole, groups)
         last = int(table.starts[-1]) if table.starts.size else 0
         carried = whole.slice(last)
         if carried.num_rows > LONGEST_SEQUENCE:
@@ -100,54 +121,57 @@ def _batches(
             )
         yield from table.batches(0, len(table.starts) - 1, path, faults, prompts)
     if carried is not None and carried.num_rows:
-        rest = _Rows(carried)
+        rest = _Rows(carried, groups)
         yield from rest.batches(0, len(rest.starts), path, faults, prompts)
 
 
-def parquet_sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal | None = None) -> Iterator[TokenBatch]:
+def parquet_sample(
+    path: Path, tokens: int, prompts: PromptNumbers, where: Equal | None = None, groups: str = ""
+) -> Iterator[TokenBatch]:
     """Whole sequences with all columns from row groups spread over the file, about `tokens` of them.
 
     Raises NotFinished where one of them cannot be read.
     """
     try:
-        yield from _sample(path, tokens, prompts, where or {})
+        yield from _sample(path, tokens, prompts, where or {}, groups)
     except DAMAGED as error:
         raise _cut_off(path, error) from error
 
 
-def _sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal) -> Iterator[TokenBatch]:
-    groups = pq.read_metadata(path).num_row_groups
-    chosen = sorted({int(place) for place in np.linspace(0, groups - 1, min(groups, 8))}) if groups else []
-    names = _known(path)
+def _sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal, groups: str) -> Iterator[TokenBatch]:
+    row_groups = pq.read_metadata(path).num_row_groups
+    chosen = sorted({int(place) for place in np.linspace(0, row_groups - 1, min(row_groups, 8))}) if row_groups else []
+    names = _known(path, groups)
     for group in chosen:
         share = tokens // len(chosen)
         with pq.ParquetFile(path, read_dictionary=_texts(path, names), pre_buffer=False) as file:
             table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *where]), None)
-        part = None if table is None else _filtered(pa.Table.from_batches([table]), where)
+        part = None if table is None else _named(_filtered(pa.Table.from_batches([table]), where), groups)
         if part is None or not part.num_rows:
             continue
         silent = Faults()
         if _of_whole_sequences(part):
-            yield from _of_lists(part.slice(0, 256), path, silent, prompts)
+            yield from _of_lists(part.slice(0, 256), path, silent, prompts, groups)
             continue
-        rows = _Rows(part)
+        rows = _Rows(part, groups)
         # The first rows of a row group may be the end of a sequence, the last rows the beginning of one.
         begun = 0 if rows.begins_whole else 1
         enough = begun + int(np.searchsorted(rows.starts[begun:], rows.starts[0] + share))
-        complete = len(rows.starts) if group == groups - 1 and part.num_rows < 4 * share else len(rows.starts) - 1
+        complete = len(rows.starts) if group == row_groups - 1 and part.num_rows < 4 * share else len(rows.starts) - 1
         yield from rows.batches(begun, min(enough, complete), path, silent, prompts)
 
 
 class _Rows:
     """A contiguous table of tokens and where its sequences start."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, groups: str) -> None:
         self.table = table.combine_chunks()
+        self.groups = groups
         self.position_T = None
         if "position" in table.column_names:
             self.position_T = positions(self.table)
         changed_T = np.zeros(max(0, table.num_rows - 1), dtype=np.bool_)
-        for name in (name for name in BOUNDS if name in table.column_names):
+        for name in (name for name in (*BOUNDS, groups) if name in table.column_names):
             codes_T = codes(self.table, name)
             changed_T |= codes_T[1:] != codes_T[:-1]
         if self.position_T is not None:
@@ -183,6 +207,10 @@ class _Rows:
         part = self.table.slice(rows.start, rows.stop - rows.start)
         names = set(part.column_names)
         prompt_names_S, sample_names_S = (taken(self.table, name, starts) for name in IDENTITY)
+        group_names_S = None
+        if self.groups:
+            group_names_S = taken(self.table, self.groups, starts)
+            group_names_S = np.where(group_names_S == None, prompt_names_S, group_names_S)  # noqa: E711
         tokens = part.num_rows
         return TokenBatch(
             rollout_logprobs_T=_logprobs(part, "rollout_logprob"),
@@ -190,13 +218,14 @@ class _Rows:
             token_id_T=token_ids(part) if "token_id" in names else np.broadcast_to(np.int64(NO_TOKEN), tokens),
             position_T=position_T,
             sequence_T=np.repeat(np.arange(len(starts)), lengths_S),
-            prompt_S=prompts.of(prompt_names_S.tolist()),
+            prompt_S=prompts.of((prompt_names_S if group_names_S is None else group_names_S).tolist()),
             prompt_names_S=prompt_names_S,
             sample_names_S=sample_names_S,
             token_columns={name: token_column(part, name) for name in TOKEN_COLUMNS if name in names},
             sequence_columns={
                 name: _numbers(part, name)[starts - rows.start] for name in ("reward", "step") if name in names
             },
+            group_names_S=group_names_S,
             **_top_lists(part),
         )
 
@@ -240,22 +269,22 @@ def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
     return {own: tops.get(name) for name, own in TOPS.items()}
 
 
-def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers) -> Iterator[TokenBatch]:
+def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumbers, groups: str) -> Iterator[TokenBatch]:
     from rlaudit.tokens.logged_sequence import batches_of, sequence_of_record
 
     records = ((row, record) for batch in table.to_batches(1024) for row, record in enumerate(batch.to_pylist()))
-    logged = (sequence_of_record(record, path, None, faults) for _, record in records)
+    logged = (sequence_of_record(record, path, None, faults, groups) for _, record in records)
     yield from batches_of((one for one in logged if one is not None), prompts)
 
 
-def _tables(path: Path, names: list[str], where: Equal) -> Iterator[pa.Table]:
+def _tables(path: Path, names: list[str], where: Equal, groups: str) -> Iterator[pa.Table]:
     try:
         # Buffering ahead keeps every column chunk that was read until the file is closed.
         with pq.ParquetFile(path, read_dictionary=_texts(path, [*names, *where]), pre_buffer=False) as file:
             for batch in file.iter_batches(ROWS, columns=[*names, *where], use_threads=True):
                 table = _filtered(pa.Table.from_batches([batch]), where)
                 if table.num_rows:
-                    yield table
+                    yield _named(table, groups)
     except DAMAGED as error:
         raise _cut_off(path, error) from error
 
@@ -270,18 +299,25 @@ def _filtered(table: pa.Table, where: Equal) -> pa.Table:
     return table.drop_columns(list(where)) if where else table
 
 
+def _named(table: pa.Table, groups: str) -> pa.Table:
+    """Prompts are called by their group where the table has no name for them."""
+    return table if not groups or PROMPT in table.column_names else table.append_column(PROMPT, table.column(groups))
+
+
 def _texts(path: Path, names: list[str]) -> list[str]:
     schema = pq.read_schema(path)
     texts = (pa.types.is_string, pa.types.is_large_string)
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
-def _known(path: Path) -> list[str]:
+def _known(path: Path, groups: str) -> list[str]:
     """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
     schema = pq.read_schema(path)
+    if groups and groups not in schema.names:
+        raise not_there(path, groups, schema.names, "")
     # A column without any value has no type, and says no more than none.
     empty = {one.name for one in schema if pa.types.is_null(one.type)} - {*IDENTITY, *LOGPROBS}
-    names = [name for name in schema.names if name in KNOWN and name not in empty]
+    names = [name for name in schema.names if name in {*KNOWN, groups} and name not in empty]
     twice = [name for name in names if schema.names.count(name) > 1]
     if twice:
         raise UsageError(f"{path}: several columns are called {twice[0]}", "keep one of them")
@@ -293,7 +329,7 @@ def _known(path: Path) -> list[str]:
             expected = "lists of logprobs" if whole else "logprobs"
             raise UsageError(f"{path}: column {name} holds {kind}, expected {expected} in nats (float)")
         # Of one row per sequence every value is looked at.
-        if pa.types.is_nested(inner if whole and name in NAMES else kind) and name in {*IDENTITY, *NAMES}:
+        if pa.types.is_nested(inner if whole and name in NAMES else kind) and name in {*IDENTITY, *NAMES, groups}:
             raise UsageError(f"{path}: column {name} holds {kind}, expected a text or a number")
         if not whole and name in TOPS and not (is_list_type(kind) and is_number_type(inner)):
             raise UsageError(f"{path}: column {name} holds {kind}, expected lists of numbers")

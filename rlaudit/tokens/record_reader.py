@@ -1,6 +1,7 @@
 """Dumps with one JSON record per line, told by the keys that only their framework writes."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,16 +32,31 @@ def reader(own: Collection[str], what: str, sequences: Sequences) -> Read:
     def read(
         path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
     ) -> Iterator[TokenBatch]:
-        return batches_of(found(path, faults), prompts)
+        return batches_of(found(path, faults, part.groups), prompts)
 
-    def found(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+    def found(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
         for line, record in json_lines(path, faults):
             if not isinstance(record, dict) or not set(record) >= set(own):
                 faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {what}; the line is left out", line), sequences=1)
                 continue
-            yield from usable(partial(sequences, record, path, line, faults), what, path, line, faults)
+            in_record = partial(grouped, sequences, record, path, line, faults, groups)
+            yield from usable(in_record, what, path, line, faults)
 
     return read
+
+
+def grouped(
+    sequences: Sequences, record: dict[str, Any], path: Path, line: int, faults: Faults, groups: str
+) -> Iterator[LoggedSequence | None]:
+    """The sequences of one record, under the group that its column says; as they are where none was given."""
+    for one in sequences(record, path, line, faults):
+        yield one if one is None or not groups else of_group(one, record, groups)
+
+
+def of_group(sequence: LoggedSequence, record: Mapping[str, Any], groups: str) -> LoggedSequence:
+    """Under the group that a record's column says; its own prompt where the record does not."""
+    told = record.get(groups)
+    return replace(sequence, group=sequence.prompt if told is None else told)
 
 
 def usable(

@@ -65,10 +65,11 @@ class SiblingGroups:
 def _names(batch: TokenBatch) -> Integers:
     """(S,) 63 bits that stand for prompt and step."""
     step_S = batch.sequence_columns.get("step", np.zeros(batch.sequences))
+    names_S = batch.prompt_names_S if batch.group_names_S is None else batch.group_names_S
     return np.fromiter(
         (
             int.from_bytes(blake2b(f"{prompt}\0{step}".encode(), digest_size=8).digest()) >> 1
-            for prompt, step in zip(batch.prompt_names_S, step_S, strict=True)
+            for prompt, step in zip(names_S, step_S, strict=True)
         ),
         dtype=np.int64,
         count=batch.sequences,

@@ -44,7 +44,7 @@ MOST_LISTED = 64
 MISSING_TOP: Mapping[str, float] = {name: NO_TOKEN if name.endswith("ids") else -np.inf for name in TOPS}
 _TOPS = tuple(TOPS.values())
 _BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")
-_PROMPTS = ("prompt_token_ids_S", "prompt_texts_S")
+_PROMPTS = ("prompt_token_ids_S", "prompt_texts_S", "group_names_S")
 _PADDING: Mapping[str, float] = {TOPS[name]: missing for name, missing in MISSING_TOP.items()}
 
 
@@ -57,6 +57,7 @@ class TokenBatch:
     sequence_T: 0..S-1, non-decreasing, every sequence has a token.
     prompt_S: number of the prompt, or of its group where a file has more prompts than numbers; the same for the
     whole file. prompt_names_S, sample_names_S: as in the file, for messages.
+    group_names_S: which sequences share a prompt, where names of prompts do not say it.
     token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
     sequence_columns: those of SEQUENCE_COLUMNS that it has once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None where the file has none.
@@ -81,6 +82,7 @@ class TokenBatch:
     trainer_top_logprobs_TK: Column | None = None
     prompt_token_ids_S: Column | None = None
     prompt_texts_S: Column | None = None
+    group_names_S: Column | None = None
 
     def __post_init__(self) -> None:
         by_token = {

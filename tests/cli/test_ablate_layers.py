@@ -120,6 +120,13 @@ def test_a_trainer_that_ignores_the_temperature_is_told_from_an_engine_that_does
     assert semantic["verdict"] == "mismatch"
     assert semantic["cause"].startswith("the trainer recomputes wrongly: tokens are sampled and reported at T=0.7")
     assert "raw" not in semantic["cause"]
+    # Two samples of each prompt are asked as well, against either side.
+    beside = [line for line in semantic["evidence"] if line.startswith("candidate: samples of one prompt against")]
+    assert [line.split(": ")[1].removeprefix("samples of one prompt against ") for line in beside] == [
+        "what is reported",
+        "the trainer",
+    ]
+    assert not any("contradiction" in line for line in semantic["evidence"])
 
 
 def test_a_float32_head_on_one_side_is_further_apart_than_on_none_or_both(laboratory: Laboratory) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.group_column import IDENTITY, identity
 from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LOGPROBS, PLURALS, LoggedSequence, batches_of, sequence_of_record
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import TokenBatch
 
-IDENTITY = ("prompt_id", "sample_id")
 KINDS = {True: "one sequence", False: "one token"}
 # The same in every token of a sequence.
 PER_SEQUENCE = ("prompt_id", "sample_id", "step", "reward", "prompt_token_ids", "prompt", "messages")
@@ -23,32 +23,37 @@ PER_SEQUENCE = ("prompt_id", "sample_id", "step", "reward", "prompt_token_ids", 
 
 def recognise(path: Path) -> bool:
     """Whether the first record has a prompt, a sample and a rollout logprob."""
-    return _holds(path, "rollout_logprob")
+    return _holds(path, "rollout_logprob", IDENTITY)
+
+
+def grouped(path: Path, groups: str) -> bool:
+    """Whether it would, if the prompt's id were called `groups`."""
+    return _holds(path, "rollout_logprob", identity(groups))
 
 
 def of_trainer(path: Path) -> bool:
     """Whether the first record has a prompt, a sample and a trainer logprob."""
-    return _holds(path, "trainer_logprob")
+    return _holds(path, "trainer_logprob", IDENTITY)
 
 
-def _holds(path: Path, column: str) -> bool:
+def _holds(path: Path, column: str, names: Collection[str]) -> bool:
     record = first_record(path)
-    return {*IDENTITY, column} <= {PLURALS.get(name, name) for name in record}
+    return {*names, column} <= {PLURALS.get(name, name) for name in record}
 
 
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Every column is read: JSON has to be parsed anyway."""
-    return batches_of(_sequences(path, faults), prompts)
+    return batches_of(_sequences(path, faults, part.groups), prompts)
 
 
-def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+def _sequences(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
     by_sequence: bool | None = None
     rows: list[tuple[int, Mapping[str, Any]]] = []
     for line, record in json_lines(path, faults):
         key = _logprob_key(record) if isinstance(record, dict) else None
-        if key is None or not set(IDENTITY) <= set(record):
+        if key is None or not (set(IDENTITY) <= set(record) or set(identity(groups)) <= set(record)):
             kind, said = FaultKind.OTHER_RECORD, "no prompt_id, sample_id and rollout_logprob"
             if not isinstance(record, dict):
                 kind, said = FaultKind.NOT_AN_OBJECT, "not an object"
@@ -62,14 +67,14 @@ def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
             faults.add(Fault(path, FaultKind.MIXED, f"{said}; the line is left out", line), sequences=1)
             continue
         if by_sequence:
-            yield from _one(sequence_of_record(record, path, line, faults))
+            yield from _one(sequence_of_record(record, path, line, faults, groups))
             continue
-        if rows and _starts_anew(rows[-1][1], record):
-            yield from _one(_of_rows(rows, path, faults))
+        if rows and _starts_anew(rows[-1][1], record, groups):
+            yield from _one(_of_rows(rows, path, faults, groups))
             rows = []
         rows.append((line, record))
     if rows:
-        yield from _one(_of_rows(rows, path, faults))
+        yield from _one(_of_rows(rows, path, faults, groups))
 
 
 def _one(sequence: LoggedSequence | None) -> Iterator[LoggedSequence]:
@@ -83,27 +88,30 @@ def _logprob_key(record: Mapping[str, Any]) -> str | None:
     return next((named[name] for name in LOGPROBS if name in named), None)
 
 
-def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
-    if any(before.get(name) != record.get(name) for name in (*IDENTITY, "step")):
+def _starts_anew(before: Mapping[str, Any], record: Mapping[str, Any], groups: str) -> bool:
+    if any(before.get(name) != record.get(name) for name in (*IDENTITY, "step", groups)):
         return True
     last, now = before.get("position"), record.get("position")
     return isinstance(last, int) and isinstance(now, int) and now <= last
 
 
-def _of_rows(rows: list[tuple[int, Mapping[str, Any]]], path: Path, faults: Faults) -> LoggedSequence | None:
+def _of_rows(
+    rows: list[tuple[int, Mapping[str, Any]]], path: Path, faults: Faults, groups: str
+) -> LoggedSequence | None:
     """The lines of one sequence as one record of lists; columns that only some lines have are filled with nothing."""
     names = dict.fromkeys(PLURALS.get(name, name) for _, row in rows for name in row)
-    record = {
-        name: rows[0][1].get(name) if name in PER_SEQUENCE else [row.get(name) for _, row in rows] for name in names
-    }
-    return sequence_of_record(record, path, rows[0][0], faults)
+    once = {*PER_SEQUENCE, groups}
+    record = {name: rows[0][1].get(name) if name in once else [row.get(name) for _, row in rows] for name in names}
+    return sequence_of_record(record, path, rows[0][0], faults, groups)
 
 
 EXPORT = Export(
     name="token-table-jsonl",
     title="rlaudit token table (JSONL)",
     files="*.jsonl, *.jsonl.gz",
+    groups="prompt_id, and step where there is one",
     recognise=recognise,
     read=read,
     of_trainer=of_trainer,
+    grouped=grouped,
 )

@@ -17,7 +17,7 @@ from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.marked_tokens import marked_sequence
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.record_reader import usable
+from rlaudit.tokens.record_reader import grouped, usable
 from rlaudit.tokens.token_batch import TokenBatch
 
 OWN = {"generation_logprobs", "prev_logprobs"}
@@ -34,23 +34,23 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Every column is read."""
-    return batches_of(_sequences(path, faults), prompts)
+    return batches_of(_sequences(path, faults, part.groups), prompts)
 
 
-def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+def _sequences(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
     step = re.search(r"step(\d+)", path.name)
     for line, record in json_lines(path, faults):
         if not isinstance(record, dict) or not set(record) >= OWN:
             faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
-        number = int(step[1]) if step else None
-        yield from usable(partial(_of_record, record, path, line, number, faults), WHAT, path, line, faults)
+        plain = {name: _unwrapped(name, value) for name, value in record.items()}
+        read_step = partial(_of_record, step=int(step[1]) if step else None)
+        yield from usable(partial(grouped, read_step, plain, path, line, faults, groups), WHAT, path, line, faults)
 
 
 def _of_record(
-    record: dict[str, Any], path: Path, line: int, step: int | None, faults: Faults
+    plain: dict[str, Any], path: Path, line: int, faults: Faults, step: int | None
 ) -> Iterator[LoggedSequence | None]:
-    plain = {name: _unwrapped(name, value) for name, value in record.items()}
     if not isinstance(plain.get("token_loss_mask"), list) or not isinstance(plain.get("token_ids"), list):
         said = "no token_ids and token_loss_mask (an older NeMo-RL): prompt and completion cannot be told apart"
         faults.add(Fault(path, FaultKind.OTHER_RECORD, f"{said}; the line is left out", line), sequences=1)
@@ -71,6 +71,7 @@ def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, f
     if step is not None:
         columns["trainer_version"] = [step] * len(ids)
     reward = record.get("rewards")
+    values = {"reward": float(reward)} if isinstance(reward, int | float) else {}
     return marked_sequence(
         path=path,
         line=line,
@@ -81,7 +82,8 @@ def _sequence(record: dict[str, Any], path: Path, line: int, step: int | None, f
         rollout=record["generation_logprobs"][own],
         trainer=record["prev_logprobs"][own],
         columns=columns,
-        values={"reward": float(reward)} if isinstance(reward, int | float) else None,
+        # A prompt that comes again in a later epoch is sampled from other weights.
+        values=values if step is None else {**values, "step": float(step)},
     )
 
 
@@ -96,6 +98,7 @@ EXPORT = Export(
     name="nemo-rl",
     title="NeMo-RL training data",
     files="train_data_stepN.jsonl",
+    groups="the prompt's tokens and the step",
     recognise=recognise,
     read=read,
     trainer="the policy that sampled, recomputed by the trainer (prev_logprobs)",

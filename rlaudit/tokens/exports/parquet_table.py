@@ -15,7 +15,14 @@ import pyarrow.parquet as pq
 
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.parquet import columns_of, is_token_table, is_trainer_table, parquet_batches, parquet_sample
+from rlaudit.tokens.parquet import (
+    columns_of,
+    is_grouped_table,
+    is_token_table,
+    is_trainer_table,
+    parquet_batches,
+    parquet_sample,
+)
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import TokenBatch
 
@@ -36,21 +43,23 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Only `columns` are decoded."""
-    return parquet_batches(path, faults, prompts, columns, part.where)
+    return parquet_batches(path, faults, prompts, columns, part.where, part.groups)
 
 
 def sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
     """Row groups spread over the file."""
-    return parquet_sample(path, tokens, prompts, part.where)
+    return parquet_sample(path, tokens, prompts, part.where, part.groups)
 
 
 EXPORT = Export(
     name="token-table",
     title="rlaudit token table (Parquet)",
     files="*.parquet; a run directory's tokens.parquet",
+    groups="prompt_id, and step where there is one",
     recognise=is_token_table,
     read=read,
     of_trainer=is_trainer_table,
+    grouped=is_grouped_table,
     parts=parts,
     sample=sample,
 )

@@ -16,7 +16,7 @@ from rlaudit.tokens.json_lines import first_values, is_json_lines, json_lines
 from rlaudit.tokens.logged_sequence import LoggedSequence, batches_of
 from rlaudit.tokens.marked_tokens import marked_sequence
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.record_reader import usable
+from rlaudit.tokens.record_reader import of_group, usable
 from rlaudit.tokens.token_batch import TokenBatch
 
 MASKED = -100
@@ -33,7 +33,7 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Every column is read."""
-    return batches_of(_sequences(path, faults), prompts)
+    return batches_of(_sequences(path, faults, part.groups), prompts)
 
 
 def _is_texts(value: Any) -> bool:
@@ -41,17 +41,19 @@ def _is_texts(value: Any) -> bool:
     return bool(texts) and isinstance(texts[0], dict) and set(texts[0]) >= OWN
 
 
-def _sequences(path: Path, faults: Faults) -> Iterator[LoggedSequence]:
+def _sequences(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
     for line, value in json_lines(path, faults):
         if not _is_texts(value):
             faults.add(Fault(path, FaultKind.OTHER_RECORD, f"not {WHAT}; the line is left out", line), sequences=1)
             continue
         texts = enumerate(value if isinstance(value, list) else [value])
-        made = (_sequence(text, path, line, place, faults) for place, text in texts)
+        made = (_sequence(text, path, line, place, faults, groups) for place, text in texts)
         yield from usable(partial(iter, made), WHAT, path, line, faults)
 
 
-def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: Faults) -> LoggedSequence | None:
+def _sequence(
+    text: dict[str, Any], path: Path, line: int, place: int, faults: Faults, groups: str
+) -> LoggedSequence | None:
     metadata = text.get("metadata") or {}
     mask = [label != MASKED for label in text["labels"]]
     sample = f"line {line} text {metadata.get('rollout_index', place)}"
@@ -69,7 +71,7 @@ def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: F
     if len(reference) == len(logprobs) and any(reference):
         other = iter(reference)
         columns["base_logprob"] = [next(other) if counted else None for counted in mask]
-    return marked_sequence(
+    found = marked_sequence(
         path=path,
         line=line,
         faults=faults,
@@ -81,12 +83,14 @@ def _sequence(text: dict[str, Any], path: Path, line: int, place: int, faults: F
         values={"reward": float(text["reward"])} if isinstance(text.get("reward"), int | float) else None,
         prompt=text.get("group_id"),
     )
+    return of_group(found, text, groups) if found is not None and groups else found
 
 
 EXPORT = Export(
     name="pipelinerl-actor",
     title="PipelineRL actor stream",
     files="streams/actor/INSTANCE/PARTITION/SHARD.jsonl",
+    groups="group_id",
     recognise=recognise,
     read=read,
 )

@@ -5,18 +5,32 @@
 Source: PipelineRL 58d3934, pipelinerl/finetune/types.py and data.py (collate_packed).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from rlaudit.tokens.export import Export
+from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.group_column import no_column_tells
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.marked_tokens import marked_sequence
+from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.record_reader import reader, recogniser
+from rlaudit.tokens.token_batch import TokenBatch
 
 MASKED = -100
 OWN = {"input_ids", "labels", "old_logprobs", "advantages"}
+WHAT = "a PipelineRL batch"
+GROUPS = "the prompt's tokens"
+
+
+def read(
+    path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
+) -> Iterator[TokenBatch]:
+    """Every column is read. Raises UsageError where a column of groups is asked for."""
+    if part.groups:
+        raise no_column_tells(path, WHAT, GROUPS)
+    return reader(OWN, WHAT, _sequences)(path, faults, prompts, columns, part)
 
 
 def _sequences(record: dict[str, Any], path: Path, line: int, faults: Faults) -> Iterator[LoggedSequence | None]:
@@ -74,6 +88,7 @@ EXPORT = Export(
     name="pipelinerl-training-data",
     title="PipelineRL training stream",
     files="streams/training_data/INSTANCE/PARTITION/SHARD.jsonl",
+    groups=GROUPS,
     recognise=recogniser(OWN),
-    read=reader(OWN, "a PipelineRL batch", _sequences),
+    read=read,
 )

@@ -32,6 +32,7 @@ def _sequence(record: dict[str, Any], path: Path, line: int, faults: Faults) -> 
     }
     if isinstance(step, int):
         columns["trainer_version"] = [step] * len(record["token_ids"])
+    values = {"step": float(step)} if isinstance(step, int) else {}
     rewards = [value for value in record.get("rewards") or [] if value is not None]
     return marked_sequence(
         path=path,
@@ -43,7 +44,8 @@ def _sequence(record: dict[str, Any], path: Path, line: int, faults: Faults) -> 
         rollout=record["inference_logprobs"],
         trainer=record["trainer_logprobs"],
         columns=columns,
-        values={"reward": rewards[-1]} if rewards else None,
+        # A prompt that comes again in a later epoch is sampled from other weights.
+        values={**values, "reward": rewards[-1]} if rewards else values,
     )
 
 
@@ -51,6 +53,7 @@ EXPORT = Export(
     name="prime-rl",
     title="prime-rl token export",
     files="token_exports/step_N/rank_R.jsonl",
+    groups="the prompt's tokens and the step",
     recognise=recogniser(OWN),
     read=reader(OWN, "a prime-rl token export record", _sequences),
     trainer="the policy that is being trained",

@@ -1,0 +1,28 @@
+"""The tests that say of report, sample and trainer which agree: where each stands, and what it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+from rlaudit.layers import Layer
+from rlaudit.meaning import broken_groups, from_siblings, honesty, report_fit, sample_fit, sharpness, siblings
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """needs: what has to be logged. modules: whose docstrings are its documentation, the derivation first."""
+
+    needs: str
+    modules: tuple[ModuleType, ...]
+    layer: Layer = Layer.SEMANTIC
+
+
+ALL: Mapping[str, Evidence] = {
+    "sibling-agreement": Evidence(
+        "token ids and one logprob a token, two samples of a prompt at least", (siblings, from_siblings, broken_groups)
+    ),
+    "sharpness": Evidence("trainer_entropy", (sharpness,)),
+    "honesty": Evidence("the trainer's scores (--score MODEL, or ablate)", (honesty,)),
+    "report-fit": Evidence("the trainer's scores (--score MODEL, or ablate)", (report_fit,)),
+    "sample-fit": Evidence("the trainer's scores (--score MODEL, or ablate)", (sample_fit,)),
+}

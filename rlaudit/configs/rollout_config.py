@@ -47,10 +47,11 @@ class Setting:
 
 
 class Loss(StrEnum):
-    """Why something written never arrives."""
+    """Why something written never arrives. REFUSED: what reads it stops there."""
 
     FALSE_DROPPED = "false dropped"
     UNKNOWN_KEY = "unknown key"
+    REFUSED = "refused"
     OVERRULED = "overruled"
     NOT_PASSED = "not passed on"
 
@@ -84,6 +85,7 @@ TRAINER: Mapping[str, str] = {
     "pause_mode": "str: keep | wait | abort, of pause_generation around a weight update",
     "pause_clears_cache": "bool: clear_cache of pause_generation",
     "pause_arguments": "list[str]: names of the keyword arguments that pause_generation is called with",
+    "shares_weights": "bool: whether the engine and the trainer compute with the same weights, quantized ones included",
     "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
     "seeds_replicas": "bool: whether every replica gets its own seed",
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",

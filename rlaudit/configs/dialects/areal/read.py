@@ -108,7 +108,7 @@ def _engine(draft: Draft, section: Node | None, vllm: Version) -> None:
             draft.engine.by_file(name, node, value=None, note="get_py_cmd skips it")
             continue
         if key not in _FIELDS and key not in _OLDER_FIELDS:
-            draft.lose(key, node, Loss.UNKNOWN_KEY, f"{CLI_ARGS}: vLLMConfig has no such field and refuses it")
+            draft.lose(key, node, Loss.REFUSED, f"{CLI_ARGS}: vLLMConfig has no such field and refuses it")
         elif negated:
             _negated(draft, name, node)
         elif node.value is False:

@@ -33,6 +33,8 @@ _DRIVING = (
     "vllm_top_p",
     "vllm_gdn_prefill_backend",
 )
+# The first release that a commit after #1512 allows.
+_FIRST_AFTER_1512 = Version("0.18.0")
 _UTILS = "open-instruct 0051d7f vllm_utils.py, create_vllm_engines"
 
 
@@ -40,6 +42,7 @@ def collect(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
     """Fill every part of the draft from the options of one grpo_fast.py command."""
     _engine(draft, arguments)
     _logprobs(draft, arguments, vllm)
+    _generation_config(draft, arguments, vllm)
     _sampling(draft, arguments)
     draft.environment.by_code("VLLM_ENABLE_V1_MULTIPROCESSING", "0", _UTILS)
     _facts(draft, arguments)
@@ -91,6 +94,12 @@ def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> Non
     if not _NEWER & arguments.keys():
         value = Unknown(f"processed_logprobs is {note}; the commit is not known")
     draft.engine.by_code("logprobs_mode", value, note)
+
+
+def _generation_config(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
+    note = "vllm in code since 2026-03-06 (#1512), vLLM's own default before"
+    newer = vllm >= _FIRST_AFTER_1512 or _NEWER & arguments.keys()
+    draft.engine.by_code("generation_config", "vllm" if newer else Unknown(f"{note}; the commit is not known"), note)
 
 
 def _sampling(draft: Draft, arguments: Mapping[str, Node]) -> None:

@@ -169,7 +169,7 @@ def _refused(draft: Draft, command: "Command") -> None:
     for flag in overrides(command.words):
         if flag.operator.startswith("+") and flag.value is not None:
             reason = f"SkyRL stops: it takes no `+` in front of {flag.name} (config.py, from_cli_overrides)"
-            draft.lose(flag.name.rpartition(".")[2], flag.value, Loss.UNKNOWN_KEY, reason)
+            draft.lose(flag.name.rpartition(".")[2], flag.value, Loss.REFUSED, reason)
 
 
 def _multiprocessing(draft: Draft, node: Node | None, *, older: bool) -> None:

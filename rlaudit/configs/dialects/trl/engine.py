@@ -198,7 +198,7 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases) ->
         if not is_said(node):
             continue
         if told.past(field):
-            draft.lose(name, node, Loss.UNKNOWN_KEY, f"{told} has no {field} any more, and its parser stops there")
+            draft.lose(name, node, Loss.REFUSED, f"{told} has no {field} any more, and its parser stops there")
         elif told.since("0.16"):
             reason = "in server mode the engine is not built by the trainer: write it on the server's command line"
             draft.lose(name, node, Loss.NOT_PASSED, reason)

@@ -106,6 +106,7 @@ def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
     )
     note = "the trainer's own model is the engine's: an update is a new adapter for the next generation"
     draft.trains("weight_updates", "between rollouts", note)
+    draft.trains("shares_weights", True, note)
     draft.trains("seeds_replicas", False, "load_vllm seeds every process with 0")
     given = arguments.get("vllm_sampling_params")
     if given is None:

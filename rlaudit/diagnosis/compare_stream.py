@@ -90,7 +90,8 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What one batch adds. scored: its sound sequences that have a trainer logprob; unscored: all, where none has."""
+    """What one batch adds. scored: its sound sequences that have a trainer logprob; unscored: all that count, where none
+    has."""
 
     faults: Faults
     counts: Counts
@@ -111,7 +112,7 @@ def _part(read: TokenBatch, path: Path, settings: CompareSettings, summed: Runni
         wanted_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64) > 0
         counts += Counts(unscored_sequences=int((wanted_S & ~scored_S).sum()))
         if not scored_S.any():
-            return _Part(faults, counts, unscored=batch)
+            return _Part(faults, counts, unscored=batch.take(np.flatnonzero(wanted_S)) if wanted_S.any() else None)
         batch = batch.take(np.flatnonzero(scored_S))
     found = alignment_report(batch)
     counts += Counts(misaligned=Counter(one.kind.value for one in found.misaligned))

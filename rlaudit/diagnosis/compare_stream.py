@@ -90,8 +90,8 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What one batch adds. scored: its sound sequences that have a trainer logprob; unscored: all that count, where none
-    has."""
+    """What one batch adds. scored: its sound sequences that have a trainer logprob; unscored: all that count, where
+    none has."""
 
     faults: Faults
     counts: Counts

@@ -102,8 +102,9 @@ OF_UPDATES = frozenset({
 class RolloutConfig:
     """All that one file says about one rollout engine, for one vLLM version.
 
-    framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. lost: what
-    is written and never arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
+    framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
+    the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
+    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
     differ). not_seen: what a reader could not tell, in sentences. parts: the other files this one was read with.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
@@ -114,6 +115,7 @@ class RolloutConfig:
     sampling: Mapping[str, Setting] = field(default_factory=dict)
     environment: Mapping[str, Setting] = field(default_factory=dict)
     trainer: Mapping[str, Setting] = field(default_factory=dict)
+    options: Mapping[str, Setting] = field(default_factory=dict)
     lost: tuple[Lost, ...] = ()
     model: Setting | None = None
     offline: bool = False

@@ -71,6 +71,10 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _engine(draft, section, vllm)
     _sizes_of_engine(draft, root)
     _environment(draft, root)
+    draft.list_options(
+        root, "actor.rejection_sampling", "actor.use_decoupled_loss", "actor.behave_imp_weight_cap",
+        "actor.recompute_logprob", "gconfig.n_samples", "rollout.max_head_offpolicyness",
+    )  # fmt: skip
     _sampling(draft, root)
     trainer_facts(draft, root, vllm)
     if backend is None:

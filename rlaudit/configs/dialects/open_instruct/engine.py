@@ -26,6 +26,9 @@ SWITCHES = {"vllm_enforce_eager", "vllm_enable_prefix_caching", "inflight_update
 # Options of the correction that came after logprobs were processed in code (2026-05-13, #1678).
 _NEWER = {"rho_mask_metric", "rho_mask_source", "rho_mask_level", "rho_mask_direction", "rollout_importance_correction",
           "policy_ratio_denominator"}  # fmt: skip
+# Words in the names of options that decide how rollouts are made and corrected, and are no argument of vLLM.
+_OPTIONS = ("importance", "rho_", "policy_ratio_denominator", "use_vllm_logprobs", "inflight_updates",
+            "vllm_num_engines", "vllm_sync_backend", "num_samples_per_prompt_rollout", "async_steps")  # fmt: skip
 _DRIVING = (
     "vllm_num_engines",
     "vllm_sync_backend",
@@ -47,6 +50,7 @@ def collect(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
     draft.environment.by_code("VLLM_ENABLE_V1_MULTIPROCESSING", "0", _UTILS)
     _facts(draft, arguments)
     _correction(draft, arguments)
+    draft.list_flags(arguments, *_OPTIONS)
     driving = [name for name in _DRIVING if name in arguments and name != "vllm_top_p"]
     if driving:
         draft.not_seen.append(f"{', '.join(driving)}: how engines are driven; no setting that is read here")

@@ -10,6 +10,7 @@ logged, whose small changes pull agreement a little below what is reported.
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Integers
 from rlaudit.meaning.siblings import SharedDraws
@@ -17,8 +18,11 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 # Two honest samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
-# A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
-COPIED_SHARE = 0.1
+# A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies. One
+# prompt in twenty whose samples are copies looks like a temperature 2 % lower (selftest --ids-only).
+COPIED_SHARE = 0.02
+# Of few prompts, one or two may have been drawn so.
+FEWEST_COPIED = 3
 # Far beyond the noise of an FP8 engine, whose logits are off by tenths.
 OTHER_NATS = 0.5
 OTHER_SHARE = 0.05
@@ -28,6 +32,9 @@ LEAST_ROOM_TO_DIFFER = 0.1
 FEWEST_SHARED = 20
 # What is reported for the tokens of one context sums to 1 at most, but for noise.
 OVERFULL, OVERFULL_SHARE = 1.05, 0.01
+# One prompt in twenty with samples of another makes so many overfull, and tokens look flatter by 2 %; so does an engine
+# whose logits are off by tenths.
+DOUBTFUL_SHARE, FEWEST_OVERFULL = 0.002, 3
 FEWEST_GROUPS = 20
 
 
@@ -38,32 +45,40 @@ class Broken(StrEnum):
     OTHER_CONTEXTS = (
         "samples under one prompt do not report one distribution: not the same prompt, or not the same weights"
     )
+    DOUBTFUL_CONTEXTS = (
+        "some samples under one prompt may not report one distribution, so too few agreements tell nothing"
+    )
     UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see that they report one distribution"
     CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
 
 
 def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Broken, ...]:
     """What is wrong with the groups of one table; batch, group_S: what the draws were found in."""
-    others, shared, overfull = _contexts(draws)
+    others, shared, overfull_C = _contexts(draws)
+    other = bool(others > OTHER_SHARE or overfull_C.mean() > OVERFULL_SHARE)
     told = {
-        Broken.COPIES: _copied_share(draws) > COPIED_SHARE,
-        Broken.OTHER_CONTEXTS: others > OTHER_SHARE or overfull > OVERFULL_SHARE,
+        # Where reports of one context differ, what they add up to tells no copies.
+        Broken.COPIES: not other and _copied(draws) >= max(FEWEST_COPIED, COPIED_SHARE * draws.prompts),
+        Broken.OTHER_CONTEXTS: other,
+        Broken.DOUBTFUL_CONTEXTS: not other
+        and overfull_C.mean() > DOUBTFUL_SHARE
+        and overfull_C.sum() >= FEWEST_OVERFULL,
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED,
         Broken.CHOSEN: _chosen(batch, group_S),
     }
     return tuple(kind for kind, found in told.items() if found)
 
 
-def _copied_share(draws: SharedDraws) -> float:
-    """Of the prompts, those in which two samples agree for longer than chance lets them."""
+def _copied(draws: SharedDraws) -> int:
+    """How many prompts have two samples that agree for longer than chance lets them."""
     longest_P = np.zeros(draws.prompts)
     np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
-    return float((longest_P > COPIED_NATS).mean())
+    return int((longest_P > COPIED_NATS).sum())
 
 
-def _contexts(draws: SharedDraws) -> tuple[float, int, float]:
+def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
     """Of the tokens that several samples drew in one context, the share with reports far apart, and how many they are;
-    of the contexts, the share whose tokens are reported with more than all there is."""
+    (C,) the contexts whose tokens are reported with more than all there is."""
     order = np.lexsort((draws.token_N, draws.context_N))
     context_N, logprobs_N = draws.context_N[order], np.nan_to_num(draws.rollout_logprobs_N[order])
     firsts = np.flatnonzero(np.append(True, (np.diff(context_N) != 0) | (np.diff(draws.token_N[order]) != 0)))
@@ -72,8 +87,7 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, float]:
     telling = several & (-np.expm1(low_R) > LEAST_ROOM_TO_DIFFER)
     apart = float((high_R - low_R > OTHER_NATS)[telling].mean()) if telling.any() else 0.0
     _, context_R = np.unique(context_N[firsts], return_inverse=True)
-    full = float((np.bincount(context_R, np.exp(low_R)) > OVERFULL).mean())
-    return apart, int(several.sum()), full
+    return apart, int(several.sum()), np.bincount(context_R, np.exp(low_R)) > OVERFULL
 
 
 def _chosen(batch: TokenBatch, group_S: Integers) -> bool:

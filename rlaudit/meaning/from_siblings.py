@@ -38,6 +38,7 @@ class Deviation(StrEnum):
     TOP_P = f"top-p {WITNESSED_TOP_P:g}"
     MIN_P = f"min-p {LIGHT_MIN_P:g}"
     TOP_K = f"top-k {LIGHT_TOP_K}"
+    PENALTY = "a repetition penalty"
 
 
 _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS})
@@ -76,7 +77,8 @@ class Siblings:
 
     def same(self, side: Agreement | None) -> bool:
         """Whether no deviation that matters could have gone unseen."""
-        return side is not None and not self.broken and reach_of(side) <= SAME_TEMPERATURE and _uncut(side)
+        # That no top-p was in force says nothing of a top-k, which cuts elsewhere.
+        return side is not None and not self.broken and reach_of(side) <= SAME_TEMPERATURE and cut_of(side) <= SAME_MASS
 
     @property
     def alike(self) -> bool:
@@ -128,6 +130,8 @@ class Smallest:
             Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
             Deviation.MIN_P: self.min_p > LIGHT_MIN_P,
             Deviation.TOP_K: self.top_k <= LIGHT_TOP_K,
+            # It lifts some tokens and lowers others, which may leave every sum where it is.
+            Deviation.PENALTY: True,
         }
         return tuple(deviation for deviation, open_ in may_be.items() if open_)
 
@@ -151,9 +155,6 @@ def keeps_odds(side: Agreement) -> bool:
 
 def prompts_needed(side: Agreement) -> int:
     """With how many prompts of as many samples the interval would be narrow enough to acquit."""
-    half = (side.step.high - side.step.low) / 2.0
-    return int(np.ceil(side.prompts * max(1.0, (half / (SAME_TEMPERATURE - TEMPERATURE_EFFECT / 2)) ** 2)))
-
-
-def _uncut(side: Agreement) -> bool:
-    return cut_of(side) <= SAME_MASS or side.reach >= WITNESSED_TOP_P
+    of_step = (side.step.high - side.step.low) / 2.0 / (SAME_TEMPERATURE - TEMPERATURE_EFFECT / 2)
+    of_mass = (side.excess.high - side.excess.low) / 2.0 / (SAME_MASS * max(side.kept_mass, 1e-9))
+    return int(np.ceil(side.prompts * max(1.0, of_step, of_mass) ** 2))

@@ -19,9 +19,8 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
-from sibling_trees import at, tree  # noqa: E402
-
 from rlaudit.meaning.siblings import Agreement, agreement, shared_draws  # noqa: E402
+from rlaudit.worlds.sibling_tree import at, tree  # noqa: E402
 
 SIZES = [(8, 2), (8, 8), (16, 4), (32, 2), (32, 16), (64, 4), (64, 8), (128, 16), (256, 8), (1024, 4), (1024, 16)]
 # Scales of exponential logits: 0.01 is uniform, 30 has collapsed.

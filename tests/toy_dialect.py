@@ -44,6 +44,8 @@ def _config(source: Source, toy: Node | None) -> RolloutConfig:
         path=source.path,
         engine=_settings(engine),
         sampling=_settings(sampling),
+        # Toys ran V0, whose logprobs are processed ones: what a safe fix restores.
+        environment={"VLLM_USE_V1": Setting("VLLM_USE_V1", "0", None, Origin.FRAMEWORK)},
         lost=tuple(
             Lost(name, node.value, node.place, Loss.UNKNOWN_KEY, "toys have no such key")
             for name, node in toy.items()

@@ -69,6 +69,13 @@ class NamedCause:
         return {**asdict(self), "layer": self.layer.value}
 
 
+def because_of(named: Sequence[NamedCause]) -> str:
+    """What convicts them, in one sentence; where it is one cause, the verdict above has its name."""
+    if len(named) == 1:
+        return named[0].signature.because
+    return "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named)
+
+
 @dataclass(frozen=True)
 class Untested:
     """A cause that could be neither named nor excluded, and why. column: of the log, that would tell."""
@@ -267,7 +274,7 @@ class _Case:
         k2, low, high = (excess.k2, excess.k2_low, excess.k2_high) if excess else (self.evidence.k2,) * 3
         if self.named:
             verdict = Verdict.MISMATCH
-            because = "; ".join(f"{cause.name}: {cause.signature.because}" for cause in self.named)
+            because = because_of(self.named)
         elif self.leaning:
             names = " and ".join(self.leaning)
             verdict = Verdict.INCONCLUSIVE

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.statistics.resample import (
@@ -205,6 +204,9 @@ def _solve(gram_JJ: Floats, moments_J: Floats) -> Floats:
     scaled_JJ = gram_JJ / np.outer(scale_J, scale_J) + 1e-9 * np.eye(len(gram_JJ))
     upper_JJ = np.linalg.cholesky(scaled_JJ).T
     target_J = np.linalg.solve(upper_JJ.T, moments_J / scale_J)
+    # A third of a second to import, and only needed here.
+    from scipy.optimize import nnls
+
     found: Floats = nnls(upper_JJ, target_J)[0] / scale_J
     return found
 

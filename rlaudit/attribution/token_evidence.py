@@ -5,11 +5,12 @@ side forgot would otherwise be explained by everything that correlates with entr
 found (no scores, no top-k logprobs of the trainer) the log ratio is the logged one, and `meaning` is None.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 # The trade: every covariate of a cause is a column of so many tokens, fitted again and again; shares of k2 have errors
 # of prompts by then, not of tokens.
 MOST_TOKENS = 200_000
+Statistic = TypeVar("Statistic")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,19 @@ class TokenEvidence:
     def with_excess(self, excess: ExcessModel) -> "TokenEvidence":
         """The same tokens with the model of their excess mismatch."""
         return replace(self, excess=excess)
+
+
+def once(statistic: Callable[[TokenEvidence], Statistic]) -> Callable[[TokenEvidence], Statistic]:
+    """A statistic of tokens that several causes ask for, computed for the first of them."""
+    known: WeakKeyDictionary[TokenEvidence, Statistic] = WeakKeyDictionary()
+
+    @wraps(statistic)
+    def asked(evidence: TokenEvidence) -> Statistic:
+        if evidence not in known:
+            known[evidence] = statistic(evidence)
+        return known[evidence]
+
+    return asked
 
 
 def token_evidence(

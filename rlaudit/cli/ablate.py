@@ -1,18 +1,17 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
-from rlaudit.layers import Verdict
 from rlaudit.progress import Progress
 from rlaudit.say import answer
 
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
     from rlaudit.report.report import Report
 
     Judged = tuple[Report, Callable[[Path], None] | None]
-
-
-class FailOn(StrEnum):
-    """What makes the exit code 1."""
-
-    ERROR = "error"
-    NEVER = "never"
 
 
 def ablate(
@@ -44,7 +36,7 @@ def ablate(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling, arm order and bootstrap.")] = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
+    fail_on: FailOnMismatch = FailOn.ERROR,
     python: Annotated[list[str] | None, typer.Option(help=ENGINE_HELP)] = None,
     trainer_python: Annotated[str | None, typer.Option(help=TRAINER_HELP)] = None,
     cpu: Annotated[
@@ -104,7 +96,7 @@ def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool
     from rlaudit.diagnosis.tokens import tokens_of, write_tokens
 
     diagnosis = diagnose(finished)
-    document = document_of(diagnosis, Verdict.MISMATCH if fail_on_mismatch else None)
+    document = document_of(diagnosis, fail_on_mismatch)
     tokens = tokens_of(diagnosis)
     return document, None if tokens is None else partial(write_tokens, tokens)
 

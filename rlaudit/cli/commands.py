@@ -14,6 +14,7 @@ from rlaudit.standard_output import to_stdout
 # Statistics and engines take a second to import: a command's module is imported when that command is asked for.
 # `inspect` parses its own arguments before typer is imported, and comes here for the list of commands and for shells.
 COMMANDS = {
+    "demo": "rlaudit.cli.demo:demo_command",
     "inspect": "rlaudit.cli.inspect_completion:inspect_options",
     "ablate": "rlaudit.cli.ablate:ablate",
     "compare": "rlaudit.cli.compare:compare",

@@ -1,12 +1,12 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.measurement.metric import ObjectiveSettings
     from rlaudit.tokens.open_table import TokenTable
-
-
-class FailOn(StrEnum):
-    """What makes the exit code 1."""
-
-    ERROR = "error"
-    NEVER = "never"
 
 
 def compare(
@@ -93,7 +86,7 @@ def compare(
         typer.Option("--allow-partial", help="Lines and sequences that cannot be used do not end it with 3."),
     ] = False,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
+    fail_on: FailOnMismatch = FailOn.ERROR,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""

@@ -1,20 +1,13 @@
 """`rlaudit curves`: when the training curves of two runs separate, and in which order."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from rlaudit.cli.fail_on import FailOn
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.errors import NotFinished, UsageError
-
-
-class FailOn(StrEnum):
-    """What makes the exit code 1."""
-
-    ERROR = "error"
-    NEVER = "never"
 
 
 def curves(

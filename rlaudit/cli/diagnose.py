@@ -1,20 +1,13 @@
 """`rlaudit diagnose`: finished reports as one diagnosis."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
-
-
-class FailOn(StrEnum):
-    """What makes the exit code 1."""
-
-    ERROR = "error"
-    NEVER = "never"
 
 
 def diagnose(
@@ -25,7 +18,7 @@ def diagnose(
         ),
     ],
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
-    fail_on: Annotated[FailOn, typer.Option(help="What exits with 1: a mismatch (error), or nothing.")] = FailOn.ERROR,
+    fail_on: FailOnMismatch = FailOn.ERROR,
 ) -> int:
     """Combine what was inspected, ablated, compared and logged into the three layers, in their order."""
     from rlaudit.diagnosis.combine import combined

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "demo": ("rlaudit demo",),
     "inspect": (
         "rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1",
         "rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1 --diff",
@@ -27,6 +28,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 
 FIRST_STEPS = """First steps:
+  rlaudit demo
   rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1
   rlaudit ablate quick
   rlaudit explain raw-logprobs

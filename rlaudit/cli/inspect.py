@@ -113,7 +113,7 @@ def _run(request: "Request", wishes: _Wishes) -> int:
     if wishes.diff or wishes.fix is not None:
         from rlaudit.inspection.fix_files import diff_of, fix_files
 
-        fixes = fix_files(inspection, unsafe=wishes.fix != "safe", write=not wishes.diff)
+        fixes = fix_files(inspection, unsafe=wishes.fix == "unsafe", write=not wishes.diff)
         patch, fixed, failed = diff_of(fixes) if wishes.diff else "", fixes.summary, fixes.failed
         inspection = fixes.inspection or inspection
     code = exit_code(inspection, wishes.threshold, wishes.none_is_fine)

@@ -6,13 +6,17 @@ import pkgutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlaudit.errors import UsageError
 from rlaudit.report import formats
-from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.report_format import ReportFormat
 from rlaudit.standard_output import to_stdout
 from rlaudit.unusable_place import unusable_place
 from rlaudit.write_atomically import write_atomically
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 HELP = "FORMAT[:PATH], repeatable; without a path it goes to stdout."
 
@@ -44,7 +48,7 @@ def parse_outputs(wanted: list[str]) -> list[Output]:
     return outputs
 
 
-def write_outputs(outputs: list[Output], document: Document) -> None:
+def write_outputs(outputs: list[Output], document: "Report") -> None:
     """Render and write every report. Raises as `to_stdout` and `write_file` do."""
     for output in outputs:
         if output.path is None:

@@ -22,8 +22,8 @@ def report(
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
     from rlaudit.laboratory.run_folder import REPORT, TOKENS, has_report, is_run
+    from rlaudit.laboratory.unfinished_run import NEXT, unfinished_document
     from rlaudit.report.read_report import read_report
-    from rlaudit.report.unfinished_run import NEXT, unfinished_document
 
     outputs = parse_outputs(output or [])
     path = run / REPORT if run.is_dir() else run

@@ -8,6 +8,7 @@ Hydra 1.1). Not read: search paths (`pkg://`) and configs of an installed framew
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
 from rlaudit.configs.source import Source
@@ -50,6 +51,17 @@ class _Entry:
         return path if path.endswith((".yaml", ".yml")) else f"{path}.yaml"
 
 
+def with_defaults(source: Source) -> Node | None:
+    """The first document with what it inherits from files beside it; None where the file is no mapping."""
+    root = mapping_of(source)
+    if root is None or root.get("defaults") is None:
+        return root
+    config = composed(source)
+    return root if config is None else config.root
+
+
+# Asked by every dialect that may know the file, and again under each version.
+@lru_cache(maxsize=4)
 def composed(source: Source) -> Composed | None:
     """The first document with its `defaults:` applied; None where the file is no mapping."""
     root = mapping_of(source)

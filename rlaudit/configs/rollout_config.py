@@ -89,6 +89,12 @@ TRAINER: Mapping[str, str] = {
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
 }
 
+# Of these, what says how weights are updated and nothing of what the trainer computes.
+OF_UPDATES = frozenset({
+    "weight_updates", "resets_prefix_cache", "salts_prefix_cache",
+    "pause_mode", "pause_clears_cache", "pause_arguments",
+})  # fmt: skip
+
 
 @dataclass(frozen=True)
 class RolloutConfig:
@@ -113,6 +119,11 @@ class RolloutConfig:
     not_seen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
+
+    @property
+    def has_trainer(self) -> bool:
+        """Whether anything is known of the trainer's own computation."""
+        return not OF_UPDATES.issuperset(self.trainer)
 
     def says(self, name: str) -> Any:
         """A trainer fact, or None where the reader does not know it."""

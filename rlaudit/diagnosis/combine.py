@@ -13,7 +13,6 @@ from rlaudit.curves.order import Precedence
 from rlaudit.diagnosis.finished_documents import FinishedDocument
 from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.layers import WORST_FIRST, Layer, Verdict
-from rlaudit.meaning.words import UNEXPLAINED
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.parts.inspection import Versions
@@ -41,7 +40,7 @@ def combined(sources: Sequence[FinishedDocument], fails: bool) -> Report:
     return {
         **new_report(
             "diagnose",
-            exit_code_of(layers, bool(unfinished), fails),
+            exit_code_of((one["verdict"] for one in layers), bool(unfinished), fails),
             layers=layers,
             not_seen=_not_seen(sources, unfinished),
         ),
@@ -75,27 +74,40 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judged:
         if other.command == "inspect":
             evidence += [f"{other.command} {other.path}: {line}" for line in judged["evidence"]]
     evidence += _curves(layer, sources)
-    cause, read = _cause(worst, source, own)
+    settings = _convicted_by_settings(worst, source, own)
+    named, read = worst, ""
+    if settings is not None:
+        named = settings[1]
+        read = f"; {settings[0].path} convicts {named['cause']}, the tokens show no cause of their own"
     return {
         **worst,
-        "cause": cause,
+        "cause": named["cause"],
+        "causes": _causes(named),
         "because": f"{worst['because']}{read}{_agreement(worst, source, measured)}",
         "evidence": evidence,
         "next": _next(worst, source, sources),
     }
 
 
-def _cause(
+def _causes(judged: Judged) -> Sequence[str]:
+    """Reports of earlier releases have all of them in one string."""
+    return judged.get("causes", [judged["cause"]] if judged["cause"] else [])
+
+
+def _convicted_by_settings(
     worst: Judged, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judged]]
-) -> tuple[str | None, str]:
-    """The cause, and what is said of it: a mismatch that was measured without one has that which settings convict."""
-    measured = source.command in MEASURED and worst["verdict"] == Verdict.MISMATCH
-    if not measured or (worst["cause"] is not None and worst["cause"] not in UNEXPLAINED.values()):
-        return worst["cause"], ""
-    for one, judged in own:
-        if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH and judged["cause"]:
-            return judged["cause"], f"; {one.path} convicts {judged['cause']}, the tokens show no cause of their own"
-    return worst["cause"], ""
+) -> tuple[FinishedDocument, Judged] | None:
+    """The inspection that names a cause, where tokens show a mismatch and none."""
+    if source.command not in MEASURED or worst["verdict"] != Verdict.MISMATCH or _causes(worst):
+        return None
+    return next(
+        (
+            (one, judged)
+            for one, judged in own
+            if one.command == "inspect" and judged["verdict"] == Verdict.MISMATCH and judged["cause"]
+        ),
+        None,
+    )
 
 
 def _said(judged: Judged) -> str:
@@ -116,7 +128,7 @@ def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDoc
     if worst["verdict"] != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
         return str(worst["next"])
     causes = all_causes()
-    named = [causes[name] for name in str(worst["cause"] or "").split(" and ") if name in causes]
+    named = [causes[name] for name in _causes(worst) if name in causes]
     factor = next((cause.factor for cause in named if cause.factor is not None), None)
     if factor is None or source.command != "compare":
         return str(worst["next"])
@@ -131,6 +143,7 @@ def _held_back(judged: Judged, before: Judged) -> Judged:
         **judged,
         "verdict": Verdict.NOT_TESTED,
         "cause": None,
+        "causes": [],
         "because": f"the {before['layer']} layer comes first; seen so far: {_said(judged)}",
         "falsifier": "",
         "next": before["next"],

@@ -43,7 +43,7 @@ def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bo
     return {
         **new_report(
             "compare",
-            exit_code_of(layers, unfinished, fails),
+            exit_code_of((layer["verdict"] for layer in layers), unfinished, fails),
             layers=layers,
             not_seen=list(dict.fromkeys([*not_seen, *_not_seen(compared, allow_partial)])),
         ),

@@ -7,9 +7,10 @@ from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
+from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
-from rlaudit.layers import Verdict
+from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import Effect, Run
@@ -18,14 +19,14 @@ from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
 
 
-def document_of(diagnosis: Diagnosis, fail_on: Verdict | None) -> Report:
-    """`exit_code` is what the command ends with under `fail_on` (None: a mismatch does not fail)."""
+def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
+    """fails: whether a mismatch makes the exit code 1."""
     run = diagnosis.run
     first = run.plan.recipe.blocks[0]
     return {
         **new_report(
             "ablate",
-            exit_code(diagnosis, fail_on),
+            exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
             layers=[judged(judgement) for judgement in diagnosis.layers],
@@ -63,6 +64,7 @@ def judged(judgement: Judgement) -> Judged:
         "layer": judgement.layer,
         "verdict": judgement.verdict,
         "cause": judgement.cause,
+        "causes": list(judgement.causes),
         "because": judgement.because,
         "evidence": list(judgement.evidence),
         "falsifier": judgement.falsifier,
@@ -70,20 +72,9 @@ def judged(judgement: Judgement) -> Judged:
     }
 
 
-def exit_code(diagnosis: Diagnosis, fail_on: Verdict | None) -> int:
-    """3 while an arm failed or a layer that had to be judged was not; 1 for a mismatch; else 0.
-
-    Layers are judged in order, so the first that does not match decides: those after it are not required. An arm that
-    the engine does not support is an answer, not a failure.
-    """
-    if any(arm.status == "failed" for arm in diagnosis.run.arms.values()):
-        return 3
-    decisive = next((layer.verdict for layer in diagnosis.layers if layer.verdict is not Verdict.MATCH), None)
-    if decisive is None:
-        return 0
-    if decisive is Verdict.MISMATCH:
-        return 1 if fail_on is Verdict.MISMATCH else 0
-    return 3
+def unfinished(run: FinishedRun) -> bool:
+    """Whether an arm failed; one that the engine does not support is an answer."""
+    return any(arm.status == "failed" for arm in run.arms.values())
 
 
 def _reading_order(arm: Arm) -> int:

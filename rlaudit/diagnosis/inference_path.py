@@ -33,7 +33,7 @@ UNREFUTED = "a factor whose arm brings the distance within what is let pass"
 class _Explained:
     """What accounts for a distance. said: of the causes, after the distance. more: how to get more tokens."""
 
-    cause: str | None
+    causes: tuple[str, ...]
     said: str
     falsifier: str
     next: str
@@ -48,7 +48,6 @@ def judge_path_of_arm(
         return Judgement(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            None,
             "no arm of this block has clean semantics, and before that its numbers cannot be compared",
             next="mend the semantic layer first",
         )
@@ -61,7 +60,7 @@ def judge_path_of_arm(
     )
     causes = [effect for effect in moved if effect.verdict in CONVICTED]
     found = _by_distance(distance, evidence, _by_intervention(causes))
-    return replace(found, cause=None, falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
+    return replace(found, causes=(), falsifier="") if found.verdict is Verdict.INCONCLUSIVE else found
 
 
 def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement, corrected: bool) -> Judgement:
@@ -77,9 +76,8 @@ def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement
         return Judgement(
             Layer.INFERENCE_PATH,
             Verdict.NOT_TESTED,
-            None,
             f"the semantic layer comes first: a difference of meaning is in every figure{beneath}",
-            evidence if corrected else (),
+            evidence=evidence if corrected else (),
             next="mend the semantic layer first",
         )
     provided = "" if semantic.verdict is Verdict.MATCH else "provided that the logprobs mean the same: "
@@ -89,8 +87,8 @@ def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement
         return Judgement(
             Layer.INFERENCE_PATH,
             Verdict.MISMATCH,
-            explained.cause,
             because,
+            explained.causes,
             evidence,
             explained.falsifier,
             explained.next,
@@ -98,7 +96,7 @@ def judge_path(distance: Distance, attribution: Attribution, semantic: Judgement
     hanging = [name for name in attribution.leaning if name in SHIFTS]
     if hanging and distance.verdict is Verdict.MATCH:
         because = f"{' and '.join(hanging)} in one sequence, which decides nothing alone; {words.because(distance)}"
-        return Judgement(Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, None, because, evidence, next="more sequences")
+        return Judgement(Layer.INFERENCE_PATH, Verdict.INCONCLUSIVE, because, evidence=evidence, next="more sequences")
     return _by_distance(distance, evidence, explained, provided, f"; {attribution.because}" if named else "")
 
 
@@ -108,14 +106,19 @@ def _by_distance(
     """provided: what an open semantic layer leaves open here. seen: what a match does not take back."""
     because, verdict = words.because(distance), distance.verdict
     if verdict is Verdict.MATCH:
-        falsifier = words.falsifier(distance)
-        return Judgement(Layer.INFERENCE_PATH, verdict, None, f"{because}{seen}", evidence, falsifier)
+        return Judgement(
+            Layer.INFERENCE_PATH,
+            verdict,
+            f"{because}{seen}",
+            evidence=evidence,
+            falsifier=words.falsifier(distance),
+        )
     mismatch = verdict is Verdict.MISMATCH
     return Judgement(
         Layer.INFERENCE_PATH,
         verdict,
-        explained.cause,
         f"{provided}{because}; {explained.said}" if mismatch else f"{provided}{because}",
+        explained.causes,
         evidence,
         explained.falsifier,
         explained.next if mismatch else words.settles(distance, explained.more),
@@ -126,7 +129,7 @@ def _by_intervention(causes: Sequence[FactorEffect]) -> _Explained:
     more = "more tokens: raise samples, prompts or max_tokens"
     if not causes:
         return _Explained(
-            None,
+            (),
             "no factor that engaged moves it: unexplained residual",
             UNREFUTED,
             "add the factors that were not tried to the recipe (rlaudit list factors)",
@@ -135,7 +138,7 @@ def _by_intervention(causes: Sequence[FactorEffect]) -> _Explained:
     named = "; ".join(f"{effect.factor}={effect.level} {effect.verdict.value} ({effect.because})" for effect in causes)
     left = max(0.0, 1 - max(effect.share or 0.0 for effect in causes))
     return _Explained(
-        causes[0].factor,
+        (causes[0].factor,),
         f"{named}; {left:.0%} of the excess k2 stays unexplained",
         "an arm with that factor set whose k3 does not fall",
         f"set {causes[0].factor}={causes[0].level} and audit again",
@@ -149,8 +152,8 @@ def _by_signature(named: Sequence[NamedCause], attribution: Attribution) -> _Exp
     told = attribution.because if looked else f"causes are not looked for up to a k2 of {attribution.margin:.2g} nats^2"
     if not named:
         step = f"rlaudit ablate: no signature in these columns names a cause{_wanted(attribution)}"
-        return _Explained(None, told, UNREFUTED, step, "more tokens")
-    names = " and ".join(cause.name for cause in named)
+        return _Explained((), told, UNREFUTED, step, "more tokens")
+    names = tuple(cause.name for cause in named)
     return _Explained(names, told, named[0].falsifier, named[0].next, "more tokens")
 
 

@@ -10,15 +10,25 @@ SETTLES = "mend what was left out (see the faults and what was not seen), then c
 
 @dataclass(frozen=True)
 class Judgement:
-    """One layer, judged. `cause` is named only by an intervention that removes it or a signature that identifies it."""
+    """One layer, judged.
+
+    causes: named only by an intervention that removes one or a signature that identifies one. unexplained: what a
+    mismatch without any is called.
+    """
 
     layer: Layer
     verdict: Verdict
-    cause: str | None
     because: str
+    causes: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     falsifier: str = ""
     next: str = ""
+    unexplained: str = ""
+
+    @property
+    def cause(self) -> str | None:
+        """All causes, for people."""
+        return " and ".join(self.causes) or self.unexplained or None
 
 
 def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Judgement:
@@ -37,10 +47,9 @@ def supported(judgement: Judgement, figures: DataShare, causes: DataShare) -> Ju
     return Judgement(
         judgement.layer,
         Verdict.INCONCLUSIVE,
-        None,
         f"{'; '.join(short)}. With more than {MOST_LEFT_OUT:.0%} left out nothing is said to match. Of what is left: "
         f"{judgement.because}",
-        evidence,
-        judgement.falsifier,
-        SETTLES,
+        evidence=evidence,
+        falsifier=judgement.falsifier,
+        next=SETTLES,
     )

@@ -64,7 +64,7 @@ def judge_objective_of_arm(
 ) -> Judgement:
     """Of an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:
-        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, None, "no arm has figures")
+        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, "no arm has figures")
     evidence = (
         f"{arm.name}: {_figures(arm.measurements)}",
         "staleness: 0, every arm scores the weights it sampled from",
@@ -92,16 +92,17 @@ def _judged(
     if open_layers:
         because = f"the {' and the '.join(open_layers)} layer comes first: a correction over it would hide it"
         step = "switch on no importance-sampling correction before the layers above match"
-        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, None, because, evidence, next=step)
+        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, next=step)
     felt = consequence(measurements, settings)
     if felt.verdict is Verdict.MATCH:
-        return Judgement(Layer.OBJECTIVE, Verdict.MATCH, None, words.match, evidence, words.unrefuted)
+        return Judgement(Layer.OBJECTIVE, felt.verdict, words.match, evidence=evidence, falsifier=words.unrefuted)
     if felt.verdict is Verdict.MISMATCH:
-        return Judgement(Layer.OBJECTIVE, felt.verdict, words.cause, words.because, evidence, words.refuted, words.next)
+        causes = (words.cause,)
+        return Judgement(Layer.OBJECTIVE, felt.verdict, words.because, causes, evidence, words.refuted, words.next)
     if any(share.low is None for share in felt.shares.values()):
-        return Judgement(Layer.OBJECTIVE, felt.verdict, None, "clip fractions have no interval", evidence)
+        return Judgement(Layer.OBJECTIVE, felt.verdict, "clip fractions have no interval", evidence=evidence)
     because = "the intervals of the clip fractions reach over 1 %"
-    return Judgement(Layer.OBJECTIVE, felt.verdict, None, because, evidence, next=words.more)
+    return Judgement(Layer.OBJECTIVE, felt.verdict, because, evidence=evidence, next=words.more)
 
 
 def _figures(measurements: Measurements) -> str:

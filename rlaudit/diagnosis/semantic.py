@@ -7,7 +7,7 @@ A factor is named as the cure only when setting it alone makes the meaning match
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.attribution.attribute import Attribution
+from rlaudit.attribution.attribute import Attribution, because_of
 from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
@@ -16,7 +16,7 @@ from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.meaning import LoggedFigures, Meaning
 from rlaudit.meaning.sibling_words import beside_scores
-from rlaudit.meaning.words import evidence_of_logs, ratio_line
+from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 
 NEXT_OF_SCORES = {
@@ -39,8 +39,8 @@ def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement
         return Judgement(
             Layer.SEMANTIC,
             Verdict.MISMATCH,
-            (None if logged else meaning.said.cause) or " and ".join(names),
-            "; ".join(f"{cause.name}: {cause.signature.because}" for cause in named),
+            because_of(named),
+            tuple(names) if logged or meaning.said.cause is None else (meaning.said.cause,),
             line,
             named[0].falsifier,
             named[0].next,
@@ -56,7 +56,7 @@ def judge_meaning_of_arms(
     """The semantic layer of one block of an ablation, by its candidate."""
     candidate = measured.get("candidate")
     if candidate is None:
-        return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, None, "the candidate has no figures")
+        return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, "the candidate has no figures")
     meaning = candidate.meaning
     arms = [measured[name] for name in ("reference", *block.judged) if name in measured]
     evidence = [_line(arm) for arm in arms]
@@ -80,9 +80,17 @@ def judge_meaning_of_arms(
 
 
 def _judged(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:
-    words = meaning.said
+    words, cause = meaning.said, meaning.said.cause or ""
+    explained = cause and meaning.kind not in UNEXPLAINED
     return Judgement(
-        Layer.SEMANTIC, meaning.verdict, words.cause, words.because, evidence, words.falsifier, step or words.next
+        Layer.SEMANTIC,
+        meaning.verdict,
+        words.because,
+        causes=(cause,) if explained else (),
+        evidence=evidence,
+        falsifier=words.falsifier,
+        next=step or words.next,
+        unexplained="" if explained else cause,
     )
 
 

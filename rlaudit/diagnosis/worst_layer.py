@@ -1,6 +1,6 @@
 """Several judgements as one: the worst decides, the others are named."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rlaudit.layers import WORST_FIRST, Verdict
 from rlaudit.report.parts.diagnosis import Judged
@@ -23,7 +23,7 @@ def worst_layers(named: Sequence[tuple[str, Layers]]) -> list[Judged]:
     return layers
 
 
-def exit_code_of(layers: Layers, unfinished: bool, fails: bool) -> int:
+def exit_code_of(verdicts: Iterable[Verdict], unfinished: bool, fails: bool) -> int:
     """3 where the audit is not finished or the first layer that does not match is not a mismatch; 1 for a mismatch.
 
     Layers are judged in order: those after the first that does not match are not required. fails: whether a mismatch
@@ -31,9 +31,7 @@ def exit_code_of(layers: Layers, unfinished: bool, fails: bool) -> int:
     """
     if unfinished:
         return 3
-    decisive = next((layer["verdict"] for layer in layers if layer["verdict"] != Verdict.MATCH), None)
+    decisive = next((verdict for verdict in verdicts if verdict != Verdict.MATCH), None)
     if decisive is None:
         return 0
-    if decisive == Verdict.MISMATCH:
-        return 1 if fails else 0
-    return 3
+    return int(fails) if decisive == Verdict.MISMATCH else 3

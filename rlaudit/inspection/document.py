@@ -12,6 +12,7 @@ from rlaudit.inspection.baseline import fingerprint, relative_to
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.inspection.inspect import Inspection, shown_path
 from rlaudit.inspection.inspect_file import InspectedConfig, InspectedFile
+from rlaudit.inspection.mentions import sentences as mentioned
 from rlaudit.inspection.other_engines import sentences
 from rlaudit.inspection.setting_rows import setting_rows
 from rlaudit.inspection.suppression import Judged, Suppressed
@@ -224,6 +225,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
         said += [f"{where}: {sentence}" for sentence in config.audit.config.not_seen]
         said += [side.catalogue.said for side in (config.audit.before, config.audit.after) if side.catalogue.said]
     said += sentences(replace(one, path=shown_path(one.path)) for one in inspection.other_engines)
+    said += mentioned(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
     if inspection.others:
         said.append(f"{inspection.others} files of kinds that configs are not written in")
     said.append("what is decided only when the engine runs: this is read from files, nothing was started")

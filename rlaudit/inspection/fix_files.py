@@ -73,7 +73,10 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
         done.append(one)
     files = [written.get(file.file.path, file) for file in inspection.files]
     again = judged(request, Collected((), inspection.unread, inspection.others), files)
-    return Fixes(tuple(done), replace(again, read=inspection.read), tuple(failed))
+    as_before = replace(
+        again, read=inspection.read, other_engines=inspection.other_engines, mentions=inspection.mentions
+    )
+    return Fixes(tuple(done), as_before, tuple(failed))
 
 
 def diff_of(fixes: Fixes) -> str:

@@ -10,6 +10,7 @@ from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.finding import Severity
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
+from rlaudit.inspection.mentions import Mention, mention
 from rlaudit.inspection.other_engines import OtherEngine, other_engine
 from rlaudit.inspection.read_configs import speaks_of_rollouts
 from rlaudit.inspection.selection import known_rules
@@ -42,7 +43,8 @@ class Request:
 @dataclass(frozen=True, eq=False)
 class Inspection:
     """What was found. files: those with a config. stale: baseline entries that did not occur. other_engines: files
-    without one that set up rollouts with an engine which is not read here.
+    without one that set up rollouts with an engine which is not read here. mentions: other files without one that have
+    words of vLLM or a framework.
     """
 
     request: Request
@@ -54,6 +56,7 @@ class Inspection:
     others: int
     stale: int = 0
     other_engines: tuple[OtherEngine, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
     @property
     def configs(self) -> int:
@@ -86,8 +89,11 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
         for one in inspected
         if one.unreadable
     )
-    without = (one for one in inspected if not (one.configs or one.bugs or one.unreadable))
-    others = tuple(found for one in without if (found := other_engine(one.file.source)) is not None)
+    without = [one.file.source for one in inspected if not (one.configs or one.bugs or one.unreadable)]
+    others = tuple(found for source in without if (found := other_engine(source)) is not None)
+    named = {one.path for one in others}
+    unnamed = (mention(source) for source in without if source.path not in named)
+    mentions = tuple(found for found in unnamed if found is not None)
     verdicts = judge_files(request, with_configs)
     stale = 0
     if request.baseline is not None:
@@ -102,6 +108,7 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
         others=collected.others,
         stale=stale,
         other_engines=others,
+        mentions=mentions,
     )
 
 

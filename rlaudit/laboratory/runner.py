@@ -1,10 +1,11 @@
 """Runs the cells of one run directory and keeps what is already there."""
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rlaudit.engines.cells.cell import SETTLED, Cell, finished
-from rlaudit.engines.cells.executor import Executor
+from rlaudit.engines.cells.executor import Executor, Submitted
 from rlaudit.engines.cells.launch import Event, Outcome
 from rlaudit.engines.cells.seal import Damage
 from rlaudit.errors import NotFinished
@@ -32,25 +33,60 @@ class Runner:
 
     def outcome(self, cell: Cell, title: str) -> Outcome:
         """The cell's outcome: kept from before, or run now."""
-        # A failure may be the fault of its time limit: only arms with the same limit share it.
-        shared = self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
+        (outcome,) = self.outcomes([(cell, title)])
+        return outcome
+
+    def outcomes(self, asked: Sequence[tuple[Cell, str]]) -> Iterator[Outcome]:
+        """The outcome of each cell, which comes with its title.
+
+        All that have to run are submitted before the first is waited for: an executor may run several at once.
+        """
+        kept: dict[str, Outcome | Damage | None] = {}
+        submitted: dict[str, Submitted] = {}
+        for cell, title in asked:
+            if self._shared(cell) is None and cell.key not in kept:
+                self._folder.asked_for(cell.key)
+                kept[cell.key] = finished(self._cells, cell)
+                if not isinstance(kept[cell.key], Outcome):
+                    submitted[cell.key] = self._submit(cell, title)
+        try:
+            for cell, title in asked:
+                yield self._outcome(cell, title, kept, submitted)
+        finally:
+            for waiting in submitted.values():
+                waiting.cancel()
+
+    def _outcome(
+        self,
+        cell: Cell,
+        title: str,
+        known: Mapping[str, Outcome | Damage | None],
+        submitted: dict[str, Submitted],
+    ) -> Outcome:
+        shared = self._shared(cell)
         if shared is not None:
             self._progress.done()
             return shared
-        self._folder.asked_for(cell.key)
-        kept = finished(self._cells, cell)
+        kept = known[cell.key]
         if isinstance(kept, Damage):
             self._progress.note(f"  {'damaged':<11} {title}: {self._folder.found_damaged(kept)}; it is run again")
-        if kept is None or isinstance(kept, Damage):
-            outcome = self._run(cell, title)
-        else:
+        if isinstance(kept, Outcome):
             outcome = kept
             self.cells_kept += 1
             self._progress.note(f"  {'kept':<11} {title}")
             self._progress.done()
+        else:
+            # A cell that failed with another time limit is submitted once more.
+            ready = submitted.pop(cell.key) if cell.key in submitted else self._submit(cell, title)
+            outcome = self._run(cell, title, ready)
         self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
         self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
         return outcome
+
+    def _shared(self, cell: Cell) -> Outcome | None:
+        """What an equal cell came to. A failure may be the fault of its time limit: only cells with the same limit
+        share it."""
+        return self._settled.get((cell.key, None)) or self._settled.get((cell.key, cell.timeout_seconds))
 
     def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
         """The outcome of a cell without which the run cannot go on. Raises NotFinished with the complaint and why."""
@@ -60,9 +96,7 @@ class Runner:
             raise NotFinished(f"{complaint}: {why}", f"its log: {self.directory(cell)}/log.txt")
         return outcome
 
-    def _run(self, cell: Cell, title: str) -> Outcome:
-        started = time.monotonic()
-
+    def _submit(self, cell: Cell, title: str) -> Submitted:
         def on_event(event: Event) -> None:
             match event:
                 case {"event": "phase", "name": name}:
@@ -70,8 +104,12 @@ class Runner:
                 case {"event": "progress", "done": done, "total": total}:
                     self._progress.update(f"{title}: {done}/{total}")
 
+        return self._executor.submit(cell, on_event)
+
+    def _run(self, cell: Cell, title: str, submitted: Submitted) -> Outcome:
+        started = time.monotonic()
         with self._progress.step(title, log=self.directory(cell) / "log.txt"):
-            outcome = self._executor.submit(cell, on_event).result()
+            outcome = submitted.result()
         self.cells_run += 1
         self.cell_seconds += outcome.usage.get("seconds", 0.0)
         said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"

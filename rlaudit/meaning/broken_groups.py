@@ -2,9 +2,10 @@
 
 Covered: copies (one seed for a whole group, a completion logged twice, greedy sampling); other prompts under one name
 (another chat template, tools or images), which report other logprobs for one token in what looks like one context;
-groups chosen by their outcome, which leave out those in which every sample was right, and so those that agree most.
-Not covered: a choice among samples whose rewards were not logged; weights updated in flight where no version was
-logged, whose small changes pull agreement a little below what is reported.
+groups chosen by their outcome, which leave out those in which every sample was right, and so those that agree most;
+samples chosen by theirs, which are sharper than what they were drawn from.
+Not covered: a choice by rewards that were not logged, where it leaves as many samples of every prompt; weights updated
+in flight where no version was logged, whose small changes pull agreement a little below what is reported.
 """
 
 from enum import StrEnum
@@ -18,11 +19,13 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 # Two honest samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
-# A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies. One
-# prompt in twenty whose samples are copies looks like a temperature 2 % lower (selftest --ids-only).
-COPIED_SHARE = 0.02
-# Of few prompts, one or two may have been drawn so.
-FEWEST_COPIED = 3
+# Where there are that many copies, there are some that end sooner: then this is enough.
+FEWEST_COPIES, SHORT_COPIES_NATS = 3, 10.0
+# A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
+COPIED_SHARE = 0.1
+# A sample that is another one to its end says so where chance makes it one so seldom, and most samples are.
+CHANCE_OF_A_TWIN = 0.125
+TWINS_SHARE = 0.5
 # Far beyond the noise of an FP8 engine, whose logits are off by tenths.
 OTHER_NATS = 0.5
 OTHER_SHARE = 0.05
@@ -36,6 +39,8 @@ OVERFULL, OVERFULL_SHARE = 1.05, 0.01
 # whose logits are off by tenths.
 DOUBTFUL_SHARE, FEWEST_OVERFULL = 0.002, 3
 FEWEST_GROUPS = 20
+# A few samples of a log are always lost: aborted, too long, not scored.
+UNEVEN_SHARE = 0.1
 
 
 class Broken(StrEnum):
@@ -50,6 +55,12 @@ class Broken(StrEnum):
     )
     UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see that they report one distribution"
     CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
+    ONE_OUTCOME = (
+        "all samples have one reward: if they were chosen by it, they are sharper than what they were drawn from"
+    )
+    UNEVEN = (
+        "prompts have different numbers of samples, and no rewards: the others may have been left out by their outcome"
+    )
 
 
 def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Broken, ...]:
@@ -58,22 +69,44 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
     other = bool(others > OTHER_SHARE or overfull_C.mean() > OVERFULL_SHARE)
     told = {
         # Where reports of one context differ, what they add up to tells no copies.
-        Broken.COPIES: not other and _copied(draws) >= max(FEWEST_COPIED, COPIED_SHARE * draws.prompts),
+        Broken.COPIES: not other
+        and (copied(draws).mean() > COPIED_SHARE or _twins_share(batch, group_S) > TWINS_SHARE),
         Broken.OTHER_CONTEXTS: other,
         Broken.DOUBTFUL_CONTEXTS: not other
         and overfull_C.mean() > DOUBTFUL_SHARE
         and overfull_C.sum() >= FEWEST_OVERFULL,
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED,
-        Broken.CHOSEN: _chosen(batch, group_S),
+        **_choices(batch, group_S),
     }
     return tuple(kind for kind, found in told.items() if found)
 
 
-def _copied(draws: SharedDraws) -> int:
-    """How many prompts have two samples that agree for longer than chance lets them."""
+def copied(draws: SharedDraws) -> NDArray[np.bool_]:
+    """(P,) prompts in which two samples agree for longer than chance lets them."""
     longest_P = np.zeros(draws.prompts)
     np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
-    return int((longest_P > COPIED_NATS).sum())
+    long_P = longest_P > COPIED_NATS
+    return long_P if long_P.sum() < FEWEST_COPIES else longest_P > SHORT_COPIES_NATS
+
+
+def _twins_share(batch: TokenBatch, group_S: Integers) -> float:
+    """Of the samples that have a twin by chance seldom enough, the share that has one: copies of any length."""
+    surprise_T = np.where(batch.counts_T, -np.nan_to_num(batch.rollout_logprobs_T), 0.0)
+    surprise_S = np.add.reduceat(surprise_T, batch.offsets[:-1])
+    depth_T = np.arange(batch.tokens) - batch.offsets[batch.sequence_T]
+    # One number for the tokens of a sample in their order; wraps around.
+    mixed_T = (batch.token_id_T.astype(np.uint64) + np.uint64(1)) * _odd_numbers(int(depth_T.max()) + 1)[depth_T]
+    tokens_S = np.add.reduceat(mixed_T, batch.offsets[:-1])
+    _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
+    _, same_S, twins = np.unique(
+        np.stack([group_S, tokens_S.view(np.int64)]), axis=1, return_inverse=True, return_counts=True
+    )
+    telling_S = (size_G[group_S] - 1) * np.exp(-surprise_S) < CHANCE_OF_A_TWIN
+    return float((twins[same_S] > 1)[telling_S].mean()) if telling_S.any() else 0.0
+
+
+def _odd_numbers(many: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(0).integers(0, 2**63, many, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
@@ -90,13 +123,16 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
     return apart, int(several.sum()), np.bincount(context_R, np.exp(low_R)) > OVERFULL
 
 
-def _chosen(batch: TokenBatch, group_S: Integers) -> bool:
-    """Whether outcomes are right or wrong, and no group is all of one kind."""
+def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:
+    """Whether outcomes, or what is left where there are none, look as if groups or samples had been chosen."""
+    _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
     reward_S = batch.sequence_columns.get("reward")
-    if reward_S is None or np.isnan(reward_S).any() or len(np.unique(reward_S)) != 2:
-        return False
-    _, group_S = np.unique(group_S, return_inverse=True)
-    low, high = np.full(group_S.max() + 1, np.inf), np.full(group_S.max() + 1, -np.inf)
+    if reward_S is None or np.isnan(reward_S).any():
+        usual = np.bincount(size_G).argmax()
+        return {Broken.UNEVEN: bool((size_G != usual).mean() > UNEVEN_SHARE)}
+    outcomes = len(np.unique(reward_S))
+    low, high = np.full(len(size_G), np.inf), np.full(len(size_G), -np.inf)
     np.minimum.at(low, group_S, reward_S)
     np.maximum.at(high, group_S, reward_S)
-    return bool(len(low) >= FEWEST_GROUPS and (low < high).all())
+    none_of_one_kind = len(size_G) >= FEWEST_GROUPS and bool((low < high).all())
+    return {Broken.CHOSEN: outcomes == 2 and none_of_one_kind, Broken.ONE_OUTCOME: outcomes == 1}

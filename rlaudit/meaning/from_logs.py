@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.attribution.token_evidence import TokenEvidence, once
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_siblings import Siblings, keeps_odds
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
@@ -154,6 +154,7 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     )
 
 
+@once
 def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     """Report against sample: share of tokens that are the reported first choice, less the mass reported for it.
 
@@ -178,6 +179,7 @@ def first_choice_excess(evidence: TokenEvidence) -> Estimate | None:
     return estimate_of(sums_PJ[:, :2], least_variance_P=sums_PJ[:, 2])
 
 
+@once
 def temperature_ratio(evidence: TokenEvidence) -> Estimate | None:
     """T_trainer / T_rollout from top logprobs of both sides; None without enough shared ones.
 
@@ -245,6 +247,7 @@ def too_high(evidence: TokenEvidence) -> Estimate | None:
     return found if found.value > 0 else None
 
 
+@once
 def one_sidedness(evidence: TokenEvidence) -> float:
     """Share of the summed squares of the log ratio that lies in tokens with a negative one."""
     squared_T = np.square(evidence.log_ratio_T)
@@ -307,6 +310,7 @@ def _mean(evidence: TokenEvidence, values_T: Floats, kept_T: Floats, less_T: Flo
     return estimate_of(cluster_sums(columns, evidence.cluster_T, evidence.clusters))
 
 
+@once
 def constant_shift(evidence: TokenEvidence) -> float | None:
     """trainer - rollout in nats, where it is not 0 and all tokens have it, those of one prompt at most excepted.
 

@@ -4,7 +4,8 @@
     trainer off, report not       the trainer recomputes something else
     both off, and alike           tokens were drawn from what neither side knows: a filter where the odds of kept tokens
                                   stand, another temperature where they move
-    both surely inside            nothing that would matter: a temperature within 5 %, no filter over 2 % of the mass
+    both surely inside            nothing that would matter: a temperature within 5 %, no filter over 2 % of the mass,
+                                  no top-p of 0.98, no min-p of 0.02
 
 Fewer agreements than reported convict only where the samples were seen to report one distribution: prompts that differ
 agree less as well.
@@ -17,7 +18,7 @@ from enum import StrEnum
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.meaning.broken_groups import Broken, broken
+from rlaudit.meaning.broken_groups import Broken, broken, copied
 from rlaudit.meaning.honesty import TEMPERATURE_EFFECT
 from rlaudit.meaning.siblings import Agreement, agreement, shared_draws
 from rlaudit.tokens.token_batch import TokenBatch
@@ -26,6 +27,8 @@ from rlaudit.tokens.token_batch import TokenBatch
 SAME_TEMPERATURE = 0.05
 SAME_MASS = 0.02
 WITNESSED_TOP_P = 1.0 - SAME_MASS
+# Of 1/T, by a temperature so much higher; one so much lower moves it by more.
+SAME_STEP = SAME_TEMPERATURE / (1.0 + SAME_TEMPERATURE)
 # The lightest filters that published configs set.
 LIGHT_MIN_P = 0.02
 LIGHT_TOP_K = 50
@@ -41,19 +44,21 @@ class Deviation(StrEnum):
     PENALTY = "a repetition penalty"
 
 
-_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS})
+_SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN})
 
 
 @dataclass(frozen=True, eq=False)
 class Siblings:
     """Sample against what is reported, and against the trainer; None where that side has no logprobs.
 
-    broken: why samples of one prompt are no siblings, or may agree too little.
+    broken: why samples of one prompt are no siblings, or may agree too little. left_out: prompts that hold copies,
+    where they are few.
     """
 
     report: Agreement | None
     trainer: Agreement | None
     broken: tuple[Broken, ...]
+    left_out: int = 0
 
     @property
     def whole(self) -> bool:
@@ -77,8 +82,7 @@ class Siblings:
 
     def same(self, side: Agreement | None) -> bool:
         """Whether no deviation that matters could have gone unseen."""
-        # That no top-p was in force says nothing of a top-k, which cuts elsewhere.
-        return side is not None and not self.broken and reach_of(side) <= SAME_TEMPERATURE and cut_of(side) <= SAME_MASS
+        return side is not None and not self.broken and reach_of(side) <= SAME_STEP and _uncut(side)
 
     @property
     def alike(self) -> bool:
@@ -93,10 +97,12 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
     draws = None if groups is None else shared_draws(*groups)
     if groups is None or draws is None:
         return None
+    wrong, copied_P = broken(draws, *groups), copied(draws)
+    draws = draws if copied_P.all() else draws.of_prompts(~copied_P)
     report, trainer = (
         agreement(draws, logprobs_N) for logprobs_N in (draws.rollout_logprobs_N, draws.trainer_logprobs_N)
     )
-    return None if report is None else Siblings(report, trainer, broken(draws, *groups))
+    return None if report is None else Siblings(report, trainer, wrong, int(copied_P.sum()))
 
 
 def reach_of(side: Agreement) -> float:
@@ -106,7 +112,7 @@ def reach_of(side: Agreement) -> float:
 
 def cut_of(side: Agreement) -> float:
     """The largest share of mass that a filter may have cut, unseen."""
-    return max(side.excess.high, 0.0) / max(side.kept_mass, 1e-9)
+    return max(side.cut.high, 0.0) + side.flat
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Smallest:
     def unseen(self) -> tuple[Deviation, ...]:
         """Those that may have been in force."""
         may_be = {
-            Deviation.TEMPERATURE: self.temperature > SAME_TEMPERATURE,
+            Deviation.TEMPERATURE: self.temperature > SAME_STEP,
             Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
             Deviation.MIN_P: self.min_p > LIGHT_MIN_P,
             Deviation.TOP_K: self.top_k <= LIGHT_TOP_K,
@@ -153,8 +159,17 @@ def keeps_odds(side: Agreement) -> bool:
     return side.step.value > 0 and not moved and side.odds.high < side.step.high
 
 
-def prompts_needed(side: Agreement) -> int:
-    """With how many prompts of as many samples the interval would be narrow enough to acquit."""
-    of_step = (side.step.high - side.step.low) / 2.0 / (SAME_TEMPERATURE - TEMPERATURE_EFFECT / 2)
-    of_mass = (side.excess.high - side.excess.low) / 2.0 / (SAME_MASS * max(side.kept_mass, 1e-9))
-    return int(np.ceil(side.prompts * max(1.0, of_step, of_mass) ** 2))
+def prompts_needed(side: Agreement) -> int | None:
+    """With how many prompts of as many samples the intervals would be narrow enough to acquit; None where with none:
+    siblings hold too little of too many contexts."""
+    if side.flat >= SAME_MASS:
+        return None
+    turned = (side.step.high - side.step.low) / 2.0 / (SAME_STEP - TEMPERATURE_EFFECT / 2)
+    cut = (side.cut.high - side.cut.low) / 2.0 / (SAME_MASS - side.flat)
+    return int(np.ceil(side.prompts * max(1.0, turned, cut) ** 2))
+
+
+def _uncut(side: Agreement) -> bool:
+    """Tokens refute a top-p or min-p that cuts less than would be seen; a top-k is known by what it cuts alone."""
+    witnessed = side.reach >= WITNESSED_TOP_P and side.floor <= LIGHT_MIN_P
+    return witnessed and cut_of(side) <= SAME_MASS

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from rlaudit.arrays import Floats
 from rlaudit.meaning.candidates import Semantics
@@ -93,6 +92,9 @@ def refined_temperature(scored: ScoredTokens, start: Semantics, cost_of: Callabl
     def cost(inverse: float) -> float:
         logprobs_T = scored.logprobs_under(Semantics(1.0 / inverse))
         return float("inf") if logprobs_T is None else cost_of(logprobs_T)
+
+    # A third of a second to import, and only needed here.
+    from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-4})
     at_start = scored.logprobs_under(start)

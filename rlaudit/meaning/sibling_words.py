@@ -70,7 +70,10 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
     if siblings is None:
         return ()
     lines = [_line(name, side) for name, side in sides_of(siblings).items() if siblings.whole]
-    return (*(kind.value for kind in siblings.broken), *lines)
+    copies = (
+        [f"{siblings.left_out} prompts hold copies and are left out"] if siblings.left_out and siblings.whole else []
+    )
+    return (*(kind.value for kind in siblings.broken), *copies, *lines)
 
 
 def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
@@ -118,7 +121,9 @@ def what_would_tell(siblings: Siblings | None) -> str:
         return f"log the token ids of several samples per prompt; or {LOGGED}"
     if siblings.broken or siblings.report is None:
         return LOGGED
-    return f"about {prompts_needed(siblings.report)} prompts with as many samples each; or {LOGGED}"
+    needed = prompts_needed(siblings.report)
+    more = "more samples of each prompt" if needed is None else f"about {needed} prompts with as many samples each"
+    return f"{more}; or {LOGGED}"
 
 
 def _line(name: str, side: Agreement) -> str:

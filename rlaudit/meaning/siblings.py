@@ -15,16 +15,18 @@ if x_i was drawn from p, whatever the other draws were, and so has every sum of 
 
 Sharpness is the derivative of the draws' log-likelihood in 1/T, with a guess for the tokens that no sibling drew: `a`
 is how far such tokens lay below log(1 - M) in the other prompts, and a wrong guess costs power, never honesty. It is
-the most powerful of the three (twice the z of agreement at 16 samples). Where a context is nearly certain all three are
-nearly 0, and so is their variance. Odds are those between tokens that were kept: a filter leaves them alone and a
-temperature does not, which tells the one from the other.
+the most powerful of the three (twice the z of agreement at 16 samples). A change of 1/T by d moves its mean by d times
+the covariance of f and l: within S that is known, and beyond it the tokens drawn there stand for all. (With the
+variance of f in its place, a wrong guess would make the change look smaller than it is.) Where a context is nearly
+certain all three are nearly 0, and so is their variance. Odds are those between tokens that were kept: a filter leaves
+them alone and a temperature does not, which tells the one from the other.
 
 What is estimated is a ratio of sums over prompts. The excess is the mean agreement of a draw. The step is the sum of
-sharpness over that of its variance, which the reported probabilities say: one step of Newton's method from 1/T = 1, so
-a large change of temperature is a bound. A context counts by that variance, which is the exact weight of the
-likelihood. The interval is over prompts, whose contexts have nothing to do with each other; it is never narrower than
-the variance that the reported probabilities say, nor than what rounding of float32 moves; Student's distribution stands
-for few prompts. It convicts where it does so with every part of the prompts left out.
+sharpness over that of its covariance with l: one step of Newton's method from 1/T = 1, so a large change of temperature
+is a bound. A context counts by its variance, which is the exact weight of the likelihood. The interval is over prompts,
+whose contexts have nothing to do with each other; it is never narrower than the variance that the reported
+probabilities say, nor than what rounding of float32 moves; Student's distribution stands for few prompts. It convicts
+where it does so with every part of the prompts left out.
 
 A filter is refuted without any statistics: who cuts at top-p draws nothing below tokens of more mass than that; who
 cuts at min-p, nothing less probable than that share of the first token; who cuts at top-k, nothing beyond rank k. Mass
@@ -38,7 +40,7 @@ Source: collision tests (Goldreich & Ron 2000; Batu et al. 2000); the missing ma
 form the agreement is, with the mass reported instead of estimated.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +54,8 @@ from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 LEAST_ROOM = 2.0**-25
 # What tokens that no sibling drew lie below log(1 - M) where no other prompt has one: a tail of e^2 equal tokens.
 FIRST_GUESS = 2.0
+# The trade: where siblings hold less of a context, one draw that they have too would outweigh all others.
+FLAT = 0.05
 # So many prompts have to show a token beyond a filter's edge: engine noise moves one across, now and then.
 WITNESSES = 3
 
@@ -73,6 +77,14 @@ class SharedDraws:
     trainer_logprobs_N: Floats
     prompts: int
 
+    def of_prompts(self, kept_P: NDArray[np.bool_]) -> "SharedDraws":
+        """Only the draws of these prompts, which keep their numbers."""
+        kept_N = kept_P[self.prompt_N]
+        return self if kept_N.all() else replace(self, **{name: getattr(self, name)[kept_N] for name in _BY_DRAW})
+
+
+_BY_DRAW = tuple(one.name for one in fields(SharedDraws) if one.name.endswith("_N"))
+
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
@@ -80,14 +92,16 @@ class Agreement:
 
     excess: share of draws that a sibling drew too, less the mass that the logprobs give those. step: relative change of
     1/T that the sharpness says, positive where tokens are sharper. odds: the same from the odds of kept tokens alone.
-    kept_mass: of what was drawn by siblings, on average. reach: no top-p below it was in force. floor: nor a min-p
-    above. rank: nor a top-k below.
+    cut: of the mass c that a filter takes of each context, c / (1 - c), on average over draws; flat: their share of
+    whose contexts siblings hold too little to tell. reach: no top-p below it was in force. floor: nor a min-p above.
+    rank: nor a top-k below.
     """
 
     excess: Estimate
     step: Estimate
     odds: Estimate
-    kept_mass: float
+    cut: Estimate
+    flat: float
     reach: float
     floor: float
     rank: int
@@ -155,11 +169,17 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
     if table is None:
         return None
     inside_R = ~table.alone_R
-    excess = table.estimate(inside_R - table.mass_R, np.ones(table.rows), table.mass_R * table.room_R)
+    excess_R, mass_variance_R = inside_R - table.mass_R, table.mass_R * table.room_R
+    excess = table.estimate(excess_R, np.ones(table.rows), mass_variance_R)
+    # A top-k cuts where contexts are flat and siblings hold little of the mass: agreement hardly moves there.
+    known_R = np.maximum(table.mass_R, FLAT)
     other_R = np.log(table.room_R) - _below(table)
     expected_R = table.mass_l_R + table.room_R * other_R
-    information_R = np.maximum(table.mass_ll_R + table.room_R * np.square(other_R) - np.square(expected_R), 0.0)
-    step = table.estimate(np.where(inside_R, table.logprob_R, other_R) - expected_R, information_R, information_R)
+    deviation_R = np.where(inside_R, table.logprob_R, other_R) - expected_R
+    inner_R = table.mass_ll_R - 2.0 * expected_R * table.mass_l_R + np.square(expected_R) * table.mass_R
+    variance_R = np.maximum(inner_R + table.room_R * np.square(other_R - expected_R), 0.0)
+    slope_R = inner_R + np.where(inside_R, 0.0, deviation_R * (table.logprob_R - expected_R))
+    step = table.estimate(deviation_R, slope_R, variance_R)
     mass_R = np.maximum(table.mass_R, LEAST_ROOM)
     mean_R = table.mass_l_R / mass_R
     spread_R = np.where(inside_R, np.maximum(table.mass_ll_R / mass_R - np.square(mean_R), 0.0), 0.0)
@@ -168,7 +188,8 @@ def agreement(draws: SharedDraws, logprobs_N: Floats) -> Agreement | None:
         excess=excess,
         step=step,
         odds=odds,
-        kept_mass=float(np.average(table.mass_R, weights=table.times_R)),
+        cut=table.estimate(excess_R / known_R, np.ones(table.rows), mass_variance_R / np.square(known_R)),
+        flat=float(np.average(1.0 - np.minimum(table.mass_R / known_R, 1.0), weights=table.times_R)),
         reach=table.witnessed(table.above_R),
         floor=-table.witnessed(-table.relative_R),
         rank=int(max(table.witnessed(table.rank_R), 0.0)),

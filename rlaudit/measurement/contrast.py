@@ -27,8 +27,7 @@ from rlaudit.tokens.pairs import LogprobPairs
 class Contrast:
     """metric(a) - metric(b), paired by prompt.
 
-    first, second: the metric of a and of b over the shared prompts. None values have a `reason`. share, share_low,
-    share_high: None; readers of a report expect them, and what an effect is a share of is said beside it.
+    first, second: the metric of a and of b over the shared prompts. None values have a `reason`.
     """
 
     metric: str
@@ -43,9 +42,6 @@ class Contrast:
     level: float
     reliable: bool
     reason: str | None
-    share: None = None
-    share_low: None = None
-    share_high: None = None
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able, without NaN or infinities."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from rlaudit.report.figures import arm_state
-from rlaudit.report.report_format import Document
+from rlaudit.report.parts.measured import Measurement
+from rlaudit.report.parts.token_figures import TokenFigures
+from rlaudit.report.report import Report
 
 SERIES = 4
 NO_TOKENS = "the report holds no figures of tokens (an older rlaudit wrote it, or nothing was sampled)"
@@ -18,9 +19,9 @@ class Thing:
 
     name: str
     role: str
-    measurements: Mapping[str, Mapping[str, Any]]
+    measurements: Mapping[str, Measurement]
     state: str
-    tokens: Mapping[str, Any] | None = None
+    tokens: TokenFigures | None = None
 
     @property
     def short_name(self) -> str:
@@ -47,7 +48,7 @@ class Group:
         return list(by_role.values()) or [thing for thing in self.things if thing.tokens][:SERIES]
 
 
-def groups(document: Document) -> list[Group]:
+def groups(document: Report) -> list[Group]:
     """In the document's order."""
     tokens = {(one["block"], one["name"]): one for one in document.get("token_figures", ())}
     if document.get("comparisons"):

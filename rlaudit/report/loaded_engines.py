@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlaudit.report.parts.ablation import Arm
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 # In reading order; what a worker reports beyond them stands in the JSON report.
 LABELS = {
@@ -50,7 +50,7 @@ class LoadedEngines:
         return [(label, ", ".join(f"{value} ({arms})" for value, arms in parts)) for label, parts in self.differing]
 
 
-def loaded_engines(document: Document) -> list[LoadedEngines]:
+def loaded_engines(document: Report) -> list[LoadedEngines]:
     """Every block of which a worker told something."""
     blocks = []
     for name in dict.fromkeys(arm["block"] for arm in document["arms"]):

@@ -47,6 +47,7 @@ def untested(layer: Layer, because: str, following: str = "") -> "Judged":
         "layer": layer,
         "verdict": Verdict.NOT_TESTED,
         "cause": None,
+        "causes": [],
         "because": because,
         "evidence": [],
         "falsifier": "",

@@ -5,9 +5,9 @@ know blocks and no command.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlaudit.printable import printable
 
@@ -171,7 +171,7 @@ class Outline:
         ]
 
 
-def outline_of(report: "Report | Mapping[str, Any]") -> Outline:
+def outline_of(report: "Report") -> Outline:
     """The outline, with nothing in it that a terminal would obey."""
     name = "weight_updates" if "weight_updates" in report else report["command"]
     # Only the one that is asked for is imported: an inspection takes less time than all of them.

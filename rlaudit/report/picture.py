@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,4 +76,4 @@ class PictureKind:
     name: str
     place: int
     subjects: frozenset[str]
-    of: Callable[[Document], Sequence[Picture | Missing]]
+    of: Callable[[Report], Sequence[Picture | Missing]]

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rlaudit.discover import discover
 from rlaudit.report import pictures
 from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 
-def pictures_of(document: Document) -> tuple[Sequence[Picture], Sequence[Missing]]:
+def pictures_of(document: Report) -> tuple[Sequence[Picture], Sequence[Missing]]:
     """What can be drawn, and what cannot be and why."""
     kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
     subject = WEIGHT_UPDATES if "weight_updates" in document else document["command"]

@@ -1,13 +1,14 @@
 """What an output format is: a name and a function from the document to text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rlaudit.printable import no_commands
 from rlaudit.secrets import mask
 
-Document = Mapping[str, Any]
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,10 @@ class ReportFormat:
     """
 
     name: str
-    render: Callable[[Document, int | None], str]
+    render: Callable[["Report", int | None], str]
     for_programs: bool = False
 
-    def text(self, document: Document, width: int | None) -> str:
+    def text(self, document: "Report", width: int | None) -> str:
         """The report as it is written."""
         # Before it is rendered, since a format has its own way to write a quote; after it for what a format adds.
         rendered = mask(self.render(mask(document), width))

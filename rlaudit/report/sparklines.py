@@ -7,7 +7,7 @@ from rlaudit.printable import one_line, printable
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Picture
 from rlaudit.report.pictures_of import pictures_of
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 GAP = " "
@@ -15,7 +15,7 @@ INDENT = "   "
 NARROWEST = 24
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: Report, width: int | None) -> str:
     """Nothing for a document without lines to draw. width: of the terminal; longer lines of blocks are thinned."""
     drawn, _ = pictures_of(printable(dict(document)))
     lines = [line for picture in drawn for line in _lines(picture, width)]

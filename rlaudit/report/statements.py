@@ -4,24 +4,28 @@ What was measured is a finding too: a layer that mismatches or could not be judg
 of the self-test that was missed. It has no place in a file; a line of a dump that cannot be used has one.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from rlaudit.layers import Verdict
-from rlaudit.report.report_format import Document
+from rlaudit.inspection.finding import Severity
+from rlaudit.layers import Layer, Verdict
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.inspection import Fix, Location
+    from rlaudit.report.parts.comparison import Compared
+    from rlaudit.report.parts.curves import Curves
+    from rlaudit.report.parts.diagnosis import Judged
+    from rlaudit.report.parts.inspection import Finding, Fix, Location
+    from rlaudit.report.parts.selftest import SelfTest
+    from rlaudit.report.report import Report
 
-Statement = Mapping[str, Any]
-NOWHERE = {"path": None, "line": None, "column": None, "setting": None}
+NOWHERE: "Location" = {"path": None, "line": None, "column": None, "setting": None}
 UNFINISHED = 3
-_SEVERITIES = {Verdict.MISMATCH: "error", Verdict.INCONCLUSIVE: "warning"}
+_SEVERITIES = {Verdict.MISMATCH: Severity.ERROR, Verdict.INCONCLUSIVE: Severity.WARNING}
 
 
-def statements(document: Document) -> list[Statement]:
+def statements(document: "Report") -> "list[Finding]":
     """Findings, the suppressed ones too; and where there was a measurement, what it came to."""
-    found: list[Statement] = list(document["findings"])
+    found: list[Finding] = list(document["findings"])
     if document["command"] == "inspect":
         return found
     found += [one for layer in document["layers"] for one in _layer(layer)]
@@ -33,24 +37,33 @@ def statements(document: Document) -> list[Statement]:
     return found
 
 
-def _statement(rule: str, severity: str, message: str, **more: Any) -> Statement:
-    plain = {"layer": None, "location": NOWHERE, "fix": None, "suppressed": None}
-    return {"rule": rule, "severity": severity, "message": message, **plain, **more}
+def _statement(
+    rule: str, severity: Severity, message: str, layer: Layer | None = None, location: "Location" = NOWHERE
+) -> "Finding":
+    return {
+        "rule": rule,
+        "severity": severity,
+        "message": message,
+        "layer": layer,
+        "location": location,
+        "fix": None,
+        "suppressed": None,
+    }
 
 
-def _layer(layer: Mapping[str, Any]) -> Iterator[Statement]:
+def _layer(layer: "Judged") -> "Iterator[Finding]":
     if layer["verdict"] in _SEVERITIES:
         name, cause = layer["layer"], f" ({layer['cause']})" if layer["cause"] else ""
         message = f"{name} layer: {layer['verdict']}{cause}: {layer['because']}"
         yield _statement(f"{name.replace(' ', '-')}-layer", _SEVERITIES[layer["verdict"]], message, layer=name)
 
 
-def _faults(comparison: Mapping[str, Any], document: Document) -> Iterator[Statement]:
+def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
     """What could not be read of a dump: it left the command unfinished, or was allowed."""
     faults = comparison["faults"]
-    severity = "error" if document["exit_code"] == UNFINISHED else "warning"
+    severity = Severity.ERROR if document["exit_code"] == UNFINISHED else Severity.WARNING
     for one in faults["shown"]:
-        where = {**NOWHERE, "path": one["path"], "line": one["line"]}
+        where: Location = {**NOWHERE, "path": one["path"], "line": one["line"]}
         message = f"{one['sequence']}: {one['message']}" if one["sequence"] else one["message"]
         more = one.get("count", 1) - 1
         message += f" (and {more} more like it)" if more else ""
@@ -60,7 +73,7 @@ def _faults(comparison: Mapping[str, Any], document: Document) -> Iterator[State
         yield _statement("unusable-data", severity, f"{comparison['name']}: {rest} more faults are not shown")
 
 
-def _curves(curves: Mapping[str, Any]) -> Iterator[Statement]:
+def _curves(curves: "Curves") -> "Iterator[Finding]":
     """Each metric that left its band, and in which order; a metric that could not be compared is no match."""
     for metric in curves["metrics"]:
         if metric["outcome"] == "separated":
@@ -69,32 +82,34 @@ def _curves(curves: Mapping[str, Any]) -> Iterator[Statement]:
                 f"{metric['name']} left the band of its reference at step {metric['detected_step']}{began}: "
                 f"{metric['candidate_level']:.4g} instead of {metric['reference_level']:.4g}"
             )
-            yield _statement("curve-separated", "error", message)
+            yield _statement("curve-separated", Severity.ERROR, message)
         elif metric["outcome"] == "unknown":
-            yield _statement("curve-unknown", "warning", f"{metric['name']}: {metric['because']}")
+            yield _statement("curve-unknown", Severity.WARNING, f"{metric['name']}: {metric['because']}")
     order = curves["order"]
     if order["suggests"]:
         message = f"{order['precedence']} ({order['because']}): {order['suggests']}"
-        yield _statement("order-of-separation", "note", message)
+        yield _statement("order-of-separation", Severity.NOTE, message)
 
 
-def _missed(selftest: Mapping[str, Any]) -> Iterator[Statement]:
+def _missed(selftest: "SelfTest") -> "Iterator[Finding]":
     """Targets of a self-test that were missed; where there is none, plants that were not named."""
     for target in selftest["targets"]:
         if not target["met"]:
             wanted = f"{'<=' if target['at_most'] else '>='} {target['bound']:.2f}"
             message = f"{target['title']}: {target['value']:.3f} of {target['trials']} trials, wanted {wanted}"
-            yield _statement("selftest-target", "error", message)
+            yield _statement("selftest-target", Severity.ERROR, message)
     for line in selftest["missed"]:
-        yield _statement("selftest-missed", "error", line)
+        yield _statement("selftest-missed", Severity.ERROR, line)
     if not selftest["targets"]:
         for cell in selftest["cells"]:
             if cell["recall"] < 1.0:
                 named = ", ".join(one["causes"] for one in cell["named"]) or "nothing"
-                yield _statement("selftest-missed", "error", f"{cell['planted']} was planted and {named} was named")
+                yield _statement(
+                    "selftest-missed", Severity.ERROR, f"{cell['planted']} was planted and {named} was named"
+                )
 
 
-def counted(document: Document) -> list[Statement]:
+def counted(document: "Report") -> "list[Finding]":
     """Those that nobody suppressed."""
     return [one for one in statements(document) if one["suppressed"] is None]
 

@@ -33,10 +33,9 @@ from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE, attention_back
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import NO_BACKEND_VARIABLE
+from rlaudit.vllm.renamed import renamed_value
 
 ARGUMENT = "attention_backend"
-# Backends that were renamed on the way; those without a successor need a decision.
-RENAMED = {"FLASH_ATTN_VLLM_V1": "FLASH_ATTN", "FLASHINFER_VLLM_V1": "FLASHINFER", "TRITON_ATTN_VLLM_V1": "TRITON_ATTN"}
 STILL_THERE = {"FLASH_ATTN", "FLASHINFER", "TRITON_ATTN", "FLEX_ATTENTION", "FLASHMLA", "TRITON_MLA", "FLASHINFER_MLA",
                "FLASH_ATTN_MLA", "CUTLASS_MLA", "TREE_ATTN"}  # fmt: skip
 
@@ -48,7 +47,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     if attention_backend(audit.after) is not None:
         return
-    wanted = RENAMED.get(str(said.value), str(said.value)) if said.known else None
+    wanted = renamed_value(ARGUMENT, str(said.value)) if said.known else None
     fix = None
     if wanted in STILL_THERE:
         fix = audit.fix("Ask for the backend by argument", safe=True, attention_backend=wanted)

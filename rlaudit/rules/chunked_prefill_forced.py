@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
 
 SETTING = "enable_chunked_prefill"
@@ -45,7 +46,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         f"{SETTING} is false, and V1 of vLLM {audit.after.version} chunks all the same. "
         "Write true, which is what runs, or move to 0.11.1 where a false is taken."
     )
-    fix = audit.fix("Write down what runs", safe=True, enable_chunked_prefill=True)
+    fix = audit.fix("Write down what runs", restores(audit, SETTING, True), enable_chunked_prefill=True)
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, "rlaudit ablate, factor chunked-prefill")
 
 

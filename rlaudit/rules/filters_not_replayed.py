@@ -49,11 +49,11 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     cut = filters(audit.after)
     if cut:
-        severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+        severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
         trainer = "the trainer does not apply" if replays is False else "the trainer would have to apply as well"
         message = f"Rollouts are sampled with {listed(cut)}, which {trainer}: {_consequence(audit)}. Sample without."
         yield RULE.finding(audit, severity, next(iter(cut)), message, confirm=CONFIRM)
-    elif audit.config.trainer:
+    elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, FILTERS)
         if names:
             message = f"Whether {', '.join(names)} cut the rollouts' distribution cannot be told: {why}."

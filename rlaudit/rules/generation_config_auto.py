@@ -63,7 +63,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message += f" cannot be told: {'; '.join(open_questions)}."
         yield RULE.finding(audit, Severity.NOTE, "generation_config", message)
     elif left:
-        certain = audit.config.trainer and set(left) & set(COMMON)
+        certain = audit.config.has_trainer and set(left) & set(COMMON)
         file = "the model's generation_config.json" if where == "auto" else f"the generation_config.json in {where}"
         message = f"{engine_of(side)} takes {', '.join(left)} from {file} wherever a request does not name them"
         if audit.crosses(PENALTIES_FROM_THE_MODEL) and set(left) & set(PENALTIES):

@@ -37,7 +37,7 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Temperature zero under a trainer."""
-    if audit.config.trainer and is_greedy(audit.after):
+    if audit.config.has_trainer and is_greedy(audit.after):
         message = f"Rollouts are greedy (temperature={temperature(audit.after):g}): their logprobs are not those of"
         message += " the distribution they come from, and importance ratios mean nothing. Sample with a temperature."
         yield RULE.finding(audit, Severity.WARNING, "temperature", message)

@@ -44,7 +44,7 @@ NOTHING: tuple[Any, ...] = (None, 0, "", [], {}, (), False)
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Anything beside temperature, filters and penalties that moves logits."""
-    if not audit.config.trainer:
+    if not audit.config.has_trainer:
         return
     raw = returned_logprobs(audit.after) is Returned.RAW
     for name in PARAMETERS:

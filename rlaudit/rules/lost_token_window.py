@@ -30,6 +30,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
@@ -42,19 +43,26 @@ CONFIRM = "rlaudit ablate weight-update, with async_scheduling: [on, off]"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Keep, cleared while requests run, async scheduling, and a release in the window."""
-    says = audit.config.says
+    says, scheduling, unsure = audit.config.says, audit.after.value(SETTING), ""
+    clears = audit.config.trainer.get("pause_clears_cache")
     in_window = LOSES_A_TOKEN <= audit.after.version < LOSES_NO_TOKEN
-    if not in_window or says("pause_mode") != "keep" or audit.after.value(SETTING) is not True:
+    if not in_window or says("pause_mode") != "keep":
+        return
+    if scheduling is not True and not isinstance(scheduling, Unknown):
         return
     if says("pause_clears_cache") is True:
         severity, how = Severity.ERROR, "pause_generation(mode=keep, clear_cache=True)"
     elif says("resets_prefix_cache") is True:
         # Only reset_running_requests=True can clear a cache in use; without it the reset fails instead.
         severity, how = Severity.WARNING, "Resetting the prefix cache while kept requests are paused"
+    elif clears is not None and isinstance(clears.value, Unknown):
+        severity, how = Severity.NOTE, f"pause_generation(mode=keep), if it clears the cache ({clears.value.reason}),"
     else:
         return
+    if isinstance(scheduling, Unknown):
+        severity, unsure = Severity.NOTE, f" (whether that is on cannot be told: {scheduling.reason})"
     message = (
-        f"{how} with async scheduling loses the first token of every request after a weight update in "
+        f"{how} with async scheduling{unsure} loses the first token of every request after a weight update in "
         f"{audit.after.version} (0.12.0 to 0.21.0). Set async_scheduling to false, or move to 0.22.0."
     )
     fix = audit.fix("Turn async scheduling off", restores(audit, SETTING, False), async_scheduling=False)

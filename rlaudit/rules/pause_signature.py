@@ -55,7 +55,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             )
             yield RULE.finding(audit, Severity.ERROR, "pause_arguments", message)
     # A plain server with native weight transfer: its updates can only come in by HTTP.
-    transfers = "weight_transfer_config" in audit.config.engine and not audit.config.trainer
+    transfers = "weight_transfer_config" in audit.config.engine and not audit.config.has_trainer
     if audit.after.catalogue.routes.get("/update_weights") != SWITCH or not transfers or audit.config.offline:
         return
     switch = audit.after.variable(SWITCH)

@@ -41,7 +41,7 @@ from rlaudit.layers import Layer
 def check(audit: Audit) -> Iterator[Finding]:
     """Penalties in the sampler."""
     used = penalties(audit.after)
-    severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+    severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
     if used:
         what = returned_logprobs(audit.after)
         seen = "and the returned logprobs hide it" if what is Returned.RAW else "which moves the importance ratios"
@@ -49,7 +49,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         message += f", {seen}. Sample without it."
         confirm = "rlaudit ablate quick, with these sampling parameters"
         yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
-    elif audit.config.trainer:
+    elif audit.config.has_trainer:
         names, why = unknown_among(audit.after, PENALTIES)
         if names:
             message = f"Whether {', '.join(names)} change logits cannot be told: {why}."

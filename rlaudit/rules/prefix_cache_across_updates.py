@@ -29,9 +29,11 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.stale_prefixes import cleaned, updates
 from rlaudit.layers import Layer
 
 SETTING = "enable_prefix_caching"
@@ -39,22 +41,28 @@ CONFIRM = "rlaudit ablate weight-update"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Caching on, weights updated, and nothing known that cleans the cache."""
-    says = audit.config.says
-    if audit.after.value(SETTING) is not True or says("weight_updates") not in ("between rollouts", "in flight"):
+    """Caching on, or perhaps on, weights updated, and nothing known that cleans the cache."""
+    caching, when, clean = audit.after.value(SETTING), updates(audit), cleaned(audit)
+    if when is None or clean is True or (caching is not True and not isinstance(caching, Unknown)):
         return
-    if says("resets_prefix_cache") is True or says("salts_prefix_cache") is True or says("pause_clears_cache") is True:
-        return
-    if says("pause_mode") == "keep" and says("pause_clears_cache") is False:
+    if audit.config.says("pause_mode") == "keep" and audit.config.says("pause_clears_cache") is False:
         return  # stale-kv-after-update says it, with the pause as its cause
-    when = f"Prefix caching is on in vLLM {audit.after.version} and weights are updated {says('weight_updates')}"
-    if says("resets_prefix_cache") is False:
-        certain = says("salts_prefix_cache") is False
+    severity = Severity.NOTE
+    if isinstance(caching, Unknown):
+        how = "the cache is not reset" if clean is False else "whether the cache is reset then is not told by this file"
+        message = f"Whether prefix caching is on in vLLM {audit.after.version} cannot be told: {caching.reason}. "
+        message += f"{when.capitalize()}, and {how}: with caching, reset it with every update."
+    elif clean is False:
+        certain = audit.config.says("salts_prefix_cache") is False
         severity = Severity.ERROR if certain else Severity.WARNING
-        message = f"{when}, but the cache is not reset. Reset it with every update, or set {SETTING} to false."
+        message = f"Prefix caching is on in vLLM {audit.after.version} and {when}, but the cache is not reset. "
+        message += f"Reset it with every update, or set {SETTING} to false."
     else:
-        severity = Severity.NOTE
-        message = f"{when}; whether the cache is reset then is not told by this file. Make sure that it is."
+        told = "is not told by this file" if clean is None else f"cannot be told: {clean.reason}"
+        message = (
+            f"Prefix caching is on in vLLM {audit.after.version} and {when}; whether the cache is reset then {told}."
+        )
+        message += " Make sure that it is."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 

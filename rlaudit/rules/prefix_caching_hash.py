@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.renamed import renamed_value
 
 SETTING = "prefix_caching_hash_algo"
-SUCCESSOR = {"builtin": "sha256", "sha256_cbor_64bit": "sha256_cbor"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -45,7 +45,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     accepted = ", ".join(declared.choices)
     message = f"vLLM {audit.after.version} does not start with {SETTING}={said.value}; it takes {accepted}."
-    successor = SUCCESSOR.get(said.value)
+    successor = renamed_value(SETTING, said.value)
     fix = None
     if successor in declared.choices:
         fix = audit.fix(f"Use {successor}", safe=True, prefix_caching_hash_algo=successor)

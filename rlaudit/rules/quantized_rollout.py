@@ -49,7 +49,7 @@ def check(audit: Audit) -> Iterator[Finding]:
             severity = Severity.NOTE
             message += " The importance-sampling correction is on, as it should be then."
         else:
-            severity = Severity.WARNING if audit.config.trainer else Severity.NOTE
+            severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
             message += " Expect a mismatch that only a correction in the objective can answer."
         yield RULE.finding(audit, severity, setting, message, confirm="rlaudit ablate quick, with and without it")
 

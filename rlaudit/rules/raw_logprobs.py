@@ -99,12 +99,12 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
         return None  # filters-not-replayed and penalties-in-logprobs say what that means for this trainer
     else:
         return Severity.NOTE, "At temperature 1 without filters or penalties that is the same; otherwise it is not."
-    heard_of_trainer = bool(audit.config.trainer) or returned_logprobs(audit.before) is Returned.PROCESSED
+    heard_of_trainer = audit.config.has_trainer or returned_logprobs(audit.before) is Returned.PROCESSED
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
 
 
 def _trainer_could_differ(audit: Audit) -> bool:
-    return bool(audit.config.trainer) and audit.config.says("divides_by_temperature") is not False
+    return audit.config.has_trainer and audit.config.says("divides_by_temperature") is not False
 
 
 def _what_is_returned(audit: Audit) -> str:

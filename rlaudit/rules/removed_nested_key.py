@@ -32,28 +32,15 @@ How to confirm
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED
+from rlaudit.vllm.renamed import NESTED, renamed_keys
 from rlaudit.vllm.resolution_rule import part
 
 SETTING = "compilation_config"
 CONFIRM = "rlaudit ablate, factor enforce-eager"
-# Old key -> old value as text -> what says the same today; "*" keeps the value under a new name. {} drops the key.
-SUCCESSORS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "level": {"*": {"mode": None}},
-    "use_cudagraph": {"False": {"cudagraph_mode": "NONE"}, "True": {}},
-    "full_cuda_graph": {"True": {"cudagraph_mode": "FULL"}, "False": {}},
-    "use_inductor": {"False": {"backend": "eager"}, "True": {"backend": "inductor"}},
-    "pass_config.enable_fusion": {"*": {"fuse_norm_quant": None, "fuse_act_quant": None}},
-    "pass_config.enable_attn_fusion": {"*": {"fuse_attn_quant": None}},
-    "pass_config.enable_noop": {"*": {"eliminate_noops": None}},
-    "pass_config.enable_sequence_parallelism": {"*": {"enable_sp": None}},
-    "pass_config.enable_async_tp": {"*": {"fuse_gemm_comms": None}},
-    "pass_config.enable_fi_allreduce_fusion": {"*": {"fuse_allreduce_rms": None}},
-}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -66,7 +53,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         return
     rejected = audit.after.version >= UNKNOWN_KEY_IS_REFUSED
     effect = "the engine does not start" if rejected else "it is ignored in silence"
-    renamed = _translated(audit, written, gone)
+    renamed = renamed_keys(written, gone, audit.after.catalogue.nested)
     message = f"{SETTING} of vLLM {audit.after.version} has no {' and no '.join(gone)}: {effect}"
     fix = None
     if renamed is None:
@@ -87,30 +74,8 @@ def _keys(written: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_gone(audit: Audit, key: str) -> bool:
     full = f"{SETTING}.{key}"
-    known_before = full in audit.before.catalogue.nested or key in SUCCESSORS
+    known_before = full in audit.before.catalogue.nested or key in NESTED
     return known_before and full not in audit.after.catalogue.nested
-
-
-def _translated(audit: Audit, written: Mapping[str, Any], gone: list[str]) -> dict[str, Any] | None:
-    """The same wish in keys of the new version; None where a key has no successor there or two disagree."""
-    passes = dict(written.get("pass_config") or {}) if isinstance(written.get("pass_config"), dict) else {}
-    top = {key: value for key, value in written.items() if key not in gone and key != "pass_config"}
-    for key in gone:
-        inside = key.startswith("pass_config.")
-        old = key.removeprefix("pass_config.")
-        value = passes.pop(old) if inside else written[key]
-        by_value = SUCCESSORS.get(key, {})
-        successor = by_value.get("*", by_value.get(str(value)))
-        if successor is None or isinstance(value, Unknown):
-            return None
-        for name, fixed in successor.items():
-            new = value if fixed is None else fixed
-            target = passes if inside else top
-            known = f"{SETTING}.pass_config.{name}" if inside else f"{SETTING}.{name}"
-            if known not in audit.after.catalogue.nested or target.get(name, new) != new:
-                return None
-            target[name] = new
-    return {**top, "pass_config": passes} if passes else top
 
 
 RULE = Rule("removed-nested-key", Layer.INFERENCE_PATH, check)

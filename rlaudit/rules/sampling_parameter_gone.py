@@ -32,6 +32,7 @@ How to confirm
 from collections.abc import Iterator
 from typing import Any
 
+from rlaudit.configs.rollout_config import Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
@@ -40,7 +41,8 @@ from rlaudit.layers import Layer
 from rlaudit.vllm.removed import ADVICE, removed
 
 REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")
-REFUSED_BY_V1 = ("best_of", "logits_processors")
+NEUTRAL = {"best_of": "1", "logits_processors": "None"}
+REFUSED_BY_V1 = tuple(NEUTRAL)
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -48,24 +50,31 @@ def check(audit: Audit) -> Iterator[Finding]:
     side = audit.after
     for name, setting in side.config.sampling.items():
         parameter = "guided_decoding" if name in REQUEST_FIELDS else name
-        if not _is_used(name, setting.value):
-            continue
         gone = removed("sampling", parameter, side.version)
         if gone is not None:
-            # A server drops the field and goes on; only an in-process call stops at it.
+            # A server drops the field and goes on; only an in-process call stops at it, whatever the value is.
             stops = side.config.offline and name not in REQUEST_FIELDS
+            if not (_is_used(name, setting.value) or (stops and _is_passed_as_written(audit, setting))):
+                continue
             message = f"{engine_of(side)} has no sampling parameter {name}, {gone.last} was the last with {parameter}:"
             message += f" {gone.effect}. {gone.instead}"
             yield RULE.finding(audit, Severity.ERROR if stops else Severity.WARNING, name, message.strip())
-        elif parameter in REFUSED_BY_V1 and side.is_v1:
-            message = f"{engine_of(side)} refuses requests with {name}. {ADVICE['sampling', parameter][0]}"
-            yield RULE.finding(audit, Severity.ERROR, name, message)
+        elif parameter in REFUSED_BY_V1 and side.is_v1 and _is_used(name, setting.value):
+            asks = f"requests with {name}" if setting.known else f"requests with {name}, unless it is {NEUTRAL[name]}"
+            message = f"{engine_of(side)} refuses {asks}. {ADVICE['sampling', parameter][0]}"
+            yield RULE.finding(audit, Severity.ERROR if setting.known else Severity.WARNING, name, message)
 
 
 def _is_used(name: str, value: Any) -> bool:
-    if isinstance(value, Unknown) or value is None:
-        return False
-    return bool(value != 1 if name == "best_of" else value)
+    """Whether the parameter asks for something; one whose value cannot be told may."""
+    if isinstance(value, Unknown):
+        return True
+    return value is not None and bool(value != 1 if name == "best_of" else value)
+
+
+def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
+    """Whether the call names the parameter even with None: in code that calls vLLM itself, and no framework does."""
+    return setting.place is not None and not audit.config.has_trainer
 
 
 RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check)

@@ -58,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         )
         message += " on rollouts. Measure the mismatch with it, or take it out of the migration."
         yield RULE.finding(audit, Severity.WARNING, SETTING, message, confirm=CONFIRM)
-    elif audit.config.trainer:
+    elif audit.config.has_trainer:
         message = f"Rollouts of {now} are drafted and verified; draft weights have to follow every weight update."
         yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 

@@ -34,9 +34,11 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
+from rlaudit.inspection.stale_prefixes import cleaned
 from rlaudit.layers import Layer
 
 SETTING = "enable_prefix_caching"
@@ -44,22 +46,27 @@ SETTING = "enable_prefix_caching"
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Keep, clear_cache=False and a cache that nothing else cleans."""
-    says = audit.config.says
-    if (
-        audit.after.value(SETTING) is not True
-        or says("pause_mode") != "keep"
-        or says("pause_clears_cache") is not False
-    ):
+    says, caching = audit.config.says, audit.after.value(SETTING)
+    if says("pause_mode") != "keep" or says("pause_clears_cache") is not False or says("weight_updates") == "none":
         return
-    if says("resets_prefix_cache") is True or says("salts_prefix_cache") is True or says("weight_updates") == "none":
+    clean = cleaned(audit, ("resets_prefix_cache", "salts_prefix_cache"))
+    if clean is True or (caching is not True and not isinstance(caching, Unknown)):
         return
-    certain = says("resets_prefix_cache") is False and says("salts_prefix_cache") is False
-    severity = Severity.ERROR if certain else Severity.WARNING
-    message = (
-        f"pause_generation keeps requests and cache (mode=keep, clear_cache=False) while prefix caching is on in "
-        f"vLLM {audit.after.version}: blocks of old weights serve new requests. Set {SETTING} to false, "
-        "or clear the cache."
-    )
+    pauses = "pause_generation keeps requests and cache (mode=keep, clear_cache=False)"
+    version, severity = audit.after.version, Severity.NOTE
+    if isinstance(caching, Unknown):
+        message = (
+            f"{pauses}, and whether prefix caching is on in vLLM {version} cannot be told: {caching.reason}. With "
+        )
+        message += f"caching, blocks of old weights serve new requests: set {SETTING} to false, or clear the cache."
+    elif isinstance(clean, Unknown):
+        message = f"{pauses} while prefix caching is on in vLLM {version}. Whether blocks of old weights serve new "
+        message += f"requests cannot be told: {clean.reason}."
+    else:
+        certain = says("resets_prefix_cache") is False and says("salts_prefix_cache") is False
+        severity = Severity.ERROR if certain else Severity.WARNING
+        message = f"{pauses} while prefix caching is on in vLLM {version}: blocks of old weights serve new requests. "
+        message += f"Set {SETTING} to false, or clear the cache."
     fix = audit.fix("Turn prefix caching off", restores(audit, SETTING, False), enable_prefix_caching=False)
     yield RULE.finding(audit, severity, SETTING, message, fix, "rlaudit ablate weight-update")
 

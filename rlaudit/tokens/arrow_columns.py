@@ -40,6 +40,11 @@ def single_array(table: pa.Table, name: str) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
+def filled(column: pa.Array, value: float) -> pa.Array:
+    """The column with `value` where there is none. For a scalar pyarrow imports pandas: only where one is needed."""
+    return pc.fill_null(column, value) if column.null_count else column
+
+
 def plain(column: pa.Array) -> Column:
     """Numbers without a gap as an array."""
     if pa.types.is_dictionary(column.type):
@@ -58,21 +63,21 @@ def floats(table: pa.Table, name: str) -> Floats:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if column.null_count:
-        column = pc.fill_null(pc.cast(column, pa.float64()), float("nan"))
+        column = filled(pc.cast(column, pa.float64()), float("nan"))
     return plain(column).astype(np.float64, copy=False)
 
 
 def positions(table: pa.Table) -> Integers:
     """The positions; -1, which none is, where there is none."""
     column = pc.cast(single_array(table, "position"), pa.int64(), safe=False)
-    return plain(pc.fill_null(column, -1))
+    return plain(filled(column, -1))
 
 
 def token_ids(table: pa.Table) -> Integers:
     """The token ids; NO_TOKEN where there is none, NOT_A_TOKEN where there is a fraction of one."""
     column = single_array(table, "token_id")
     if pa.types.is_integer(column.type):
-        return plain(pc.fill_null(column, NO_TOKEN) if column.null_count else column).astype(np.int64, copy=False)
+        return plain(filled(column, NO_TOKEN)).astype(np.int64, copy=False)
     # A frame with gaps has its whole numbers as floats.
     numbers = floats(table, "token_id")
     whole = np.where(np.abs(numbers) <= EXACT, numbers, np.nan)
@@ -86,7 +91,7 @@ def token_column(table: pa.Table, name: str) -> Column:
     if name == "loss_mask":
         # What has no mask is not counted.
         if pa.types.is_boolean(column.type):
-            return plain(pc.fill_null(column, False))
+            return plain(filled(column, False))
         mask_T = floats(table, name)
         return np.where(np.isnan(mask_T), 0.0, mask_T)
     if not is_number_type(column.type):
@@ -99,7 +104,7 @@ def _text_numbers(column: pa.Array) -> Column:
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     numbers = [batch_number(str(name)) for name in column.dictionary.to_pylist()]
-    return np.array([*numbers, np.nan])[plain(pc.fill_null(column.indices, -1))]
+    return np.array([*numbers, np.nan])[plain(filled(column.indices, -1))]
 
 
 def codes(table: pa.Table, name: str) -> Column:
@@ -109,7 +114,7 @@ def codes(table: pa.Table, name: str) -> Column:
         return plain(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    return plain(pc.fill_null(column.indices, -1))
+    return plain(filled(column.indices, -1))
 
 
 def taken(table: pa.Table, name: str, rows: Integers) -> Column:
@@ -121,12 +126,12 @@ def taken(table: pa.Table, name: str, rows: Integers) -> Column:
         column = column.dictionary_encode()
     # A missing name is the last entry, where an index of -1 points.
     names = np.array([*column.dictionary.to_pylist(), None], dtype=object)
-    return names[plain(pc.fill_null(column.indices, -1))[rows]]
+    return names[plain(filled(column.indices, -1))[rows]]
 
 
 def list_lengths(column: pa.ChunkedArray) -> Integers:
     """Entries of each list; 0 where there is none."""
-    return plain(pc.fill_null(pc.list_value_length(column.combine_chunks()), 0)).astype(np.int64)
+    return plain(filled(pc.list_value_length(column.combine_chunks()), 0)).astype(np.int64)
 
 
 def padded_lists(column: pa.ChunkedArray, missing: float) -> Column:
@@ -135,7 +140,7 @@ def padded_lists(column: pa.ChunkedArray, missing: float) -> Column:
     if list_lengths(column).max(initial=0) > MOST_LISTED:
         lists = pc.list_slice(lists, 0, MOST_LISTED)
     entries = lists.flatten()
-    flat = np.full(len(entries), missing) if pa.types.is_null(entries.type) else plain(pc.fill_null(entries, missing))
+    flat = np.full(len(entries), missing) if pa.types.is_null(entries.type) else plain(filled(entries, missing))
     lengths = np.minimum(list_lengths(column), MOST_LISTED)
     width = int(lengths.max(initial=0))
     padded = np.full((len(lengths), width), missing, dtype=np.result_type(flat.dtype, type(missing)))

@@ -37,7 +37,17 @@ REQUIRED = (*IDENTITY, "rollout_logprob")
 LOGPROBS = ("rollout_logprob", "trainer_logprob")
 KNOWN = (*IDENTITY, *LOGPROBS, "position", "step", "token_id", *TOKEN_COLUMNS, "reward", *TOPS)
 # What the metrics need, and what samples of one prompt are held by; everything else is read for a sample only.
-MEASURED = (*IDENTITY, *LOGPROBS, "position", "step", "loss_mask", "trainer_entropy", "token_id", "rollout_version")
+MEASURED = (
+    *IDENTITY,
+    *LOGPROBS,
+    "position",
+    "step",
+    "loss_mask",
+    "trainer_entropy",
+    "token_id",
+    "rollout_version",
+    "reward",
+)
 # A number, or a text that stands for one.
 NAMES = ("batch_id", "step")
 NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if name not in NAMES))

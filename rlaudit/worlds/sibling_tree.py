@@ -31,6 +31,8 @@ def at(
         scaled_NV = np.where(seen_V, logits_NV * factor_NV, logits_NV) / temperature
         p_NV = np.exp(scaled_NV - scaled_NV.max(axis=1, keepdims=True))
         p_NV /= p_NV.sum(axis=1, keepdims=True)
+        if top_p == 1.0 and not top_k and not min_p:
+            return p_NV
         order_NV = np.argsort(-p_NV, axis=1)
         sorted_NV = np.take_along_axis(p_NV, order_NV, axis=1)
         kept_NV = np.cumsum(sorted_NV, axis=1) - sorted_NV < top_p

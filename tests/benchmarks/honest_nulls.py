@@ -40,10 +40,9 @@ def convicted(number, seed):
     found = compare([table], RAW, RAW)
     named = set() if found.attribution is None else set(found.attribution.names)
     semantic = found.layers[0]
-    if semantic.verdict is Verdict.MISMATCH and not named:
+    expected = shape is Shape.SHIFT and found.meaning.kind in UNEXPLAINED
+    if semantic.verdict is Verdict.MISMATCH and not named and not expected:
         named.add(semantic.cause)
-    if shape is Shape.SHIFT:
-        named -= set(UNEXPLAINED.values())
     return size.name, shape.value, entropy, tuple(sorted(named)), semantic.verdict.value
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from rlaudit.diagnosis.combine import combined
 from rlaudit.diagnosis.finished_documents import FinishedDocument, read_document
-from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
+from rlaudit.diagnosis.worst_layer import worst_layers
 from rlaudit.errors import NotFinished, UsageError
 
 LAYERS = ("semantic", "inference path", "objective")
@@ -66,6 +66,7 @@ def test_settings_alone_convict_only_what_is_certain_and_it_is_said_that_nothing
 def test_a_measured_bias_without_a_cause_has_the_one_that_settings_convict():
     read = report("inspect", "mismatch", "not tested", "not tested", causes=("raw-logprobs", None, None))
     biased = report("compare", "mismatch", "not tested", "not tested", causes=("unexplained bias", None, None))
+    biased.document["layers"][0]["causes"] = []
     named = report("compare", "mismatch", "not tested", "not tested", causes=("off-by-one", None, None))
     assert combined([read, biased], True)["layers"][0]["cause"] == "raw-logprobs"
     assert "inspect.json convicts raw-logprobs" in combined([read, biased], True)["layers"][0]["because"]
@@ -83,6 +84,14 @@ def test_a_signature_is_sent_to_the_intervention_that_decides():
     assert done["layers"][1]["cause"] == "prefix-caching"
     assert done["layers"][1]["next"] == "next for inference path"
     assert "compare.json agrees" in done["layers"][1]["because"]
+
+
+def test_each_of_several_causes_is_looked_up_by_itself():
+    both = report("compare", "match", "mismatch", "not tested", causes=(None, "bos and stale-prefix-kv", None))
+    both.document["layers"][1]["causes"] = ["bos", "stale-prefix-kv"]
+    found = combined([both], True)["layers"][1]
+    assert found["next"].endswith("rlaudit ablate with factor prefix-caching")
+    assert (found["cause"], found["causes"]) == ("bos and stale-prefix-kv", ["bos", "stale-prefix-kv"])
 
 
 def test_measurements_that_disagree_are_said_to():
@@ -133,24 +142,6 @@ def test_the_arm_that_fails_first_decides_and_the_others_are_named():
     assert [one["verdict"] for one in layers] == ["mismatch", "not tested", "not tested"]
     assert layers[0]["because"] == "seen (candidate)"
     assert layers[2]["evidence"][-1] == "reference: inconclusive"
-
-
-@pytest.mark.parametrize(
-    ("given", "unfinished", "fails", "code"),
-    [
-        (("match", "match", "match"), False, True, 0),
-        (("match", "mismatch", "not tested"), False, True, 1),
-        (("match", "mismatch", "not tested"), False, False, 0),
-        (("inconclusive", "mismatch", "not tested"), False, True, 3),
-        (("match", "not tested", "not tested"), False, True, 3),
-        (("match", "match", "match"), True, True, 3),
-    ],
-)
-def test_exit_codes_follow_the_first_layer_that_does_not_match(given, unfinished, fails, code):
-    assert (
-        exit_code_of([layer(name, verdict) for name, verdict in zip(LAYERS, given, strict=True)], unfinished, fails)
-        == code
-    )
 
 
 def test_a_run_that_has_not_ended_and_what_is_no_report_are_told_apart(tmp_path):

@@ -45,6 +45,12 @@ def test_too_few_samples_acquit_nobody_and_say_how_many_would():
     assert "prompts with as many samples each" in layer.next
 
 
+@pytest.mark.parametrize("hidden", [at(top_p=0.98), at(top_k=20), at(min_p=0.02), at(0.95), at(1.05)])
+def test_no_deviation_that_matters_is_acquitted_where_an_honest_log_would_be(hidden):
+    _, layer = said(hidden, HONEST, HONEST, prompts=512)
+    assert layer.verdict is not Verdict.MATCH
+
+
 def test_raw_logprobs_are_named_where_a_temperature_was_asked_for():
     kind, layer = said(at(0.7), HONEST, at(0.7), asked=AT_07, trained=AT_07)
     assert layer.verdict is Verdict.MISMATCH

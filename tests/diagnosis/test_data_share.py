@@ -24,7 +24,7 @@ def compared(batch, faults=None, **more):
 
 
 def judged(verdict):
-    return Judgement(Layer.SEMANTIC, verdict, None, "nothing is apart", ("a line",), "a bias", "")
+    return Judgement(Layer.SEMANTIC, verdict, "nothing is apart", evidence=("a line",), falsifier="a bias")
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from rlaudit.diagnosis.document import exit_code
+from rlaudit.diagnosis.document import unfinished
+from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.layers import Verdict
 
 MATCH, MISMATCH = Verdict.MATCH, Verdict.MISMATCH
 INCONCLUSIVE, NOT_TESTED = Verdict.INCONCLUSIVE, Verdict.NOT_TESTED
 
 
-def diagnosis(*verdicts: Verdict, arms: tuple[str, ...] = ("ok",)) -> Any:
-    states = {("block", str(number)): SimpleNamespace(status=status) for number, status in enumerate(arms)}
-    layers = tuple(SimpleNamespace(verdict=verdict) for verdict in verdicts)
-    return SimpleNamespace(run=SimpleNamespace(arms=states), layers=layers)
+def run_with(*states: str) -> Any:
+    arms = {("block", str(number)): SimpleNamespace(status=status) for number, status in enumerate(states)}
+    return SimpleNamespace(arms=arms)
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,20 @@ def diagnosis(*verdicts: Verdict, arms: tuple[str, ...] = ("ok",)) -> Any:
     ],
 )
 def test_the_first_layer_that_does_not_match_decides(verdicts: tuple[Verdict, ...], code: int) -> None:
-    assert exit_code(diagnosis(*verdicts), MISMATCH) == code
+    assert exit_code_of(verdicts, unfinished=False, fails=True) == code
 
 
-@pytest.mark.parametrize("fail_on", [MISMATCH, None])
-def test_a_failed_arm_is_3_whatever_the_verdicts_and_fail_on(fail_on: Verdict | None) -> None:
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_was_not_finished_is_3_whatever_the_verdicts_and_fail_on(fails: bool) -> None:
     for verdicts in ((MATCH, MATCH, MATCH), (MISMATCH, MATCH, NOT_TESTED)):
-        assert exit_code(diagnosis(*verdicts, arms=("ok", "failed")), fail_on) == 3
+        assert exit_code_of(verdicts, unfinished=True, fails=fails) == 3
 
 
-def test_an_unsupported_arm_is_an_answer_and_not_a_failure() -> None:
-    assert exit_code(diagnosis(MATCH, MATCH, MATCH, arms=("ok", "unsupported")), MISMATCH) == 0
+def test_a_run_with_a_failed_arm_is_not_finished_and_an_unsupported_one_is_an_answer() -> None:
+    assert unfinished(run_with("ok", "failed"))
+    assert not unfinished(run_with("ok", "unsupported"))
 
 
 def test_fail_on_never_forgives_a_mismatch_but_not_what_was_not_judged() -> None:
-    assert exit_code(diagnosis(MISMATCH, MATCH, NOT_TESTED), None) == 0
-    assert exit_code(diagnosis(INCONCLUSIVE, MATCH, NOT_TESTED), None) == 3
+    assert exit_code_of((MISMATCH, MATCH, NOT_TESTED), unfinished=False, fails=False) == 0
+    assert exit_code_of((INCONCLUSIVE, MATCH, NOT_TESTED), unfinished=False, fails=False) == 3

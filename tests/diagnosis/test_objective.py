@@ -29,7 +29,7 @@ def arm(ppo: Figures = CLEAN, gspo: Figures = CLEAN, tail: float = 0.0, k2: Figu
 
 
 def earlier(semantic: Verdict = Verdict.MATCH, path: Verdict = Verdict.MATCH) -> list[Judgement]:
-    return [Judgement(Layer.SEMANTIC, semantic, None, ""), Judgement(Layer.INFERENCE_PATH, path, None, "")]
+    return [Judgement(Layer.SEMANTIC, semantic, ""), Judgement(Layer.INFERENCE_PATH, path, "")]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.MISMATCH, Verdict.INCONCLUSIVE, Verdict.NOT_TESTED])

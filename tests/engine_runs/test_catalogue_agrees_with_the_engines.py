@@ -12,7 +12,8 @@ import pytest
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.engines.environments.environment import ensure
-from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.vllm.doctor import features_of
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import machine_named
@@ -58,6 +59,17 @@ CASES: dict[str, tuple[dict[str, Any], bool]] = {
 NOT_IN_CONFIG = {"attention_backend", "flashinfer_sampler", "logprobs_semantics", "fuse_allreduce_rms"}
 
 
+def built(version: str) -> Environment:
+    """The environment of a release; skips with the reason where it cannot be had."""
+    try:
+        return ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
+    except NotFinished as error:
+        # An index may lack the one torch that a release wants; the releases of the recipe are built in any case.
+        if version in ALWAYS_BUILT:
+            raise
+        pytest.skip(f"vLLM {version} cannot be had here: {error}")
+
+
 @lru_cache(maxsize=3)
 def dumped(version: str, folder: Path) -> dict[str, Any]:
     """What the release's own interpreter says, from one process."""
@@ -67,13 +79,7 @@ def dumped(version: str, folder: Path) -> dict[str, Any]:
     (model / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_k": 20}), encoding="utf-8")
     job = folder / "job.json"
     job.write_text(json.dumps({"model": str(model), "cases": CASES}), encoding="utf-8")
-    try:
-        environment = ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
-    except NotFinished as error:
-        # An index may lack the one torch that a release wants; the releases of the recipe are built in any case.
-        if version in ALWAYS_BUILT:
-            raise
-        pytest.skip(f"vLLM {version} cannot be had here: {error}")
+    environment = built(version)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON"))}
     out = folder / f"{version}.json"
     command = [*environment.command, "-s", str(DUMP), str(job), str(out)]
@@ -143,6 +149,15 @@ def test_environment_variables_have_the_defaults_that_the_release_gives_them(ver
         if name.startswith("VLLM_") and name not in set_here and value not in ("unknown", found["variables"][name])
     }
     assert differing == {}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_the_doctor_finds_in_a_release_is_what_the_catalogue_says_of_it(version: str, tmp_path: Path) -> None:
+    found = features_of(built(version), tmp_path / "features").result["features"]
+    catalogue = Catalogue.at(version)
+    named = ("logprobs_mode", "async_scheduling", "attention_backend")
+    assert {name: found[name] for name in named} == {name: name in catalogue.engine for name in named}
+    assert found["batch_invariance"] or "VLLM_BATCH_INVARIANT" not in catalogue.variables
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -16,7 +16,7 @@ from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.rollout import engine_of
 
-FEATURES = {"logprobs_modes": [], "async_scheduling": False, "attention_backend": True, "batch_invariance": True}
+FEATURES = {"logprobs_mode": False, "async_scheduling": False, "attention_backend": True, "batch_invariance": True}
 LACKING = ("a C compiler: gcc or clang",)
 H100, T4 = Device(0, "GPU-1", "H100", 81559, "sm90"), Device(0, "GPU-2", "T4", 15360, "sm75")
 

@@ -94,13 +94,19 @@ def test_a_diff_changes_nothing_and_git_applies_it(desk: Desk) -> None:
     assert path.read_text() == FIXED.rstrip("\n")
 
 
-def test_a_diff_shows_unsafe_fixes_too_unless_only_safe_ones_are_asked_for(desk: Desk) -> None:
+@pytest.mark.parametrize("mode", [[], ["--fix"], ["--fix=unsafe"]])
+def test_a_diff_is_what_the_same_fix_writes(desk: Desk, mode: list[str]) -> None:
+    path = desk.file("x.yaml", CACHED)
+    desk.inspect("x.yaml", "--diff", *mode)
+    desk.file("fixes.patch", desk.out)
+    desk.inspect("x.yaml", *(mode or ["--fix"]))
+    written = path.read_text()
     desk.file("x.yaml", CACHED)
-    desk.inspect("x.yaml", "--diff")
-    assert "+    enable_prefix_caching: false" in desk.out
-    desk.inspect("x.yaml", "--diff", "--fix")
-    assert "+    enable_prefix_caching: false" not in desk.out
-    assert "+    logprobs_mode: processed_logprobs" in desk.out.replace("-", "+")
+    (desk.folder / ".git").rmdir()
+    assert os.system("git init -q . && git apply fixes.patch") == 0
+    assert path.read_text() == written
+    assert ("enable_prefix_caching: false" in written) == (mode == ["--fix=unsafe"])
+    assert "logprobs_mode: processed_logprobs" in written
 
 
 def test_a_suppressed_finding_is_not_fixed(desk: Desk) -> None:
@@ -135,7 +141,7 @@ def test_of_two_fixes_at_odds_the_first_wins_and_the_other_is_said(desk: Desk, m
     add_rule(monkeypatch, "a-first", "seed: 1", "seed: 2")
     add_rule(monkeypatch, "b-second", "seed: 2", "seed: 3")
     path = desk.file("x.yaml")
-    desk.inspect("x.yaml", "--fix", "--select", "a-first,b-second")
+    desk.inspect("x.yaml", "--fix=unsafe", "--select", "a-first,b-second")
     assert path.read_text() == PLAIN.replace("seed: 1", "seed: 2")
     assert "the fix of b-second overlaps that of a-first, which came first" in desk.out
 
@@ -143,7 +149,7 @@ def test_of_two_fixes_at_odds_the_first_wins_and_the_other_is_said(desk: Desk, m
 def test_a_fix_that_would_break_the_file_is_taken_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     add_rule(monkeypatch, "breaking", "engine:", "engine: [")
     path = desk.file("x.yaml")
-    desk.inspect("x.yaml", "--fix", "--select", "breaking,toy-raw")
+    desk.inspect("x.yaml", "--fix=unsafe", "--select", "breaking,toy-raw")
     assert path.read_text() == FIXED
     assert "the fix of breaking is not made: the file could not be read afterwards" in desk.out
 
@@ -151,7 +157,7 @@ def test_a_fix_that_would_break_the_file_is_taken_back(desk: Desk, monkeypatch: 
 def test_a_fix_that_changes_nothing_for_its_rule_is_made_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     add_rule(monkeypatch, "endless", "seed: 1", "seed: 1 # more")
     path = desk.file("x.yaml")
-    assert desk.inspect("x.yaml", "--fix", "--select", "endless") == 1
+    assert desk.inspect("x.yaml", "--fix=unsafe", "--select", "endless") == 1
     assert path.read_text().count("# more") == 1
 
 
@@ -181,5 +187,5 @@ def test_a_fix_does_not_change_what_runs_today(desk: Desk, monkeypatch: pytest.M
     monkeypatch.setitem(toy_dialect.RULES, "first", FIRST)
     monkeypatch.setitem(toy_dialect.RULES, "second", SECOND)
     path = desk.file("x.yaml")
-    desk.inspect("x.yaml", "--fix", "--select", "first,second")
+    desk.inspect("x.yaml", "--fix=unsafe", "--select", "first,second")
     assert path.read_text() == PLAIN.replace("seed: 1", "seed: 2")

@@ -35,6 +35,17 @@ def test_raw_logprobs_at_a_low_temperature_are_told_with_the_temperature():
     assert found.odds.low < 1 / 0.7 - 1 < found.odds.high + 0.15  # one Newton step falls short of a large change
 
 
+@pytest.mark.parametrize("temperature", [0.95, 1.05])
+@pytest.mark.parametrize("sharpness", [(1.0, 6.0), (0.5, 30.0)])
+def test_a_small_change_is_told_in_its_size_however_much_contexts_differ(temperature, sharpness):
+    steps = []
+    for seed in range(6):
+        rng = np.random.default_rng((7, seed))
+        found = judged(tree(rng, 256, 8, sampler=at(temperature), report=HONEST, sharpness=sharpness))
+        steps.append(found.step.value)
+    assert 0.75 < np.mean(steps) / (1 / temperature - 1) < 1.35
+
+
 def test_a_hidden_filter_moves_agreement_and_leaves_odds_alone():
     found = judged(tree(np.random.default_rng(3), 128, 16, sampler=at(top_p=0.8), report=HONEST))
     assert found.step.convicts(0.03)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rlaudit.meaning.from_siblings import Deviation, Siblings, smallest_of
-from rlaudit.meaning.sibling_words import NO_SUCH_FIGURE, believed_of_siblings
+from rlaudit.meaning.from_siblings import Deviation, Siblings, prompts_needed, smallest_of
+from rlaudit.meaning.sibling_words import NO_SUCH_FIGURE, believed_of_siblings, what_would_tell
 from rlaudit.meaning.siblings import Agreement
 from rlaudit.statistics.estimate import Estimate
 
@@ -18,7 +18,8 @@ CLOSE = Agreement(
     excess=estimate(-0.01, 0.005),
     step=estimate(-0.02, 0.03),
     odds=estimate(-0.1, 0.1),
-    kept_mass=0.5,
+    cut=estimate(-0.02, 0.01),
+    flat=0.002,
     reach=0.99,
     floor=0.01,
     rank=60,
@@ -28,7 +29,7 @@ CLOSE = Agreement(
 
 
 def test_the_smallest_deviation_is_that_of_the_side_that_shows_least():
-    other = replace(CLOSE, step=estimate(-0.04, 0.01), excess=estimate(0.0, 0.01), reach=0.985, floor=0.015, rank=55)
+    other = replace(CLOSE, step=estimate(-0.04, 0.01), cut=estimate(0.0, 0.018), reach=0.985, floor=0.015, rank=55)
     found = smallest_of([CLOSE, other])
     assert (found.temperature, found.mass) == (0.04, pytest.approx(0.02))
     assert (found.top_p, found.min_p, found.top_k) == (0.985, 0.015, 55)
@@ -40,6 +41,7 @@ def test_the_smallest_deviation_is_that_of_the_side_that_shows_least():
     ("weaker", "unseen"),
     [
         ({"step": estimate(-0.06, 0.0)}, Deviation.TEMPERATURE),
+        ({"step": estimate(-0.048, 0.0)}, Deviation.TEMPERATURE),
         ({"reach": 0.97}, Deviation.TOP_P),
         ({"floor": 0.03}, Deviation.MIN_P),
         ({"rank": 50}, Deviation.TOP_K),
@@ -53,6 +55,20 @@ def test_what_may_have_been_in_force_is_said_by_name(weaker, unseen):
     assert (NO_SUCH_FIGURE[Deviation.TOP_K] in said) == (unseen is Deviation.TOP_K)
 
 
+def test_what_lies_where_siblings_hold_too_little_may_have_been_cut_and_more_samples_would_tell():
+    flat = replace(CLOSE, flat=0.03)
+    assert smallest_of([flat]).mass == pytest.approx(0.04)
+    assert not Siblings(flat, flat, ()).same(flat)
+    assert "more samples of each prompt" in what_would_tell(Siblings(flat, flat, ()))
+
+
+def test_the_wider_of_the_two_intervals_says_how_many_prompts_would_do():
+    wide = replace(CLOSE, cut=estimate(-0.036, 0.036))
+    assert prompts_needed(CLOSE) == 512
+    assert prompts_needed(wide) == 2048
+    assert "about 2048 prompts" in what_would_tell(Siblings(wide, wide, ()))
+
+
 def test_where_too_few_prompts_bear_witness_no_filter_is_said_to_be_seen_by_its_tokens():
     silent = replace(CLOSE, reach=float("-inf"), floor=float("inf"), rank=0)
     said = believed_of_siblings(Siblings(silent, silent, ()))
@@ -62,7 +78,7 @@ def test_where_too_few_prompts_bear_witness_no_filter_is_said_to_be_seen_by_its_
 
 def test_that_no_top_p_was_in_force_acquits_nobody_of_a_filter_that_cuts_elsewhere():
     # As a top-k of 10 among 256 tokens is seen by 512 prompts with 16 samples each.
-    cut = replace(CLOSE, excess=estimate(0.0154, 0.0206), step=estimate(0.011, 0.033), kept_mass=0.862, rank=9)
+    cut = replace(CLOSE, cut=estimate(0.016, 0.024), rank=9)
     siblings = Siblings(cut, CLOSE, ())
     assert siblings.same(CLOSE)
     assert not siblings.same(cut)

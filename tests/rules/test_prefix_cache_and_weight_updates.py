@@ -145,3 +145,24 @@ def test_a_reset_whose_result_nobody_sees_is_a_note_until_the_route_tells_it():
     assert severities(RESET, {"to": "0.25.1", "trainer": trainer}) == [Severity.NOTE]
     assert not findings(RESET, {"to": "0.26.0", "trainer": trainer})
     assert not findings(RESET, {"to": "0.25.1", "trainer": trainer | {"weight_updates": "between rollouts"}})
+
+
+OPEN = {"unknown": "releases differ"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "engine", "trainer"),
+    [
+        (STALE, {}, {**KEEP, "pause_clears_cache": False, "resets_prefix_cache": OPEN, "salts_prefix_cache": OPEN}),
+        (STALE, {"enable_prefix_caching": OPEN}, {**KEEP, "pause_clears_cache": False, **NOTHING_CLEANS}),
+        (ACROSS, {"enable_prefix_caching": OPEN}, {"weight_updates": "in flight", **NOTHING_CLEANS}),
+        (ACROSS, {}, {"weight_updates": OPEN, "resets_prefix_cache": OPEN}),
+        (ACROSS, {}, {**KEEP, "pause_clears_cache": OPEN}),
+        (LOST_TOKEN, {}, {**KEEP, "pause_clears_cache": OPEN}),
+        (LOST_TOKEN, {"async_scheduling": OPEN}, {**KEEP, "pause_clears_cache": True}),
+    ],
+)
+def test_what_cannot_be_told_is_an_open_danger_that_is_said_and_no_more(rule, engine, trainer):
+    (finding,) = findings(rule, {"to": "0.18.1", "engine": engine, "trainer": trainer})
+    assert finding.severity is Severity.NOTE
+    assert "releases differ" in finding.message

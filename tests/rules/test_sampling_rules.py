@@ -150,13 +150,24 @@ def test_logits_that_the_trainer_does_not_know_are_reported_one_by_one():
         ({"guided_json": "{}"}, "0.12.0", False, Severity.WARNING),
         ({"truncate_prompt_tokens": 512}, "0.17.0", True, Severity.ERROR),
         ({"truncate_prompt_tokens": 512}, "0.16.0", True, None),
-        ({"best_of": None}, "0.18.1", True, None),
+        ({"best_of": None}, "0.18.1", True, Severity.ERROR),
+        ({"best_of": None}, "0.18.1", False, None),
+        ({"best_of": None}, "0.11.2", True, None),
+        ({"guided_decoding": {"unknown": "a class"}}, "0.18.1", True, Severity.ERROR),
+        ({"guided_decoding": {"unknown": "a class"}}, "0.18.1", False, Severity.WARNING),
+        ({"logits_processors": {"unknown": "a function"}}, "0.18.1", True, Severity.ERROR),
+        ({"logits_processors": {"unknown": "a function"}}, "0.16.0", True, Severity.WARNING),
         ({"max_new_tokens": 5}, "0.18.1", True, None),
     ],
 )
 def test_sampling_parameters_that_are_gone_or_refused(sampling, to, offline, severity):
     example = {"from": "0.10.2", "to": to, "offline": offline, "sampling": sampling}
     assert severities(GONE, example) == ([severity] if severity else [])
+
+
+def test_a_null_that_a_framework_may_leave_out_is_no_removed_parameter():
+    example = {"to": "0.18.1", "offline": True, "sampling": {"best_of": None}, "trainer": TRAINER}
+    assert severities(GONE, example) == []
 
 
 def test_drafts_begin_to_act_on_requests_with_logprobs_in_0_14():

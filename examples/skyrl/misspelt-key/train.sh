@@ -10,4 +10,4 @@ uv run --extra vllm -m skyrl.train.entrypoints.main_base \
   generator.inference_engine.tensor_parallel_size=1 \
   generator.sampling_params.temperature=0.9 \
   generator.sampling_params.logprobs=1 \
-  +generator.inference_engine.engine_init_kwargs.logprob_mode=processed_logprobs
+  generator.inference_engine.engine_init_kwargs.logprob_mode=processed_logprobs

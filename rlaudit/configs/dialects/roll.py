@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving, is_said, known
-from rlaudit.configs.hydra_defaults import composed
+from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, neutral_sampling
@@ -34,10 +34,10 @@ _RANGE = re.compile(r"list\(range\((\d+),\s*(\d+)\)\)")
 
 
 def recognise(source: Source) -> bool:
-    """Whether `actor_infer.strategy_args` is there."""
-    if "actor_infer" not in source.text:
+    """Whether `actor_infer.strategy_args` is there, or in a config that it inherits."""
+    if "actor_infer" not in source.text and "defaults" not in source.text:
         return False
-    root = mapping_of(source)
+    root = with_defaults(source)
     return root is not None and root.get("actor_infer", "strategy_args") is not None
 
 

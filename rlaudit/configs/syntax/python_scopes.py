@@ -10,16 +10,19 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Scope:
     """Names of a module or function: value nodes by name, None where assigned more than once.
 
-    mutated: keys that a dictionary gets later, by its name: the key, the value, and why it cannot be told or "".
+    mutated: keys that a dictionary gets later, by its name: the key, the value, and why it cannot be told or ""; None
+    as value takes the key out. function: the function that it is the scope of. parameters: those that keep their value.
     spoilt: why a name's value cannot be told. keys: the words that a loop's variable stands for.
     """
 
     name: str
     values: dict[str, ast.expr | None] = field(default_factory=dict)
     above: "Scope | None" = None
-    mutated: dict[str, list[tuple[str, ast.expr, str]]] = field(default_factory=dict)
+    mutated: dict[str, list[tuple[str, ast.expr | None, str]]] = field(default_factory=dict)
     spoilt: dict[str, str] = field(default_factory=dict)
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    function: Function | None = None
+    parameters: set[str] = field(default_factory=set)
 
     def find(self, name: str) -> "Scope | None":
         """The scope that has a name."""
@@ -33,10 +36,12 @@ def scope_of(node: ast.Module | Function, name: str, above: Scope | None) -> Sco
     """Names assigned in a module or function, its nested functions and classes left out."""
     scope = Scope(name, above=above)
     if not isinstance(node, ast.Module):
+        scope.function = node
         parameters = node.args
         every = [*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs]
         for parameter in every + [one for one in (parameters.vararg, parameters.kwarg) if one]:
             scope.values[parameter.arg] = None
+            scope.parameters.add(parameter.arg)
             scope.spoilt[parameter.arg] = f"{parameter.arg} is an argument of {name}()"
     todo: list[tuple[ast.AST, bool]] = [(child, False) for child in reversed(node.body)]
     while todo:
@@ -120,6 +125,7 @@ def _spoil(scope: Scope, name: str, why: str) -> None:
 
 
 def _bind(scope: Scope, name: str, value: ast.expr | None) -> None:
+    scope.parameters.discard(name)
     scope.values[name] = None if name in scope.values else value
 
 
@@ -131,6 +137,7 @@ def _mutate(scope: Scope, target: ast.Subscript, value: ast.expr, conditional: b
     keys = scope.keys.get(variable, ()) if key is None else (key,)
     if not keys:
         scope.spoilt[name] = f"{name} gets keys that are known only when it runs"
+        scope.parameters.discard(name)
     for one in keys:
         _gets(scope, name, one, value, "is set under a condition" if conditional else "")
 
@@ -140,9 +147,13 @@ def _change(scope: Scope, name: str, call: ast.Call, method: str, conditional: b
     entries = _touched(call, method)
     if entries is None:
         scope.spoilt[name] = f"{name} is changed by .{method}()"
+        scope.parameters.discard(name)
         return
     for key, value in entries.items():
-        sure = method == "update" and not conditional
+        sure = method in {"update", "pop"} and not conditional
+        if sure and method == "pop":
+            _gets(scope, name, key, None, "")
+            continue
         how = f"is changed by .{method}()" if method != "update" else "is set under a condition"
         _gets(scope, name, key, value, "" if sure else how)
 
@@ -161,7 +172,7 @@ def _touched(call: ast.Call, method: str) -> dict[str, ast.expr] | None:
     return told if method == "update" and len(told) == len(given) else None
 
 
-def _gets(scope: Scope, name: str, key: str, value: ast.expr, why: str) -> None:
+def _gets(scope: Scope, name: str, key: str, value: ast.expr | None, why: str) -> None:
     scope.mutated.setdefault(name, []).append((key, value, f'{name}["{key}"] {why}' if why else ""))
 
 

@@ -1,7 +1,9 @@
 """Calls in Python source, with literals, module constants and literal dictionaries resolved.
 
 The file is parsed and never run. A name counts as known where it is assigned exactly once in its scope, to something
-that is known; what a loop, a condition, an argument parser or another module decides is Unknown with the reason.
+that is known; what a loop, a condition, an argument parser or another module decides is Unknown with the reason. An
+argument of a function is what the calls of the function in this file pass, where they agree; what a function returns is
+followed where it has one `return`.
 """
 
 import ast
@@ -24,12 +26,13 @@ from rlaudit.configs.syntax.python_literals import (
     short,
     torch_dtype,
 )
+from rlaudit.configs.syntax.python_program import MOST_WRAPPERS, Around, Program, program_of
 from rlaudit.configs.syntax.python_scopes import Function, Scope, scope_of
 
 MOST_CALLS = 300
 DEEPEST = 60
 MOST_VALUES = 20_000
-MOST_WRAPPERS = 8
+MOST_SITES = 8
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -65,7 +68,9 @@ class Call:
 
     name: as asked for, whatever module it is reached through. arguments: keywords, those of a literal `**kwargs`
     included. positional: in order. place: of the whole call. open: why further keywords may be passed (`**kwargs` that
-    the file does not tell); "" where it is complete. function: the function it stands in, "" at module level.
+    the file does not tell); "" where it is complete. function: the function it stands in, "" at module level. origin:
+    where the name was imported from (`vllm.LLM`), "" where the file does not import it. own: arguments that a subclass
+    in this file takes itself.
     """
 
     name: str
@@ -74,6 +79,8 @@ class Call:
     place: Place
     open: str = ""
     function: str = ""
+    origin: str = ""
+    own: frozenset[str] = frozenset()
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -105,7 +112,8 @@ class _Reader:
         self.tree, self.names, self.count = tree, names, 0
         self.index = LineIndex(text, path)
         self.starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
-        self.subclasses: dict[str, str] = {}
+        self.program: Program = program_of(tree)
+        self.subclasses = self._subclasses()
         self.scopes: dict[ast.AST, Scope] = {}
 
     def nodes(self) -> Iterator[tuple[ast.AST, tuple[Function, ...]]]:
@@ -131,20 +139,30 @@ class _Reader:
 
     def calls(self) -> Iterator[Call]:
         """All calls, scope by scope."""
-        found: list[tuple[ast.Call, tuple[Function, ...]]] = []
-        for node, functions in self.nodes():
-            if isinstance(node, ast.ClassDef):
-                parents = [asked for parent in node.bases if (asked := self.asked(parent))]
-                self.subclasses.update({node.name: parents[0]} if parents else {})
-            elif isinstance(node, ast.Call):
-                found.append((node, functions))
-        wanted = [(call, functions, name) for call, functions in found if (name := self.called(call.func))]
+        wanted = [
+            (call, functions, found) for call, functions in self.program.calls if (found := self.called(call.func))
+        ]
         if len(wanted) > MOST_CALLS:
             raise UnreadablePython(f"more than {MOST_CALLS} engines or samplers", wanted[MOST_CALLS][0].lineno)
-        for call, functions, name in wanted:
-            yield self.call(call, name, self.scope(functions))
+        for call, functions, found in wanted:
+            yield self.call(call, found, self.scope(functions))
 
-    def scope(self, functions: tuple[Function, ...]) -> Scope:
+    def _subclasses(self) -> dict[str, str]:
+        """Classes of the file by the name that was asked for and that they, or their bases, are based on."""
+        found: dict[str, str] = {}
+        for _ in range(MOST_WRAPPERS):
+            more = {
+                name: asked
+                for name, node in self.program.classes.items()
+                if node.bases and name not in found
+                and (asked := _asked(node.bases[0], self.names, found, self.program))
+            }  # fmt: skip
+            if not more:
+                break
+            found |= more
+        return found
+
+    def scope(self, functions: Around) -> Scope:
         """The scope of the innermost function."""
         key = functions[-1] if functions else self.tree
         if key not in self.scopes:
@@ -154,18 +172,16 @@ class _Reader:
 
     def asked(self, node: ast.expr) -> str:
         """The name that was asked for, if the expression is one."""
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        return name if name in self.names else self.subclasses.get(name, "")
+        return _asked(node, self.names, self.subclasses, self.program)
 
-    def called(self, function: ast.expr) -> str:
-        """What a call's function stands for, through `ray.remote(...)(Name).options(...).remote`."""
-        name = self.asked(function)
-        if name or not (isinstance(function, ast.Attribute) and function.attr == "remote"):
-            return name
+    def called(self, function: ast.expr) -> ast.expr | None:
+        """The expression that a call's function stands for, through `ray.remote(...)(Name).options(...).remote`."""
+        if self.asked(function) or not (isinstance(function, ast.Attribute) and function.attr == "remote"):
+            return function if self.asked(function) else None
         inner: ast.expr = function.value
         for _ in range(MOST_WRAPPERS):
             if isinstance(inner, ast.Call):
-                wrapped = [self.asked(argument) for argument in inner.args if self.asked(argument)]
+                wrapped = [argument for argument in inner.args if self.asked(argument)]
                 if wrapped:
                     return wrapped[0]
                 inner = inner.func
@@ -173,10 +189,11 @@ class _Reader:
                 inner = inner.value
             else:
                 break
-        return self.asked(inner)
+        return inner if self.asked(inner) else None
 
-    def call(self, node: ast.Call, name: str, scope: Scope) -> Call:
-        """One call."""
+    def call(self, node: ast.Call, named: ast.expr, scope: Scope) -> Call:
+        """One call. named: the expression that its function stands for."""
+        name = self.asked(named)
         arguments: dict[str, Node] = {}
         open_reason = ""
         for keyword in node.keywords:
@@ -198,7 +215,17 @@ class _Reader:
                 open_reason = open_reason or "a starred argument"
             else:
                 positional.append(self.node(argument, scope, name, None, 0))
-        return Call(name, arguments, tuple(positional), self.place(node, name), open_reason, scope.name)
+        origin, own = self.program.origin(named), self.own(named)
+        place = self.place(node, name)
+        return Call(name, arguments, tuple(positional), place, open_reason, scope.name, origin, own)
+
+    def own(self, named: ast.expr) -> frozenset[str]:
+        """The keywords that the constructor of a subclass takes for itself."""
+        defined = self.program.classes.get(named.id) if isinstance(named, ast.Name) else None
+        made = [one for one in defined.body if getattr(one, "name", "") == "__init__"] if defined is not None else []
+        if not made or not isinstance(made[0], ast.FunctionDef):
+            return frozenset()
+        return frozenset(one.arg for one in (*made[0].args.args[1:], *made[0].args.kwonlyargs))
 
     def keyword_place(self, keyword: ast.keyword) -> Place:
         """The place of a keyword's name."""
@@ -250,6 +277,10 @@ class _Reader:
         if isinstance(expression, ast.Call):
             return self.result(expression, scope, setting, depth)
         dtype = torch_dtype(expression) if isinstance(expression, ast.Attribute) else ""
+        if isinstance(expression, ast.Attribute) and not dtype:
+            kept = self.attribute(expression, scope)
+            if kept is not None:
+                return self.value(kept[0], self.scope(kept[1]), setting, depth + 1)
         return dtype or Unknown(f"{short(expression)} is known only when it runs")
 
     def mapping(self, expression: ast.Dict, scope: Scope, setting: str, depth: int) -> Any:
@@ -275,17 +306,89 @@ class _Reader:
         if home is None:
             return Unknown(f"{name} is assigned nowhere in this file")
         assigned = home.values[name]
-        if name in home.spoilt:
+        given = self.argument(name, home, depth) if name in home.parameters else None
+        if given is not None:
+            value = given
+        elif name in home.spoilt:
             return self.spoilt(assigned, home, setting, depth, Unknown(home.spoilt[name]))
-        if assigned is None:
+        elif assigned is None:
             return Unknown(f"{name} is assigned more than once, or under a condition")
-        value = self.value(assigned, home, setting, depth + 1)
+        else:
+            value = self.value(assigned, home, setting, depth + 1)
         if isinstance(value, dict) and name in home.mutated:
             value = dict(value)
             for key, entry, why in home.mutated[name]:
+                if entry is None:
+                    value.pop(key, None)
+                    continue
                 node = self.node(entry, home, key, None, depth + 1)
                 value[key] = replace(node, value=Unknown(why)) if why else node
         return value
+
+    def attribute(self, expression: ast.Attribute, scope: Scope) -> tuple[ast.expr, Around] | None:
+        """What `self.name` is set to, where its class does so once."""
+        if not isinstance(expression.value, ast.Name) or expression.value.id != "self" or scope.function is None:
+            return None
+        owner = self.program.owners.get(scope.function)
+        found = self.program.attributes.get((owner, expression.attr), []) if owner is not None else []
+        return found[0] if len(found) == 1 else None
+
+    def argument(self, name: str, home: Scope, depth: int) -> Any:
+        """What the calls of a function in this file pass for a parameter; None where it has none, or too many.
+
+        Unknown where they differ.
+        """
+        function = home.function
+        sites = self.program.sites(function) if function is not None else []
+        if function is None or not sites or len(sites) > MOST_SITES or depth > DEEPEST // 2:
+            return None
+        values = [self.passed(name, function, home, call, self.scope(around), depth) for call, around in sites]
+        plain = [Node(value, self.place(sites[0][0], "")).plain() for value in values]
+        if all(one == plain[0] for one in plain):
+            return values[0]
+        return Unknown(f"the calls of {function.name}() in this file differ in {name}")
+
+    def passed(self, name: str, function: Function, home: Scope, call: ast.Call, scope: Scope, depth: int) -> Any:  # noqa: PLR0911 - one for each way to pass it
+        """What one call of a function passes for one of its parameters."""
+        declared = function.args
+        words = [one.arg for one in (*declared.posonlyargs, *declared.args)]
+        is_method = function in self.program.owners
+        positions = words[1:] if is_method else words
+        unpacked = [one for one in call.keywords if one.arg is None]
+        mappings = [self.value(one.value, scope, name, depth + 1) for one in unpacked]
+        if any(isinstance(one, ast.Starred) for one in call.args):
+            return Unknown(f"{function.name}() gets a starred argument")
+        given = {one.arg: one.value for one in call.keywords if one.arg is not None}
+        if declared.kwarg is not None and name == declared.kwarg.arg:
+            taken = {*words, *(one.arg for one in declared.kwonlyargs)}
+            return self.rest(call, taken, mappings, scope, depth)
+        if name in given:
+            return self.value(given[name], scope, name, depth + 1)
+        if name in positions and positions.index(name) < len(call.args):
+            return self.value(call.args[positions.index(name)], scope, name, depth + 1)
+        for mapping in mappings:
+            if not isinstance(mapping, dict) or "**" in mapping:
+                return mapping if isinstance(mapping, Unknown) else Unknown(f"{name} may be among unknown keywords")
+            if name in mapping:
+                return mapping[name].value
+        defaults = dict(zip(reversed(words), reversed(declared.defaults), strict=False))
+        defaults |= {
+            one.arg: value for one, value in zip(declared.kwonlyargs, declared.kw_defaults, strict=True) if value
+        }
+        if name in defaults and home.above is not None:
+            return self.value(defaults[name], home.above, name, depth + 1)
+        return Unknown(home.spoilt.get(name, f"{name} is not passed"))
+
+    def rest(self, call: ast.Call, taken: set[str], mappings: list[Any], scope: Scope, depth: int) -> dict[str, Node]:
+        """The keywords of a call that no parameter takes: what `**kwargs` gets."""
+        entries: dict[str, Node] = {}
+        for mapping in mappings:
+            unknown = mapping if isinstance(mapping, Unknown) else Unknown("it is not a dictionary")
+            entries |= mapping if isinstance(mapping, dict) else {"**": Node(unknown, self.place(call, ""))}
+        for one in call.keywords:
+            if one.arg is not None:
+                entries[one.arg] = self.node(one.value, scope, one.arg, self.keyword_place(one), depth + 1)
+        return {key: node for key, node in entries.items() if key not in taken}
 
     def spoilt(self, assigned: ast.expr | None, home: Scope, setting: str, depth: int, why: Unknown) -> Any:
         """A value that changes later: of a dictionary it is known that its keys are there, and no more."""
@@ -331,7 +434,31 @@ class _Reader:
         if function in {"os.environ.get", "os.getenv", "environ.get", "getenv"} and expression.args:
             variable = self.value(expression.args[0], scope, setting, depth + 1)
             return Unknown(f"the environment variable {variable} decides")
+        returned = self.returned(expression.func, scope)
+        if returned is not None:
+            return self.value(returned[0], self.scope(returned[1]), setting, depth + 1)
         return Unknown(f"{short(expression)} is known only when it runs")
+
+    def returned(self, function: ast.expr, scope: Scope) -> tuple[ast.expr, Around] | None:
+        """What a function of this file returns, where it does so in one place."""
+        is_own = isinstance(function, ast.Attribute) and getattr(function.value, "id", "") == "self"
+        name = function.id if isinstance(function, ast.Name) else function.attr if is_own else ""  # type: ignore[attr-defined]
+        found = self.program.functions.get(name, [])
+        if len(found) != 1 or name in self.names:
+            return None
+        defined, around = found[0]
+        returns = [one.value for one in ast.walk(defined) if isinstance(one, ast.Return) and one.value is not None]
+        return (returns[0], (*around, defined)) if len(returns) == 1 else None
+
+
+def _asked(node: ast.expr, names: frozenset[str], subclasses: dict[str, str], program: Program) -> str:
+    """The name that was asked for, if the expression is one, under whatever name it was imported."""
+    if isinstance(node, ast.Attribute):
+        return node.attr if node.attr in names else ""
+    if not isinstance(node, ast.Name):
+        return ""
+    imported = program.imports.get(node.id, node.id).rpartition(".")[2]
+    return imported if imported in names else subclasses.get(node.id, "")
 
 
 def _more(mapping: Node) -> str:

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from google_crc32c import value as crc32c
 
-from rlaudit.curves.crc32c import masked_crc32c
 from rlaudit.curves.protobuf_wire import BYTES, FIXED32, FIXED64, VARINT, fields, signed, varint
 from rlaudit.curves.run_log import Problems, Row, RunReader
 
 LENGTH = struct.Struct("<Q")
 CHECKSUM = struct.Struct("<I")
-BATCH = 4096
+MASK_DELTA = 0xA282EAD8
 FILE_VERSION = b"brain.Event:"
 # Field numbers: Event.step, Event.summary, Summary.value; Value.tag, .simple_value, .tensor; TensorProto.*.
 EVENT_STEP, EVENT_SUMMARY, VALUES, TAG, SIMPLE_VALUE, TENSOR = 2, 5, 1, 1, 2, 8
@@ -33,17 +33,18 @@ def recognises(path: Path, start: bytes) -> bool:
 
 def read(path: Path, problems: Problems) -> Iterator[Row]:
     """One row for each event with scalars in it."""
-    batch: list[tuple[int, bytes, bytes, int, int]] = []
-    for record in _records(path, problems):
-        batch.append(record)
-        if len(batch) == BATCH:
-            yield from _checked(batch, problems)
-            batch = []
-    yield from _checked(batch, problems)
+    for place, event in _records(path, problems):
+        try:
+            row = _row(place, event)
+        except (ValueError, struct.error) as error:
+            problems.add(place, f"not an event: {error}")
+            continue
+        if row.values:
+            yield row
 
 
-def _records(path: Path, problems: Problems) -> Iterator[tuple[int, bytes, bytes, int, int]]:
-    """(number, length field, data, checksum of the length, checksum of the data)."""
+def _records(path: Path, problems: Problems) -> Iterator[tuple[str, bytes]]:
+    """The place of each record whose checksums are right, and its data."""
     size = path.stat().st_size
     with path.open("rb") as file:
         number = 0
@@ -60,24 +61,18 @@ def _records(path: Path, problems: Problems) -> Iterator[tuple[int, bytes, bytes
             if len(header) < LENGTH.size + CHECKSUM.size or len(body) < length + CHECKSUM.size:
                 problems.add(f"record {number}", "cut off in the middle, as an interrupted run leaves it")
                 return
-            own = CHECKSUM.unpack_from(header, LENGTH.size)[0]
-            yield number, header[: LENGTH.size], body[:length], own, CHECKSUM.unpack_from(body, length)[0]
+            data = body[:length]
+            found = (masked_crc32c(header[: LENGTH.size]), masked_crc32c(data))
+            if found == (*CHECKSUM.unpack_from(header, LENGTH.size), *CHECKSUM.unpack_from(body, length)):
+                yield f"record {number}", data
+            else:
+                problems.add(f"record {number}", "a wrong checksum; the record is not used")
 
 
-def _checked(batch: list[tuple[int, bytes, bytes, int, int]], problems: Problems) -> Iterator[Row]:
-    lengths = masked_crc32c([record[1] for record in batch])
-    bodies = masked_crc32c([record[2] for record in batch])
-    for (number, _, body, length_crc, body_crc), length_found, body_found in zip(batch, lengths, bodies, strict=True):
-        if length_crc != length_found or body_crc != body_found:
-            problems.add(f"record {number}", "a wrong checksum; the record is not used")
-            continue
-        try:
-            row = _row(f"record {number}", body)
-        except (ValueError, struct.error) as error:
-            problems.add(f"record {number}", f"not an event: {error}")
-            continue
-        if row.values:
-            yield row
+def masked_crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli), rotated and shifted as TFRecord files store it."""
+    crc: int = crc32c(data)
+    return ((crc >> 15 | crc << 17) + MASK_DELTA) & 0xFFFFFFFF
 
 
 def _row(place: str, event: bytes) -> Row:

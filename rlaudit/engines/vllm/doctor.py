@@ -94,7 +94,7 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
     name = environment.spec.name
     tiny = {"output": str(folder / "model"), "seed": 0}
     made = _run(environment, folder / "tiny", "tiny_model.py", tiny)
-    looked = _run(environment, folder / "features", "features.py", {})
+    looked = features_of(environment, folder / "features")
     if made.failure or looked.failure:
         failure = made.failure or looked.failure
         return [Symptom("imports", False, failure.message if failure else "")]
@@ -117,7 +117,7 @@ def _examine(environment: Environment, folder: Path, report: Callable[[str], Non
         cached = _start(environment, folder / "cached", {"enable_prefix_caching": True})
     symptoms.append(_prefix_caching(default, cached, folder))
     asked: dict[str, Any] = {}
-    if features["logprobs_modes"]:
+    if features["logprobs_mode"]:
         asked["logprobs_mode"] = "processed_logprobs"
     if features["async_scheduling"]:
         asked["async_scheduling"] = True
@@ -203,6 +203,11 @@ def _other_engine(environment: Environment, default: Outcome, folder: Path, repo
     return _outcome(name, _start(environment, folder / "other", {}, engine=other), "starts")
 
 
+def features_of(environment: Environment, cell: Path) -> Outcome:
+    """What the release has, told by its own code. cell: a folder to be made."""
+    return _run(environment, cell, "features.py", {})
+
+
 def _run(
     environment: Environment,
     cell: Path,
@@ -257,7 +262,7 @@ def _logprobs_mode(default: Outcome, parity: Outcome, features: Mapping[str, Any
     name = "logprobs modes"
     if default.result["resolved"]["engine"] == "V0":
         return Symptom(name, True, "V0 returns processed logprobs only")
-    if not features["logprobs_modes"]:
+    if not features["logprobs_mode"]:
         return Symptom(name, None, "raw only: this release has no logprobs_mode")
     return _outcome(name, parity, f"default {default.result['resolved']['logprobs_mode']}; processed works")
 

@@ -1,15 +1,15 @@
 """One metric of every arm as a forest: its value, its interval, and the noise floor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rlaudit.report.compared_things import Group, Thing, groups
 from rlaudit.report.drawing.forest import Mark, Row, forest, height_of
 from rlaudit.report.drawing.styles import mark_of
 from rlaudit.report.figures import interval, number
+from rlaudit.report.parts.measured import Measurement
 from rlaudit.report.picture import Missing, Picture, Table
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ArmForest:
     positive: bool
     times: float = 1.0
 
-    def pictures(self, document: Document) -> Sequence[Picture | Missing]:
+    def pictures(self, document: Report) -> Sequence[Picture | Missing]:
         """A forest for each block, or for all tables."""
         known = [one for one in groups(document) if any(self.metric in thing.measurements for thing in one.things)]
         return [self._picture(group) for group in known] or [Missing(self.title, "no arm has been measured")]
@@ -50,15 +50,17 @@ class ArmForest:
             group=group.name,
         )
 
-    def _scaled(self, one: Thing) -> Mapping[str, Any] | None:
+    def _scaled(self, one: Thing) -> Measurement | None:
         found = one.measurements.get(self.metric)
         if found is None:
             return None
-        ends = {name: found[name] for name in ("value", "low", "high")}
-        return {**found, **{name: None if value is None else value * self.times for name, value in ends.items()}}
+        value, low, high = (
+            None if end is None else end * self.times for end in (found["value"], found["low"], found["high"])
+        )
+        return {**found, "value": value, "low": low, "high": high}
 
 
-def _row(one: Thing, found: Mapping[str, Any] | None) -> Row:
+def _row(one: Thing, found: Measurement | None) -> Row:
     colour, shape = mark_of(one.role)
     if found is None or found["value"] is None:
         return Row(one.short_name, one.state or "-", (), colour)
@@ -67,5 +69,5 @@ def _row(one: Thing, found: Mapping[str, Any] | None) -> Row:
     return Row(one.short_name, said, (Mark(value, found["low"], found["high"]),), colour, shape)
 
 
-def _cells(one: Thing, found: Mapping[str, Any] | None) -> list[str]:
+def _cells(one: Thing, found: Measurement | None) -> list[str]:
     return [one.name, one.state, ""] if found is None else [one.name, interval(found), str(found["tokens"])]

@@ -1,7 +1,7 @@
 """|d| by group: the mean of each group as a line, from its median to its 90th percentile as a band, on a logarithm."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from rlaudit.report.compared_things import Group, Thing
 from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
@@ -9,6 +9,7 @@ from rlaudit.report.drawing.key import key, room_for_key
 from rlaudit.report.drawing.styles import styles
 from rlaudit.report.drawing.ticks import decades, short, thinned
 from rlaudit.report.figures import number
+from rlaudit.report.parts.token_figures import TokenGroup
 from rlaudit.report.picture import Picture, Sparkline, Table
 
 if TYPE_CHECKING:
@@ -16,15 +17,16 @@ if TYPE_CHECKING:
 
 HEIGHT = 250
 NAMES = 9
-Row = Mapping[str, Any]
+Column = Literal["by_position", "by_entropy"]
 
 
-def grouped_picture(group: Group, name: str, title: str, caption: str, column: str, across: str) -> Picture | None:
+def grouped_picture(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
     """The picture of `column` of token_figures; None where no main arm has it."""
-    things = [one for one in group.main if one.tokens and one.tokens[column]]
-    if not things:
+    found = [(one, rows) for one in group.main if one.tokens and (rows := one.tokens[column])]
+    if not found:
         return None
-    rows_of = [{row["from"]: row for row in one.tokens[column]} for one in things if one.tokens]
+    things = [one for one, _ in found]
+    rows_of = [{row["from"]: row for row in rows} for _, rows in found]
     limits = sorted({limit for rows in rows_of for limit in rows})
     below = {limit: row["below"] for rows in rows_of for limit, row in rows.items()}
     whole = column == "by_position"
@@ -32,7 +34,7 @@ def grouped_picture(group: Group, name: str, title: str, caption: str, column: s
     cells = [
         [
             _named(limit, below[limit], whole),
-            *(_cell(rows.get(limit), key) for rows in rows_of for key in ("tokens", "mean", "median", "p90")),
+            *(cell for rows in rows_of for cell in _cells(rows.get(limit))),
         ]
         for limit in limits
     ]
@@ -53,10 +55,10 @@ def grouped_picture(group: Group, name: str, title: str, caption: str, column: s
     )
 
 
-def _cell(row: Row | None, key: str) -> str:
+def _cells(row: TokenGroup | None) -> list[str]:
     if row is None:
-        return "-"
-    return str(row[key]) if key == "tokens" else number(row[key])
+        return ["-"] * 4
+    return [str(row["tokens"]), *map(number, (row["mean"], row["median"], row["p90"]))]
 
 
 def _named(low: float, below: float | None, whole: bool) -> str:
@@ -70,7 +72,7 @@ def _named(low: float, below: float | None, whole: bool) -> str:
 def _draw(
     figure: "Figure",
     limits: Sequence[float],
-    rows_of: Sequence[Mapping[float, Row]],
+    rows_of: Sequence[Mapping[float, TokenGroup]],
     things: Sequence[Thing],
     across: str,
 ) -> None:

@@ -1,11 +1,16 @@
 """One line for each finding: `path:line:column: severity rule message`, as editors and grep like it."""
 
+from typing import TYPE_CHECKING
+
 from rlaudit.printable import one_line, printable
-from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.report_format import ReportFormat
 from rlaudit.report.statements import counted, location
 
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
-def render(document: Document, width: int | None) -> str:
+
+def render(document: "Report", width: int | None) -> str:
     """Findings that count; the summary is not among them, so that every line is one."""
     lines = []
     for one in printable(counted(document)):

@@ -3,14 +3,20 @@
 Escaping as the runner undoes it: `%`, carriage return and line feed everywhere, `:` and `,` in properties as well.
 """
 
+from typing import TYPE_CHECKING
+
 from rlaudit.printable import printable
-from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.statements import Statement, counted
+from rlaudit.report.report_format import ReportFormat
+from rlaudit.report.statements import counted
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
 
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """A command for each finding that counts, and one for what could not be read."""
     lines = [_annotation(one) for one in counted(document)]
     about = document.get("inspection", {})
@@ -23,7 +29,7 @@ def render(document: Document, width: int | None) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _annotation(one: Statement) -> str:
+def _annotation(one: "Finding") -> str:
     place = one["location"]
     properties = {
         "file": place["path"],

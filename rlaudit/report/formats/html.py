@@ -1,9 +1,14 @@
 """HTML: one file with pictures and without scripts, to read, to print and to attach."""
 
-from rlaudit.report.report_format import Document, ReportFormat
+from typing import TYPE_CHECKING
+
+from rlaudit.report.report_format import ReportFormat
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """The page. Nothing in it is loaded from elsewhere."""
     # Drawing takes a second to import, which no other format should wait for.
     from rlaudit.report.html.page import page

@@ -1,11 +1,15 @@
 """JSON: the document itself, schema rlaudit-report/1."""
 
 import json
+from typing import TYPE_CHECKING
 
-from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.report_format import ReportFormat
+
+if TYPE_CHECKING:
+    from rlaudit.report.report import Report
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """The whole document; numbers that do not exist are null, never NaN."""
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 

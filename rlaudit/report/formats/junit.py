@@ -5,77 +5,79 @@ skipped cases, what could not be read is an error, and a file or a measurement w
 """
 
 import re
-from collections.abc import Sequence
-from xml.sax.saxutils import escape, quoteattr
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.statements import Statement, location, statements
+from rlaudit.report.report_format import ReportFormat
+from rlaudit.report.statements import location, statements
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
 
 # XML 1.0 has no way to write these, not even as references.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RANKS = {"note": 0, "warning": 1, "error": 2, "never": 3}
+_COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """A suite for each file."""
     about = document.get("inspection", {})
     threshold = _RANKS[about.get("fail_on", "error")]
-    cases: dict[str, list[str]] = {config["path"]: [] for config in document.get("configs", ())}
-    grouped: dict[tuple[str, str], list[Statement]] = {}
+    suites = {config["path"]: _suite(config["path"]) for config in document.get("configs", ())}
+    grouped: dict[tuple[str, str], list[Finding]] = {}
     for one in statements(document):
         grouped.setdefault((one["location"]["path"] or "rlaudit", one["rule"]), []).append(one)
     for (path, rule), found in grouped.items():
-        cases.setdefault(path, []).append(_case(path, rule, found, threshold))
-    for path, own in cases.items():
-        if not own:
-            own.append(_element("testcase", {"classname": path, "name": "inspect"}, ""))
-    for one in about.get("unread", ()):
-        if one["wanted"]:
-            error = _element("error", {"type": "unread", "message": one["reason"]}, "")
-            cases.setdefault(one["path"], []).append(
-                _element("testcase", {"classname": one["path"], "name": "read"}, error)
-            )
-    for bug in about.get("bugs", ()):
-        error = _element("error", {"type": "bug", "message": bug}, "")
-        cases.setdefault("rlaudit", []).append(_element("testcase", {"classname": "rlaudit", "name": "bug"}, error))
-    if not cases:
+        _case(suites.setdefault(path, _suite(path)), path, rule, found, threshold)
+    for path, suite in suites.items():
+        if not len(suite):
+            _add(suite, "testcase", {"classname": path, "name": "inspect"})
+    broken = [(file["path"], "read", "unread", file["reason"]) for file in about.get("unread", ()) if file["wanted"]]
+    broken += [("rlaudit", "bug", "bug", bug) for bug in about.get("bugs", ())]
+    for path, name, kind, said in broken:
+        case = _add(suites.setdefault(path, _suite(path)), "testcase", {"classname": path, "name": name})
+        _add(case, "error", {"type": kind, "message": said})
+    if not suites:
         # Servers take a report without a case for a job that went wrong.
-        cases["rlaudit"] = [_element("testcase", {"classname": "rlaudit", "name": document["command"]}, "")]
-    suites = [_element("testsuite", {"name": path, **_totals(own)}, "\n".join(own)) for path, own in cases.items()]
-    everything = [case for own in cases.values() for case in own]
-    root = _element("testsuites", {"name": "rlaudit", **_totals(everything)}, "\n".join(suites))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{root}\n'
+        suites["rlaudit"] = _suite("rlaudit")
+        _add(suites["rlaudit"], "testcase", {"classname": "rlaudit", "name": document["command"]})
+    root = ET.Element("testsuites", {"name": "rlaudit"})
+    root.extend(suites.values())
+    for counted in (root, *suites.values()):
+        counted.attrib |= {name: str(sum(1 for _ in counted.iter(tag))) for name, tag in _COUNTED.items()}
+    ET.indent(root, "")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _case(path: str, rule: str, found: Sequence[Statement], threshold: int) -> str:
+def _case(suite: ET.Element, path: str, rule: str, found: "Sequence[Finding]", threshold: int) -> None:
     counted = [one for one in found if one["suppressed"] is None]
-    lines = "\n".join(f"{location(one['location'])} {one['severity']}: {one['message']}".lstrip() for one in counted)
+    suppressed = [one["suppressed"] for one in found if one["suppressed"] is not None]
     attributes = {"classname": path, "name": rule}
     if found[0]["location"]["line"] is not None:
         attributes |= {"file": path, "line": str(found[0]["location"]["line"])}
+    case = _add(suite, "testcase", attributes)
     if not counted:
-        reason = "; ".join(f"{one['suppressed']['kind']}: {one['suppressed']['reason']}" for one in found)
-        return _element("testcase", attributes, _element("skipped", {"message": reason}, ""))
+        _add(case, "skipped", {"message": "; ".join(f"{one['kind']}: {one['reason']}" for one in suppressed)})
+        return
+    lines = "\n".join(f"{location(one['location'])} {one['severity']}: {one['message']}".lstrip() for one in counted)
     gravest = max(counted, key=lambda one: _RANKS[one["severity"]])
     if _RANKS[gravest["severity"]] >= threshold:
-        inner = _element("failure", {"type": gravest["severity"], "message": gravest["message"]}, _text(lines))
+        _add(case, "failure", {"type": gravest["severity"], "message": gravest["message"]}, lines)
     else:
-        inner = _element("system-out", {}, _text(lines))
-    return _element("testcase", attributes, inner)
+        _add(case, "system-out", {}, lines)
 
 
-def _totals(cases: Sequence[str]) -> dict[str, str]:
-    marks = {"failures": "<failure ", "errors": "<error ", "skipped": "<skipped "}
-    return {"tests": str(len(cases))} | {name: str(sum(mark in case for case in cases)) for name, mark in marks.items()}
+def _suite(path: str) -> ET.Element:
+    return ET.Element("testsuite", {"name": _valid(path)})
 
 
-def _element(name: str, attributes: dict[str, str], inner: str) -> str:
-    words = "".join(f" {key}={quoteattr(_valid(value))}" for key, value in attributes.items())
-    return f"<{name}{words}>{inner}</{name}>" if inner else f"<{name}{words}/>"
-
-
-def _text(text: str) -> str:
-    return escape(_valid(text))
+def _add(parent: ET.Element, name: str, attributes: Mapping[str, str], text: str | None = None) -> ET.Element:
+    added = ET.SubElement(parent, name, {key: _valid(value) for key, value in attributes.items()})
+    added.text = None if text is None else _valid(text)
+    return added
 
 
 def _valid(text: str) -> str:

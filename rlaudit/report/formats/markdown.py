@@ -20,18 +20,19 @@ from rlaudit.report.outline import (
     Verdicts,
     outline_of,
 )
-from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.report_format import ReportFormat
 from rlaudit.report.statements import fix_line, location
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged
     from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
 
 # Longer tables are the JSON report's to carry: a pull request cuts comments at 65 536 characters.
 LONGEST = 60
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """The same parts as the text report, then the pictures as tables."""
     outline = outline_of(document)
     parts = [f"# {_title(outline.title)}" if outline.headed else f"# rlaudit {document['command']}"]
@@ -45,7 +46,7 @@ def render(document: Document, width: int | None) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _pictures(document: Document) -> Iterator[str]:
+def _pictures(document: "Report") -> Iterator[str]:
     """What each picture shows, and its numbers as a table; the reasons where there is none."""
     from rlaudit.report.pictures_of import pictures_of
 

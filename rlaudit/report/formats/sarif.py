@@ -4,20 +4,24 @@ Paths are relative to the working directory; columns count characters, as everyw
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from rlaudit.inspection.documentation import rule_documentation
-from rlaudit.report.report_format import Document, ReportFormat
-from rlaudit.report.statements import Statement, statements
+from rlaudit.report.report_format import ReportFormat
+from rlaudit.report.statements import statements
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.inspection import Finding, Fix, Location
+    from rlaudit.report.report import Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # SARIF knows suppressions in the source, and all others.
 _IN_SOURCE = {"inline", "file"}
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """One run with every finding, the suppressed ones marked."""
     found = statements(document)
     names = sorted({one["rule"] for one in found})
@@ -54,7 +58,7 @@ def render(document: Document, width: int | None) -> str:
     return json.dumps(log, indent=1, allow_nan=False) + "\n"
 
 
-def _rule(name: str, found: Sequence[Statement]) -> dict[str, Any]:
+def _rule(name: str, found: "Sequence[Finding]") -> dict[str, Any]:
     text = rule_documentation(name)
     first = next(one for one in found if one["rule"] == name)
     rule: dict[str, Any] = {"id": name, "name": "".join(word.capitalize() for word in name.split("-"))}
@@ -68,13 +72,13 @@ def _rule(name: str, found: Sequence[Statement]) -> dict[str, Any]:
     return rule
 
 
-def _result(one: Statement, names: Sequence[str]) -> dict[str, Any]:
+def _result(one: "Finding", names: Sequence[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": one["rule"],
         "ruleIndex": names.index(one["rule"]),
         "level": one["severity"],
         "message": {"text": one["message"]},
-        "locations": [_location(one["location"])] if one["location"]["path"] else [],
+        "locations": _locations(one["location"]),
         "properties": {"layer": one["layer"]} if one["layer"] else {},
     }
     if "fingerprint" in one:
@@ -87,15 +91,17 @@ def _result(one: Statement, names: Sequence[str]) -> dict[str, Any]:
     return result
 
 
-def _location(place: Mapping[str, Any]) -> dict[str, Any]:
+def _locations(place: "Location") -> list[dict[str, Any]]:
+    if not place["path"]:
+        return []
     region = {"startLine": max(1, place["line"] or 1), "startColumn": max(1, place["column"] or 1)}
     location: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(place["path"]), "region": region}}
     if place["setting"]:
         location["logicalLocations"] = [{"fullyQualifiedName": place["setting"], "kind": "member"}]
-    return location
+    return [location]
 
 
-def _fix(fix: Mapping[str, Any]) -> dict[str, Any]:
+def _fix(fix: "Fix") -> dict[str, Any]:
     by_path: dict[str, list[dict[str, Any]]] = {}
     for edit in fix["edits"]:
         region = {

@@ -28,12 +28,13 @@ from rlaudit.report.outline import (
     Verdicts,
     outline_of,
 )
-from rlaudit.report.report_format import Document, ReportFormat
+from rlaudit.report.report_format import ReportFormat
 from rlaudit.report.statements import fix_line, location
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged
     from rlaudit.report.parts.inspection import Finding
+    from rlaudit.report.report import Report
 
 BOLD, DIM, RED = "1", "2", "1;31"
 VERDICTS = {Verdict.MATCH: "32", Verdict.MISMATCH: RED, Verdict.INCONCLUSIVE: "33", Verdict.NOT_TESTED: DIM}
@@ -44,7 +45,7 @@ MOST_LINES, NARROWEST_BRIEF = 40, 40
 ROOM = (6, 4, 3, 2, 1)
 
 
-def render(document: Document, width: int | None) -> str:
+def render(document: "Report", width: int | None) -> str:
     """The report as text; ANSI colours only for a terminal (`width` given), blocks only where they can be written."""
     outline = outline_of(document)
     page = _Page(width, outline.indents)

@@ -9,13 +9,13 @@ from rlaudit.report.html.figures import drawn_section, missing_section
 from rlaudit.report.html.markup import Markup, element, joined
 from rlaudit.report.outline import Outline, Section, outline_of
 from rlaudit.report.pictures_of import pictures_of
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 # What the page may do: nothing but its own style. A script or a link to elsewhere would be stopped by the browser.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def page(document: Document) -> str:
+def page(document: Report) -> str:
     """The whole file: verdicts, pictures, what the command's own report holds."""
     document = printable(dict(document))
     outline = outline_of(document)
@@ -60,7 +60,7 @@ def _shown(section: Section) -> Shown:
     return Shown(section.name, title, joined(map(titled, section.blocks)))
 
 
-def _top(document: Document, outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
+def _top(document: Report, outline: Outline, title: str, sections: Sequence[Shown]) -> Markup:
     return element(
         "header",
         element("p", f"rlaudit {document['command']}", class_="kicker"),
@@ -72,7 +72,7 @@ def _top(document: Document, outline: Outline, title: str, sections: Sequence[Sh
     )
 
 
-def _foot(document: Document) -> str:
+def _foot(document: Report) -> str:
     return f"Written by rlaudit {document['rlaudit']}, schema {document['schema']}; exit code {document['exit_code']}."
 
 

@@ -1,6 +1,7 @@
 """What every command that judges says of the three layers, and which reports a diagnosis read."""
 
 from collections.abc import Sequence
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -8,11 +9,12 @@ from rlaudit.layers import Layer, Verdict
 
 
 class Judged(TypedDict):
-    """What is said of one layer."""
+    """What is said of one layer. cause: for people; causes: each by itself, none where a mismatch is unexplained."""
 
     layer: Layer
     verdict: Verdict
     cause: str | None
+    causes: NotRequired[Sequence[str]]
     because: str
     evidence: Sequence[str]
     falsifier: str

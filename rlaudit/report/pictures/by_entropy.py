@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rlaudit.report.compared_things import NO_TOKENS, groups
 from rlaudit.report.drawing.grouped import grouped_picture
 from rlaudit.report.picture import Missing, Picture, PictureKind
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 TITLE = "|d| by entropy"
 CAPTION = (
@@ -15,7 +15,7 @@ CAPTION = (
 NO_ENTROPY = "the tokens carry no trainer_entropy"
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each block that has entropies."""
     found = groups(document)
     drawn = (grouped_picture(group, "by-entropy", TITLE, CAPTION, "by_entropy", "entropy (nats)") for group in found)

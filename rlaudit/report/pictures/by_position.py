@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rlaudit.report.compared_things import NO_TOKENS, groups
 from rlaudit.report.drawing.grouped import grouped_picture
 from rlaudit.report.picture import Missing, Picture, PictureKind
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 TITLE = "|d| by position"
 CAPTION = (
@@ -14,7 +14,7 @@ CAPTION = (
 )
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each block."""
     drawn = (
         grouped_picture(group, "by-position", TITLE, CAPTION, "by_position", "position in the completion")

@@ -10,7 +10,7 @@ from rlaudit.report.drawing.styles import MUTED, styles
 from rlaudit.report.drawing.ticks import decades, short
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ OUTSIDE = 0.005
 Bins = Sequence[Sequence[float]]
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each block, of its candidate, reference and parity arm."""
     found = [_picture(group) for group in groups(document) if group.main]
     return found or [Missing(TITLE, NO_TOKENS)]

@@ -7,7 +7,7 @@ from rlaudit.report.drawing.styles import CANDIDATE, MUTED, OTHER
 from rlaudit.report.figures import TITLES, interval, worth_a_row
 from rlaudit.report.parts.ablation import Effect, EffectVerdict
 from rlaudit.report.picture import Missing, Picture, PictureKind, Table
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 TITLE = "Effects of the factors"
 CAPTION = (
@@ -21,7 +21,7 @@ COLOURS: Mapping[str, str] = {
 }
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """A forest for each block and metric."""
     by_panel: dict[tuple[str, str], list[Effect]] = {}
     for effect in document["effects"]:

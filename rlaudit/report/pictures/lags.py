@@ -1,16 +1,18 @@
 """How old the weights were that sampled the tokens: tokens by version lag."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlaudit.report.compared_things import groups
 from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
 from rlaudit.report.drawing.styles import CANDIDATE
 from rlaudit.report.drawing.ticks import thinned
 from rlaudit.report.figures import interval, number
+from rlaudit.report.parts.token_figures import Lag as LagFigures
+from rlaudit.report.parts.weight_updates import LagGroup, UpdateCase
 from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind, Sparkline, Table
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +37,7 @@ class Lag:
     distance: str
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each table, or for each sequence of calls that had tokens in flight."""
     if "weight_updates" in document:
         return _of_updates(document["weight_updates"]["cases"]) or [Missing(TITLE, NO_FLIGHT)]
@@ -48,11 +50,11 @@ def pictures(document: Document) -> Sequence[Picture | Missing]:
     return found or [Missing(TITLE, ONE_LOAD if document["command"] == "ablate" else NO_VERSIONS)]
 
 
-def _rows(lags: Sequence[Mapping[str, Any]]) -> list[Lag]:
+def _rows(lags: Sequence[LagFigures]) -> list[Lag]:
     return [Lag(one["lag"], one["tokens"], number(one["mean"])) for one in lags]
 
 
-def _of_updates(cases: Sequence[Mapping[str, Any]]) -> list[Picture]:
+def _of_updates(cases: Sequence[UpdateCase]) -> list[Picture]:
     """Cases with the same lags would make the same picture: the tokens of all cases of an engine are added up."""
     found = []
     for place, engine in enumerate(dict.fromkeys(case["start"] for case in cases)):
@@ -67,10 +69,10 @@ def _of_updates(cases: Sequence[Mapping[str, Any]]) -> list[Picture]:
     return found
 
 
-def _worst(lags: Sequence[Mapping[str, Any]], lag: int) -> str:
+def _worst(lags: Sequence[LagGroup], lag: int) -> str:
     found = [one["trainer_weights"].get("k3") for one in lags if one["lag"] == lag]
-    known = [one for one in found if one is not None and one["value"] is not None]
-    return interval(max(known, key=lambda one: one["value"])) if known else "-"
+    known = [(one["value"], one) for one in found if one is not None and one["value"] is not None]
+    return interval(max(known, key=lambda entry: entry[0])[1]) if known else "-"
 
 
 def _picture(slug: str, name: str, lags: Sequence[Lag], distance: str) -> Picture:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 TITLE = "Arms and tokens"
 REASONS = {
@@ -14,7 +14,7 @@ REASONS = {
 }
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """The reason."""
     subject = WEIGHT_UPDATES if "weight_updates" in document else document["command"]
     return [Missing(TITLE, REASONS[subject])]

@@ -10,7 +10,7 @@ from rlaudit.report.drawing.styles import MUTED, styles
 from rlaudit.report.drawing.ticks import short
 from rlaudit.report.figures import number
 from rlaudit.report.picture import Missing, Picture, PictureKind, Table
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ HEIGHT = 350
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each block."""
     found = [_picture(group) for group in groups(document) if group.main]
     return found or [Missing(TITLE, NO_TOKENS)]

@@ -1,14 +1,15 @@
 """Training curves of two runs with the reference's noise band, and the step from which they are separate."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rlaudit.report.drawing.axes import SMALL, name_axes, plot
 from rlaudit.report.drawing.key import key
 from rlaudit.report.drawing.styles import BAND, CANDIDATE, INK, MUTED, REFERENCE
 from rlaudit.report.figures import number
+from rlaudit.report.parts.curves import CurveMetric
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
-from rlaudit.report.report_format import Document
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
 TITLE = "Training curves"
 CAPTION = "Shaded: the reference's noise band. "
 HEIGHT = 240
-COLUMNS = ("reference", "candidate", "low", "high")
-Metric = Mapping[str, Any]
 
 
-def pictures(document: Document) -> Sequence[Picture | Missing]:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each metric that was compared, what separated first."""
     drawn = [metric for metric in document["curves"]["metrics"] if metric["points"]]
     return [_picture(place, metric) for place, metric in enumerate(drawn)] or [
@@ -28,13 +27,10 @@ def pictures(document: Document) -> Sequence[Picture | Missing]:
     ]
 
 
-def _picture(place: int, metric: Metric) -> Picture:
+def _picture(place: int, metric: CurveMetric) -> Picture:
     points = metric["points"]
     rows = [
-        [
-            str(at["step"]),
-            *(number(at[name]) if name in at else "-" for name in COLUMNS),
-        ]
+        [str(at["step"]), *map(number, (at["reference"], at["candidate"], at.get("low"), at.get("high")))]
         for at in points
     ]
     steps = f"step {points[0]['step']} to {points[-1]['step']}"
@@ -46,19 +42,19 @@ def _picture(place: int, metric: Metric) -> Picture:
         HEIGHT,
         lambda figure: _draw(figure, metric),
         [
-            Sparkline(f"{metric['name']}, {name}", [at[name] for at in points], steps)
-            for name in ("reference", "candidate")
+            Sparkline(f"{metric['name']}, reference", [at["reference"] for at in points], steps),
+            Sparkline(f"{metric['name']}, candidate", [at["candidate"] for at in points], steps),
         ],
     )
 
 
-def _said(metric: Metric) -> str:
+def _said(metric: CurveMetric) -> str:
     if metric["outcome"] != "separated":
         return f"Not separated: {metric['because']}."
     return f"Separated at step {metric['detected_step']}, which begins about step {metric['onset_step']}."
 
 
-def _draw(figure: "Figure", metric: Metric) -> None:
+def _draw(figure: "Figure", metric: CurveMetric) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes = plot(figure, left=52)
@@ -70,11 +66,13 @@ def _draw(figure: "Figure", metric: Metric) -> None:
     reference = axes.plot(steps, [at["reference"] for at in points], color=REFERENCE, linewidth=1.4,
                           linestyle=(0, (5, 2)))  # fmt: skip
     candidate = axes.plot(steps, [at["candidate"] for at in points], color=CANDIDATE, linewidth=1.6)
-    if metric["outcome"] == "separated":
-        axes.axvline(metric["onset_step"], color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
-        axes.axvline(metric["detected_step"], color=INK, linewidth=1)
-        left = metric["detected_step"] > (steps[0] + steps[-1]) / 2
-        axes.annotate(f"separated at {metric['detected_step']}", (metric["detected_step"], 0.02), fontsize=SMALL,
+    onset, detected = metric["onset_step"], metric["detected_step"]
+    if onset is not None:
+        axes.axvline(onset, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    if detected is not None:
+        axes.axvline(detected, color=INK, linewidth=1)
+        left = detected > (steps[0] + steps[-1]) / 2
+        axes.annotate(f"separated at {detected}", (detected, 0.02), fontsize=SMALL,
                       xycoords=("data", "axes fraction"), xytext=(-5 if left else 5, 0), textcoords="offset points",
                       ha="right" if left else "left", va="bottom", color=INK)  # fmt: skip
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

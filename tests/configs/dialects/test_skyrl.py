@@ -13,8 +13,8 @@ uv run -m skyrl.train.entrypoints.main_base \
   generator.inference_engine.num_engines=$ENGINES \
   generator.inference_engine.enable_prefix_caching=false \
   generator.inference_engine.enable_chunked_prefill=false \
-  +generator.inference_engine.engine_init_kwargs.max_logprobs=4 \
-  +generator.inference_engine.engine_init_kwargs.enable_prefx_caching=false
+  generator.inference_engine.engine_init_kwargs.max_logprobs=4 \
+  generator.inference_engine.engine_init_kwargs.enable_prefx_caching=false
 """
 
 LEGACY = """\
@@ -89,10 +89,22 @@ def test_the_older_layout_is_read() -> None:
 def test_settings_are_written_as_passthrough() -> None:
     config = read_one(DIALECT, SCRIPT, "0.26.0", "run.sh")
     text = rewritten(config, SCRIPT, "logprobs_mode", "processed_logprobs")
-    tail = " \\\n  +generator.inference_engine.engine_init_kwargs.logprobs_mode=processed_logprobs\n"
+    tail = " \\\n  generator.inference_engine.engine_init_kwargs.logprobs_mode=processed_logprobs\n"
     assert text == SCRIPT.rstrip("\n") + tail
     legacy = rewritten(read_one(DIALECT, LEGACY, "0.11.2"), LEGACY, "logprobs_mode", "processed_logprobs")
     assert "engine_init_kwargs: {logprobs_mode: processed_logprobs}" in legacy
+
+
+def test_a_plus_is_written_where_hydra_reads_it_and_nowhere_else() -> None:
+    flat = "python -m skyrl_train.entrypoints.main_base generator.num_inference_engines=1 generator.backend=vllm\n"
+    text = rewritten(read_one(DIALECT, flat, "0.11.2", "run.sh"), flat, "seed", 1)
+    assert text.rstrip().endswith(" +generator.engine_init_kwargs.seed=1")
+    plus = SCRIPT.replace("  generator.inference_engine.engine", "  +generator.inference_engine.engine")
+    config = read_one(DIALECT, plus, "0.26.0", "run.sh")
+    assert {lost.name for lost in config.lost if "takes no `+`" in lost.reason} == {
+        "max_logprobs",
+        "enable_prefx_caching",
+    }
 
 
 def test_another_backend_gives_no_config() -> None:

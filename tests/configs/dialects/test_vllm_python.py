@@ -77,3 +77,71 @@ def test_keywords_from_elsewhere_are_said() -> None:
 )
 def test_other_files_are_not_recognised(path: str, text: str) -> None:
     assert not DIALECT.recognise(source_of(text, path))
+
+
+LOOP = """\
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.v1.engine.async_llm import AsyncLLM
+engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model="m"))
+async def update(engine):
+    await engine.pause_generation(PAUSE)
+    await engine.collective_rpc("update_weights_from_disk")
+    await engine.resume_generation()
+async def clean(engine):
+    RESET
+"""
+
+
+def facts(pause: str, reset: str = "pass") -> dict[str, object]:
+    config = read_one(DIALECT, LOOP.replace("PAUSE", pause).replace("RESET", reset), "0.18.1", "loop.py")
+    assert not config.has_trainer
+    return {name: setting.value for name, setting in config.trainer.items()}
+
+
+def test_the_pause_of_a_hand_written_loop_is_read_with_its_defaults() -> None:
+    assert facts('mode="keep"') == {
+        "pause_mode": "keep", "pause_clears_cache": True, "pause_arguments": ["mode"],
+        "weight_updates": "in flight", "resets_prefix_cache": False,
+    }  # fmt: skip
+    assert facts('mode="keep", clear_cache=False')["pause_clears_cache"] is False
+    assert facts("wait_for_inflight_requests=True")["pause_mode"] == "wait"
+    assert facts("")["pause_mode"] == "abort"
+    assert facts("")["weight_updates"] == "between rollouts"
+    assert isinstance(facts("mode=MODE")["pause_mode"], Unknown)
+
+
+def test_a_reset_counts_where_the_weights_are_updated() -> None:
+    assert isinstance(facts("", "await engine.reset_prefix_cache()")["resets_prefix_cache"], Unknown)
+    together = 'mode="abort"); await engine.reset_prefix_cache('
+    assert facts(together)["resets_prefix_cache"] is True
+
+
+def test_pauses_that_differ_tell_nothing() -> None:
+    assert isinstance(facts("", 'await engine.pause_generation(mode="keep")')["pause_mode"], Unknown)
+
+
+def test_updates_of_an_engine_in_process_run_between_rollouts_and_salts_are_seen() -> None:
+    text = (
+        'from vllm import LLM\nllm = LLM(model="m", seed=1)\nllm.collective_rpc("load_weights")\nllm.generate(["x"])\n'
+    )
+    config = read_one(DIALECT, text, "0.18.1", "loop.py")
+    assert config.says("weight_updates") == "between rollouts"
+    assert config.says("salts_prefix_cache") is False
+    salted = read_one(DIALECT, text + 'EXTRA = {"cache_salt": "1"}\n', "0.18.1", "loop.py")
+    assert isinstance(salted.trainer["salts_prefix_cache"].value, Unknown)
+
+
+@pytest.mark.parametrize(
+    "home", ["verl.third_party.vllm", "verl.third_party.vllm.arg_utils", ".vllm", "langchain.llms"]
+)
+def test_a_class_of_that_name_from_elsewhere_is_not_vllms(home: str) -> None:
+    text = f"from {home} import LLM  # made like vllm's\nllm = LLM(model=None, swap_space=4, hf_config=cfg)\n"
+    assert not DIALECT.recognise(source_of(text, "engine.py"))
+    assert DIALECT.recognise(source_of(text.replace(home, "vllm"), "engine.py"))
+
+
+def test_an_argument_of_a_subclass_is_its_own() -> None:
+    text = "from vllm import LLM\nclass Mine(LLM):\n    def __init__(self, *a, bundle_indices, **k):\n        pass\n"
+    config = read_one(DIALECT, text + "Mine(model='m', bundle_indices=[0], wrong=1)\n", "0.18.1", "engine.py")
+    assert {lost.name for lost in config.lost} == {"wrong"}
+    assert any("bundle_indices, which a subclass" in one for one in config.not_seen)

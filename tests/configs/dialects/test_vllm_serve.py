@@ -248,3 +248,34 @@ def test_a_recipe_gives_one_config_for_every_variant() -> None:
 def test_a_subcommand_that_stands_in_an_array_is_found_and_a_printed_one_is_not() -> None:
     text = 'A=(\n  serve org/model\n  --seed 3\n)\necho vllm "${A[@]}"\nvllm "${A[@]}" &\n'
     assert read_one(DIALECT, text, "0.18.1", "run.sh").engine["seed"].value == 3
+
+
+COMPOSED = """\
+services:
+  vllm:
+    image: vllm/vllm-openai:v0.8.5
+    environment:
+      VLLM_USE_V1: ${VLLM_USE_V1:-0}
+      VLLM_ATTENTION_BACKEND: $BACKEND
+    command: ["--model", "m", "--dtype", "${DTYPE:-float16}", "--seed", "${SEED}"]
+"""
+
+
+def test_compose_fills_in_defaults_and_leaves_the_rest_open() -> None:
+    config = read_one(DIALECT, COMPOSED, "0.8.5", "compose.yaml")
+    assert config.environment["VLLM_USE_V1"].value == "0"
+    assert config.environment["VLLM_USE_V1"].written == "${VLLM_USE_V1:-0}"
+    assert isinstance(config.environment["VLLM_ATTENTION_BACKEND"].value, Unknown)
+    assert config.engine["dtype"].value == "float16"
+    assert isinstance(config.engine["seed"].value, Unknown)
+    assert "VLLM_USE_V1 is taken at its default 0, unless the environment sets it" in config.not_seen
+    assert "DTYPE is taken at its default float16, unless the environment sets it" in config.not_seen
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["value: $(V1)", 'value: "{{ .Values.v1 }}"', "value: {{ .Values.v1 }}", "valueFrom: {configMapKeyRef: {}}"],
+)
+def test_a_variable_of_a_pod_that_something_else_fills_in_is_not_taken_as_unset(value: str) -> None:
+    text = f"spec:\n- env:\n  - name: VLLM_USE_V1\n    {value}\n  command: [vllm, serve, m]\n"
+    assert isinstance(read_one(DIALECT, text, "0.8.5", "pod.yaml").environment["VLLM_USE_V1"].value, Unknown)

@@ -48,7 +48,7 @@ def test_what_the_file_tells_is_known(text: str, value: object) -> None:
         ("N = N2\nN2 = N\nLLM(x=N)", "too deeply"),
         ("K = {'x': 1}\nif c:\n    K['x'] = 2\nLLM(**K)", 'K["x"] is set under a condition'),
         ("K = {}\nif c:\n    K.update(x=2)\nLLM(**K)", 'K["x"] is set under a condition'),
-        ("K = {'x': 1}\nK.pop('x', None)\nLLM(**K)", 'K["x"] is changed by .pop()'),
+        ("K = {'x': 1}\nif c:\n    K.pop('x', None)\nLLM(**K)", 'K["x"] is changed by .pop()'),
         ("K = {}\nfor k in ('x', 'y'):\n    K[k] = c[k]\nLLM(**K)", 'K["x"] is set under a condition'),
         ("K = {'x': 1}\nfor k in c:\n    K[k] = c[k]\nLLM(**K)", "K gets keys that are known only when it runs"),
     ],
@@ -108,3 +108,49 @@ def test_a_key_that_may_change_leaves_the_others_known_and_the_call_complete() -
     call = one("K = dict(x=1, y=2)\nif c:\n    K['y'] = 3\nK.setdefault('z', 4)\nLLM(**K)")
     assert call.arguments["x"].value == 1 and call.open == ""
     assert isinstance(call.arguments["y"].value, Unknown) and isinstance(call.arguments["z"].value, Unknown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(n):\n    LLM(x=n)\nf(1)",
+        "def f(a, n=1):\n    LLM(x=n)\nf(0)\nf(a=2)",
+        "def f(**k):\n    LLM(**k)\nf(x=1)",
+        "def f(a, **k):\n    LLM(**k)\nf(0, **{'x': 1})",
+        "def f(**k):\n    k.pop('y')\n    LLM(**k)\nf(x=1, y=2)",
+        "class E:\n    def __init__(self, n):\n        LLM(x=n)\nE(1)",
+        "class E:\n    def __init__(self, **k):\n        LLM(**k)\nE.options(a=1).remote(x=1)",
+        "class E:\n    def __init__(self, **k):\n        LLM(**k)\nray.remote(num_gpus=1)(E).remote(x=1)",
+        "class E:\n    def __init__(self, n):\n        self.n = n\n    def make(self):\n        LLM(x=self.n)\nE(n=1)",
+        "def k():\n    return {'x': 1}\nLLM(**k())",
+        "def g(n):\n    return n\ndef f():\n    LLM(x=g(1))",
+        "from vllm import LLM as Engine\nEngine(x=1)",
+    ],
+)
+def test_an_engine_is_followed_across_functions_and_classes(text: str) -> None:
+    assert argument(text) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def f(n):\n    LLM(x=n)\nf(1)\nf(2)", "the calls of f() in this file differ in n"),
+        ("def f(n):\n    n = n or 2\n    LLM(x=n)\nf(1)", "argument of f()"),
+        ("def f(n):\n    LLM(x=n)\nf(*a)", "starred argument"),
+        ("def f(n):\n    LLM(x=n)\n    f(n)", "argument of f()"),
+        ("def g(a):\n    if a:\n        return 1\n    return 2\nLLM(x=g(0))", "known only when it runs"),
+    ],
+)
+def test_what_calls_leave_open_stays_unknown(text: str, reason: str) -> None:
+    value = argument(text)
+    assert isinstance(value, Unknown)
+    assert reason in value.reason
+
+
+def test_where_a_class_comes_from_and_what_a_subclass_takes_itself_are_told() -> None:
+    text = "import verl.third_party.vllm as vllm\nclass Mine(vllm.LLM):\n    def __init__(self, *a, bundle, **k):"
+    text += "\n        pass\nMine(x=1)"
+    call = one(text)
+    assert (call.name, call.origin, call.own) == ("LLM", "verl.third_party.vllm.LLM", {"bundle"})
+    assert one("LLM(x=1)").origin == ""
+    assert one("from .llms import LLM\nLLM(x=1)").origin == ".llms.LLM"

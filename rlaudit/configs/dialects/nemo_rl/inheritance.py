@@ -4,6 +4,7 @@ Source: nemo_rl/utils/config.py, load_config_with_inheritance (7ea279a).
 """
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from rlaudit.configs.hydra_defaults import Composed
@@ -34,6 +35,8 @@ class _Family:
         return self.beside[path]
 
 
+# Asked when the file is recognised, and again under each version.
+@lru_cache(maxsize=4)
 def inherited(source: Source) -> Composed | None:
     """The first document on top of its chain of parents; None where the file is no mapping."""
     family = _Family()

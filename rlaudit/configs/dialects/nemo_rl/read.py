@@ -51,7 +51,9 @@ _FIRST_WITHOUT_CODE = Version("0.26.0")
 
 
 def recognise(source: Source) -> bool:
-    """Whether `policy.generation` has a `vllm_cfg` or `vllm_kwargs`."""
+    """Whether `policy.generation` has a `vllm_cfg` or `vllm_kwargs`, its own or a parent's."""
+    if "defaults" in source.text and (config := inherited(source)) is not None and _generates(config.root):
+        return True
     if "generation" not in source.text or "vllm_" not in source.text:
         return False
     root = mapping_of(source)

@@ -15,7 +15,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.pipelinerl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_file, known
 from rlaudit.configs.engine_names import canonical
-from rlaudit.configs.hydra_defaults import Composed, composed
+from rlaudit.configs.hydra_defaults import Composed, composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
@@ -45,10 +45,11 @@ _UNSPELT = {"max_model_len"}
 
 
 def recognise(source: Source) -> bool:
-    """Whether `vllm_config.vllm_kwargs` is there, which no other framework has."""
-    if "vllm_kwargs" not in source.text or "vllm_config" not in source.text:
+    """Whether `vllm_config.vllm_kwargs`, which no other framework has, is there, or in a config that it inherits."""
+    own = "vllm_kwargs" in source.text and "vllm_config" in source.text
+    if not own and "defaults" not in source.text:
         return False
-    root = mapping_of(source)
+    root = with_defaults(source)
     kwargs = within(root, "vllm_config", "vllm_kwargs")
     return kwargs is not None and (isinstance(kwargs.value, dict) or kwargs.value is None)
 

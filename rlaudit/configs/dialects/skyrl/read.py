@@ -111,16 +111,19 @@ def _config(
     _multiprocessing(draft, section.get("vllm_v1_disable_multiproc"), older=older)
     if command is not None:
         take_environment(draft, command)
+    if command is not None and not older:
+        _refused(draft, command)
     trainer_facts(draft, root, section, vllm)
     if known(section.get("run_engines_locally")) is False:
         draft.not_seen.append("the engines' own settings: run_engines_locally is false, so others started them")
     draft.not_seen += [f"{part}, which `defaults:` inherits, is not beside this file" for part in missing]
     home = _section(own) or own
-    prefix = "generator." if older else _OWN
+    # Hydra wants the + of a new key; the typed parser of the newer layout refuses every +.
+    prefix = "+generator." if older else _OWN
     write = (
         one_mapping(home.get("engine_init_kwargs"), plain_spelling, source.text)
         if command is None
-        else dotlist_writer(command, prefixed(f"+{prefix}engine_init_kwargs."), source)
+        else dotlist_writer(command, prefixed(f"{prefix}engine_init_kwargs."), source)
     )
     return draft.done(
         model=root.get("trainer", "policy", "model", "path"),
@@ -158,6 +161,15 @@ def _engine(draft: Draft, root: Node, section: Node, vllm: Version, *, older: bo
         else:
             reason = f"vLLM {vllm} has no argument {key}; SkyRL sets it on the namespace, where nothing reads it"
             draft.lose(key, node, Loss.UNKNOWN_KEY, reason)
+
+
+def _refused(draft: Draft, command: "Command") -> None:
+    from rlaudit.configs.syntax.flags import overrides
+
+    for flag in overrides(command.words):
+        if flag.operator.startswith("+") and flag.value is not None:
+            reason = f"SkyRL stops: it takes no `+` in front of {flag.name} (config.py, from_cli_overrides)"
+            draft.lose(flag.name.rpartition(".")[2], flag.value, Loss.UNKNOWN_KEY, reason)
 
 
 def _multiprocessing(draft: Draft, node: Node | None, *, older: bool) -> None:

@@ -15,8 +15,8 @@ from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_ge
 from rlaudit.configs.dialects.verl.release import Release, release_of
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import writer_for
-from rlaudit.configs.draft import Draft, arriving, known
-from rlaudit.configs.hydra_defaults import composed
+from rlaudit.configs.draft import Draft, arriving, known, unwritten
+from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import overridden, untold
 from rlaudit.configs.merging import mapping_of, nested
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -48,11 +48,11 @@ class Read:
 
 
 def recognise(source: Source) -> bool:
-    """Whether `actor_rollout_ref.rollout` is set, or the file is verl's own rollout group."""
+    """Whether `actor_rollout_ref.rollout` is set or inherited, or the file is verl's own rollout group."""
     text = source.text
-    if ROLLOUT not in text and _GROUP not in text:
+    if ROLLOUT not in text and _GROUP not in text and "defaults" not in text:
         return False
-    root = mapping_of(source)
+    root = with_defaults(source)
     if root is not None and _rollout(root) is not None:
         return True
     return f"{ROLLOUT}.rollout." in text and bool(overridden(source, f"{ROLLOUT}.rollout."))
@@ -67,11 +67,12 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
 def reads(source: Source) -> tuple[Read, ...]:
     """Every config of the file as a tree rooted where verl's is."""
     own = mapping_of(source)
-    if own is not None and _rollout(own) is not None:
+    whole = with_defaults(source)
+    if own is not None and whole is not None and _rollout(whole) is not None:
         config = composed(source)
         if config is None:
             return ()
-        root, mine = _rooted(config.root), _rooted(own)
+        root, mine = _rooted(config.root), own if _rollout(own) is None else _rooted(own)
         listed = own.get("defaults") is not None
         inherits = bool(config.missing) or not (listed or _is_whole(root))
         return (Read(root, mine, inherits, None, config.parts, config.missing),)
@@ -116,12 +117,15 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _unread(draft, one)
     if release.in_process is None:
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")
-    own = one.own.get("actor_rollout_ref", "rollout") or rollout
-    write: Callable[[str, Any], tuple[Edit, ...] | None] = writer_for(own, one.command, source, release)
+    own = one.own.get("actor_rollout_ref", "rollout")
+    write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten
+    if own is not None or one.command is not None:
+        write = writer_for(own or rollout, one.command, source, release)
+    home = own or one.own
     return draft.done(
         model=one.root.get("actor_rollout_ref", "model", "path"),
         offline=release.in_process is True,
-        place=one.command.place if one.command is not None else (own.key or own.place),
+        place=one.command.place if one.command is not None else (home.key or home.place),
         write=write,
     )
 

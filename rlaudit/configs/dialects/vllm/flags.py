@@ -14,6 +14,7 @@ from rlaudit.configs.dialects.vllm.values import is_sequence, is_switch, value_o
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.engine_names import affirmed, canonical
 from rlaudit.configs.rollout_config import Loss, Lost, Origin, Setting
+from rlaudit.configs.syntax.expansion import Expanded
 from rlaudit.configs.syntax.flags import Flag, flags, typed
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
@@ -216,7 +217,8 @@ def take_variables(draft: Draft, variables: Mapping[str, Node]) -> None:
     for name, node in variables.items():
         if name.startswith(("VLLM_", "NCCL_", "CUBLAS", "TORCH", "PYTORCH_", "FLASHINFER_", "CUDA_")):
             value = node.value if isinstance(node.value, Unknown) else _text(node.value)
-            draft.environment[name] = Setting(name, value, _text(node.plain()), Origin.FILE, node.place)
+            written = node.text if isinstance(node, Expanded) and node.text else _text(node.plain())
+            draft.environment[name] = Setting(name, value, written, Origin.FILE, node.place)
 
 
 def _text(value: Any) -> Any:

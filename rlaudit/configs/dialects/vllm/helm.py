@@ -20,6 +20,7 @@ from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import list_writer
+from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Write, scalar_text
@@ -122,7 +123,9 @@ def _environment(draft: Draft, spec: Node, settings: Node, *, operator: bool) ->
         draft.environment["VLLM_USE_V1"] = Setting("VLLM_USE_V1", "0", v0.value, Origin.FILE, v0.place, note)
     elif first is not None:
         draft.not_seen.append(f"vllmConfig.v1: {CHART} does not read it")
-    take_variables(draft, listed_variables(settings if operator else spec))
+    variables = listed_variables(settings if operator else spec)
+    take_variables(draft, variables)
+    draft.not_seen += [f"{one}, unless the environment sets it" for one in assumptions(variables.values())]
 
 
 def _cache_server(draft: Draft, spec: Node, *, operator: bool) -> None:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from rlaudit.configs.dialects.vllm.invocation import VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.embedded import scalar_commands, words_of
+from rlaudit.configs.syntax.expansion import expanded
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import Command
 
 MENTION = re.compile(
@@ -88,7 +89,7 @@ def _container(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> t
             if scripts:
                 found = [found for one in scripts for found in _script(one, index, variables)]
                 return found, frozenset(keys) if found else frozenset()
-            words += words_of(part.elements())
+            words += map(expanded, words_of(part.elements()))
         elif isinstance(part.value, str):
             commands = scalar_commands(part, index)
             found = [replace(one, variables={**variables, **one.variables}) for one in of_commands(commands)]
@@ -102,7 +103,7 @@ def _container(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> t
         started = (0, True)
     if started is None:
         return [], frozenset()
-    lists = words_of(parts[-1].elements()) if shell is None or parts[-1].elements() else ()
+    lists = tuple(map(expanded, words_of(parts[-1].elements()))) if shell is None or parts[-1].elements() else ()
     command = replace(shell, words=tuple(words)) if shell is not None and not lists else None
     place = parts[0].place
     return [Invocation(tuple(words), *started, place, variables, command, lists, image=image)], frozenset(keys)
@@ -112,7 +113,7 @@ def _listed(elements: Sequence[Node], index: LineIndex, variables: Mapping[str, 
     """A server whose words are a list under any other key."""
     if any(_is_script(one) for one in elements) or any(isinstance(one.value, dict | tuple) for one in elements):
         return []
-    words = words_of(elements)
+    words = tuple(map(expanded, words_of(elements)))
     started = tail(words)
     return [Invocation(words, *started, node.place, variables, lists=words)] if started else []
 
@@ -130,18 +131,22 @@ def _script(node: Node, index: LineIndex, variables: Mapping[str, Node]) -> list
 
 
 def listed_variables(node: Node) -> dict[str, Node]:
-    """`env` of a container: a list of name and value, a list of `A=b`, or a mapping."""
+    """`env` of a container: a list of name and value, a list of `A=b`, or a mapping, with what is filled in."""
     found: dict[str, Node] = {}
     for key in _VARIABLES:
         listed = node.get(key)
         if listed is None:
             continue
-        found.update({name: child for name, child in listed.items() if not isinstance(child.value, dict | tuple)})
+        found.update({name: expanded(child) for name, child in listed.items()})
         for element in listed.elements():
-            name, value = element.get("name"), element.get("value")
-            if name is not None and isinstance(name.value, str) and value is not None:
-                found[name.value] = value
+            name = element.get("name")
+            if name is not None and isinstance(name.value, str):
+                value, elsewhere = element.get("value"), element.get("valueFrom")
+                if value is not None:
+                    found[name.value] = expanded(value)
+                elif elsewhere is not None:
+                    found[name.value] = replace(elsewhere, value=Unknown("valueFrom: it is kept in the cluster"))
             elif isinstance(element.value, str) and "=" in element.value:
                 left, _, right = element.value.partition("=")
-                found[left] = replace(element, value=right)
+                found[left] = expanded(replace(element, value=right))
     return found

@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
+from rlaudit.configs.dialects.vllm.weight_updates import METHODS, take_weight_updates
 from rlaudit.configs.draft import Draft, by_file
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
 SAMPLING = "SamplingParams"
+_NAMES = (*ENGINES, SAMPLING, *METHODS)
 # LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
 _POSITIONAL = ("model",)
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
@@ -37,13 +39,15 @@ def recognise(source: Source) -> bool:
     if source.suffix != ".py" or "vllm" not in source.text:
         return False
     try:
-        return any(call.name in ENGINES and _is_vllm(call) for call in source.calls((*ENGINES, SAMPLING)))
+        return any(call.name in ENGINES and _is_vllm(call) for call in source.calls(_NAMES))
     except (ValueError, RecursionError):
         return False
 
 
 def _is_vllm(call: "Call") -> bool:
-    """Whether the call looks like vLLM's class and not like another program's `LLM`."""
+    """Whether the call is of vLLM's class and not of another program's `LLM`: by its import, else by its arguments."""
+    if call.origin:
+        return call.origin.partition(".")[0] == "vllm"
     if call.name != "LLM":
         return True
     known = Catalogue.at(known_versions()[-1]).engine
@@ -52,13 +56,15 @@ def _is_vllm(call: "Call") -> bool:
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Every engine that the file builds, each with the sampling parameters of its function or module."""
-    calls = source.calls((*ENGINES, SAMPLING))
+    calls = source.calls(_NAMES)
     engines = [call for call in calls if call.name in ENGINES and _is_vllm(call)]
-    sampled = [call for call in calls if call.name == SAMPLING]
-    return tuple(_engine(source, call, sampled, vllm) for call in engines)
+    sampled = [call for call in calls if call.name == SAMPLING and call.origin.partition(".")[0] in {"", "vllm"}]
+    return tuple(_engine(source, call, calls, sampled, vllm) for call in engines)
 
 
-def _engine(source: Source, call: "Call", sampled: "Iterable[Call]", vllm: Version) -> RolloutConfig:
+def _engine(
+    source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
+) -> RolloutConfig:
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.python_environment import python_environment
 
@@ -74,6 +80,7 @@ def _engine(source: Source, call: "Call", sampled: "Iterable[Call]", vllm: Versi
         draft.not_seen.append(f"further arguments of {call.name} in line {call.place.line}: {call.open}")
     _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
+    take_weight_updates(draft, source, calls, offline=call.name == "LLM")
     write = call_writer(call, _speller(catalogue), source.text)
     return draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
 
@@ -81,6 +88,8 @@ def _engine(source: Source, call: "Call", sampled: "Iterable[Call]", vllm: Versi
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:
     if name in catalogue.engine or lifetime("engine", name) is not None:
         draft.engine.by_file(name, node)
+    elif name in call.own:
+        draft.not_seen.append(f"{name}, which a subclass of {call.name} in this file takes itself")
     elif name not in _LLM_ONLY:
         draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
 

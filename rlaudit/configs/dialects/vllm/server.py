@@ -16,6 +16,7 @@ from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.embedded import moved
+from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
@@ -34,8 +35,10 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
         take_config_file(reader, config)
     reader.read(started.words, started.start)
     take_variables(draft, started.variables)
-    if started.command is not None:
-        draft.not_seen += [f"{one}, unless the environment sets it" for one in started.command.assumed]
+    assumed = started.command.assumed if started.command is not None else ()
+    variables = (node for name, node in started.variables.items() if name in draft.environment)
+    assumed += assumptions((*started.words, *variables))
+    draft.not_seen += [f"{one}, unless the environment sets it" for one in dict.fromkeys(assumed)]
     return draft.done(model=reader.model, place=started.place, write=writer(started, source, vllm))
 
 

@@ -56,11 +56,12 @@ def checkpoint_tensors(path, skip=()):
 
 
 def read_back(model, vllm_config, paths):
-    """{"parameters": {name: {"tensors", "bytes", "probe", "sha256", "why"}}, "logits": version or None, "why"}.
+    """{"parameters": {name: {"tensors", "data", "bytes", "probe", "sha256", "why"}}, "logits": version or None, "why"}.
 
-    tensors: the checkpoint's names of what the parameter holds. bytes, probe: the place in `paths` that the parameter's
-    bytes, the layer's answer, agree with; None where they agree with none or cannot be read (`why`). logits: the same
-    for the logits the model computes from given hidden states, which sees whatever copy of the head is really used.
+    tensors: the checkpoint's names of what the parameter holds. data: False where it holds none (meta device). bytes,
+    probe: the place in `paths` that the parameter's bytes, the layer's answer, agree with; None where they agree with
+    none or cannot be read (`why`). logits: the same for the logits the model computes from given hidden states, which
+    sees whatever copy of the head is really used.
     """
     workers = vllm_config.parallel_config.world_size
     if workers != 1:
@@ -71,7 +72,8 @@ def read_back(model, vllm_config, paths):
     found = {}
     for name, parameter in model.named_parameters():
         names = sources(name, checkpoints[0], packed)
-        told = {"tensors": names, "bytes": None, "probe": None, "sha256": None, "why": None}
+        told = {"tensors": names, "data": not parameter.is_meta}
+        told.update(dict.fromkeys(("bytes", "probe", "sha256", "why")))
         found[name] = told
         wanted = [joined(names, tensors) for tensors in checkpoints]
         if parameter.is_meta:

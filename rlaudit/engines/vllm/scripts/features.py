@@ -1,11 +1,10 @@
 """What a vLLM release offers, by looking at its code, without starting an engine. A worker script.
 
 job       nothing
-result    features: {"logprobs_modes": [...], "async_scheduling", "attention_backend", "batch_invariance"}
+result    features: {"logprobs_mode", "async_scheduling", "attention_backend", "batch_invariance"}
 """
 
 import dataclasses
-import typing
 
 
 def run(job, channel):
@@ -17,21 +16,12 @@ def run(job, channel):
     arguments = {field.name for field in dataclasses.fields(EngineArgs)}
     return {
         "features": {
-            "logprobs_modes": logprobs_modes(EngineArgs) if "logprobs_mode" in arguments else [],
+            "logprobs_mode": "logprobs_mode" in arguments,
             "async_scheduling": "async_scheduling" in arguments,
             "attention_backend": "attention_backend" in arguments,
             "batch_invariance": has_batch_invariance(envs),
         }
     }
-
-
-def logprobs_modes(engine_args):
-    """The values `logprobs_mode` takes, from its type; empty when the type does not list them."""
-    try:
-        kind = typing.get_type_hints(engine_args)["logprobs_mode"]
-    except Exception:
-        return []
-    return [str(choice) for choice in typing.get_args(kind)]
 
 
 def has_batch_invariance(envs):

@@ -1,11 +1,11 @@
 """Carries a plan of arms out: rollout cells, scoring cells, and what they left."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rlaudit.engines.cells.launch import Failure
-from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import Failure, Outcome
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
@@ -66,20 +66,19 @@ def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress:
     total = sum(len(block.arms) for block in plan.blocks)
     progress.expect(total)
     for block in plan.blocks:
-        for arm in block.arms:
-            reason = _needless(block, arm, arms)
-            if reason is not None:
-                not_run[block.name, arm.name] = reason
-                progress.note(f"  not run     {block.name}: {arm.name} ({reason})")
+        for asked in ([arm for arm in block.arms if arm.role is not Role.LAST], block.with_role(Role.LAST)):
+            reasons = {arm.name: reason for arm in asked if (reason := _needless(block, arm, arms)) is not None}
+            for name, reason in reasons.items():
+                not_run[block.name, name] = reason
+                progress.note(f"  not run     {block.name}: {name} ({reason})")
                 progress.done()
-                continue
-            title = f"{len(arms) + len(not_run) + 1}/{total} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
-            engine = surroundings.engines[arm.treatment.version]
-            if isinstance(engine, Failure):
-                arms[block.name, arm.name] = FinishedArm(arm, "failed", engine)
-                progress.done()
-                continue
-            arms[block.name, arm.name] = _roll(course, block, arm, engine, title)
+            needed = [arm for arm in asked if arm.name not in reasons]
+            titles = [
+                f"{number}/{total} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
+                for number, arm in enumerate(needed, start=len(arms) + len(not_run) + 1)
+            ]
+            for finished_arm in _rolled(course, block, needed, titles):
+                arms[block.name, finished_arm.arm.name] = finished_arm
     batches = _batches(arms, course.context)
     progress.expect(len(batches))
     scores = {
@@ -89,9 +88,26 @@ def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress:
     return FinishedRun(plan, arms, scores, course.context.prompt_token_ids, surroundings, course.books(), not_run)
 
 
-def _roll(course: Course, block: BlockPlan, arm: Arm, engine: Environment, title: str) -> FinishedArm:
-    cell = rollout_cell(course.context, block.settings, arm, engine)
-    outcome = course.runner.outcome(cell, title)
+def _rolled(course: Course, block: BlockPlan, arms: Sequence[Arm], titles: Sequence[str]) -> Iterator[FinishedArm]:
+    """Arms that do not wait for each other."""
+    engines = course.surroundings.engines
+    cells = {
+        arm.name: rollout_cell(course.context, block.settings, arm, engine)
+        for arm in arms
+        if not isinstance(engine := engines[arm.treatment.version], Failure)
+    }
+    titled = [(cells[arm.name], title) for arm, title in zip(arms, titles, strict=True) if arm.name in cells]
+    outcomes = course.runner.outcomes(titled)
+    for arm in arms:
+        engine = engines[arm.treatment.version]
+        if isinstance(engine, Failure):
+            course.progress.done()
+            yield FinishedArm(arm, "failed", engine)
+        else:
+            yield _sampled(course, arm, cells[arm.name], next(outcomes))
+
+
+def _sampled(course: Course, arm: Arm, cell: Cell, outcome: Outcome) -> FinishedArm:
     finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, cell.key)
     if outcome.status != "ok":
         return finished_arm

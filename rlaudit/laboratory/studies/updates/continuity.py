@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, UpdateCase
 from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
+from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.measurement.measure import Measurement
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,9 @@ def _repeats(flight: Flight) -> bool:
 
 
 def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    pairs = pairs_of(
-        flights,
-        book.under_own_versions,
-        lambda flight: [
+    def told(flight: Flight) -> list[bool]:
+        return [
             flight.run != FLIGHT or (version is not None and version != flight.submitted) for version in flight.versions
-        ],
-    )
-    if not pairs.tokens:
-        return None
-    return measure(pairs, metrics=[all_metrics()["k3"]])["k3"]
+        ]
+
+    return k3_of(pairs_of(flights, book.under_own_versions, told))

@@ -156,6 +156,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
             "layer": Layer.INFERENCE_PATH,
             "verdict": verdict,
             "cause": errors[0].name if errors else None,
+            "causes": [error.name for error in errors[:1]],
             "because": because.removeprefix("; ") or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from rlaudit.laboratory.studies.updates.matrix import BEFORE, FLIGHT
 from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
-from rlaudit.measurement.measure import all_metrics, measure
+from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 
 
 def fit_margin(flights: Sequence[Flight], book: Scorebook, margin: float) -> float:
@@ -20,7 +19,5 @@ def fit_margin(flights: Sequence[Flight], book: Scorebook, margin: float) -> flo
         lambda flight: book.logprobs("0", flight),
         lambda flight: [version == 0 for version in flight.versions],
     )
-    if not pairs.tokens:
-        return margin
-    floor = measure(pairs, metrics=[all_metrics()["k3"]])["k3"]
-    return margin + max(floor.high or 0.0, floor.value or 0.0)
+    floor = k3_of(pairs)
+    return margin if floor is None else margin + max(floor.high or 0.0, floor.value or 0.0)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlaudit.laboratory.studies.updates.records import Flight, ReadBack
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
+from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
-from rlaudit.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.measurement.measure import Measurement
 
 HEAD = "lm_head.weight"
 EMBEDDING = "model.embed_tokens.weight"
@@ -101,7 +101,8 @@ def state_left(read: ReadBack) -> dict[str, int]:
     counted: dict[str, int] = {}
     for told in read.parameters.values():
         held = told["probe"] if told["probe"] is not None else told["bytes"]
-        name = f"version {held}" if held is not None else "no data" if "no data" in (told["why"] or "") else "not read"
+        unknown = "not read" if told["data"] else "no data"
+        name = unknown if held is None else f"version {held}"
         counted[name] = counted.get(name, 0) + 1
     return dict(sorted(counted.items()))
 
@@ -172,8 +173,7 @@ def summary(names: Sequence[str], shown: int = 3) -> str:
 
 def _under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Measurement | None:
     scored = [flight for flight in flights if book.has(checkpoint, flight)]
-    pairs = pairs_of(scored, lambda flight: book.logprobs(checkpoint, flight))
-    return measure(pairs, metrics=[all_metrics()["k3"]])["k3"] if pairs.tokens else None
+    return k3_of(pairs_of(scored, lambda flight: book.logprobs(checkpoint, flight)))
 
 
 def _short(found: Measurement) -> str:

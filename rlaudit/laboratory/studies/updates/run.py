@@ -4,7 +4,7 @@ Order matters: what an engine held is read back before anything is scored, becau
 otherwise look like stale keys and values in every case.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rlaudit.engines.cells.cell import Cell
@@ -67,10 +67,7 @@ def execute(plan: UpdatePlan, folder: RunFolder, surroundings: Surroundings, pro
     store = CheckpointStore(plan.recipe, course)
     store.write_versions(versions_needed(starts))
     store.write_faults(list(dict.fromkeys(case.fault for start in starts for case in start.cases if case.fault)))
-    records = tuple(
-        _run_start(plan.recipe, start, course, everyone, store, f"{number}/{len(starts)} {start.name}")
-        for number, start in enumerate(starts, start=1)
-    )
+    records = tuple(_records(plan, course, everyone, store))
     held = {record.start.name: _held(record) for record in records}
     effective = {record.start.name: _effective(record, held[record.start.name], store) for record in records}
     keeper = ScoreKeeper(plan, course, store)
@@ -128,24 +125,29 @@ def checkpoints_of(start: EngineStart) -> list[str]:
     return [*map(str, range(highest + 1)), *(version for version in loaded if not version.isdigit())]
 
 
-def _run_start(
-    recipe: UpdateRecipe,
-    start: EngineStart,
-    course: Course,
-    prompts: Sequence[Sequence[int]],
-    store: CheckpointStore,
-    title: str,
-) -> EngineRecord:
-    engine = course.surroundings.engines[start.version]
-    if isinstance(engine, Failure):
-        return failed_record(start, "failed", engine.message, "")
-    checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
-    cell = cell_of_start(recipe, start, course.context, prompts, checkpoints, engine)
-    outcome = course.runner.outcome(cell, title)
-    if outcome.status != "ok":
-        why = outcome.failure.message if outcome.failure else "no reason given"
-        return failed_record(start, outcome.status, why, cell.key)
-    return read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
+def _records(
+    plan: UpdatePlan, course: Course, prompts: Sequence[Sequence[int]], store: CheckpointStore
+) -> Iterator[EngineRecord]:
+    """What every engine start left."""
+    cells = {}
+    for start in plan.starts:
+        engine = course.surroundings.engines[start.version]
+        if not isinstance(engine, Failure):
+            checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
+            cells[start.name] = cell_of_start(plan.recipe, start, course.context, prompts, checkpoints, engine)
+    titles = {start.name: f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)}
+    outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
+    for start in plan.starts:
+        engine = course.surroundings.engines[start.version]
+        if isinstance(engine, Failure):
+            yield failed_record(start, "failed", engine.message, "")
+            continue
+        cell, outcome = cells[start.name], next(outcomes)
+        if outcome.status == "ok":
+            yield read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
+        else:
+            why = outcome.failure.message if outcome.failure else "no reason given"
+            yield failed_record(start, outcome.status, why, cell.key)
 
 
 def cell_of_start(

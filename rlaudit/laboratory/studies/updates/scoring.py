@@ -12,6 +12,7 @@ from rlaudit.arrays import Floats
 from rlaudit.laboratory.scoring import SequenceKey
 from rlaudit.laboratory.studies.updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
+from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
 
 
@@ -95,3 +96,8 @@ def pairs_of(
         sequence_T=np.concatenate(sequence) if sequence else empty.astype(np.int64),
         prompt_S=np.array(prompts, dtype=np.int64),
     )
+
+
+def k3_of(pairs: LogprobPairs) -> Measurement | None:
+    """k3 in nats with its interval over prompts; None without a token."""
+    return measure(pairs, metrics=[all_metrics()["k3"]])["k3"] if pairs.tokens else None

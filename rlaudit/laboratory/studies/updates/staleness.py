@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 from rlaudit.laboratory.studies.updates.matrix import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
 from rlaudit.laboratory.studies.updates.records import Flight
-from rlaudit.laboratory.studies.updates.scoring import Scorebook, pairs_of
+from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast, contrast
-from rlaudit.measurement.measure import Measurement, all_metrics, measure
+from rlaudit.measurement.measure import Measurement, all_metrics
 from rlaudit.statistics.resample import FEWEST_SEQUENCES
-from rlaudit.tokens.pairs import LogprobPairs
 
 # Below this share of k3(new weights, old weights), and below the recipe's margin, an excess does not matter.
 RELEVANT_SHARE = 0.01
@@ -84,11 +83,11 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float 
         cached_tokens=cached,
         excess=excess,
         control=control,
-        unshared=_k3(pairs_of(runs[UNSHARED], book.under_own_versions)),
+        unshared=k3_of(pairs_of(runs[UNSHARED], book.under_own_versions)),
         flight=in_flight,
         distance=distance,
         margin=margin,
-        flight_margin=margin + max(0.0, _high(_k3(cold))),
+        flight_margin=margin + max(0.0, _high(k3_of(cold))),
         decay=tuple(_decay(served, book)),
     )
 
@@ -120,7 +119,7 @@ def _complete(flights: Sequence[Flight], run: str) -> list[Flight]:
 
 def _distance(cold: Sequence[Flight], book: Scorebook) -> float:
     """k3 of new tokens under the version before: the scale that an excess is held against."""
-    measured = _k3(pairs_of(cold, lambda flight: book.logprobs("0", flight)))
+    measured = k3_of(pairs_of(cold, lambda flight: book.logprobs("0", flight)))
     return (measured.value or 0.0) if measured else 0.0
 
 
@@ -130,7 +129,7 @@ def _after_update(flights: Sequence[Flight], book: Scorebook) -> Measurement | N
     def later(flight: Flight) -> list[bool]:
         return [version is not None and version != flight.submitted for version in flight.versions]
 
-    return _k3(pairs_of(flights, book.under_own_versions, later))
+    return k3_of(pairs_of(flights, book.under_own_versions, later))
 
 
 def _high(found: Measurement | None) -> float:
@@ -141,7 +140,7 @@ def _decay(served: Sequence[Flight], book: Scorebook) -> list[tuple[str, Measure
     """k3 by the number of tokens since the cached blocks."""
     found = []
     for low, high in zip(DISTANCE_EDGES, (*DISTANCE_EDGES[1:], None), strict=True):
-        measured = _k3(pairs_of(served, book.under_own_versions, _between(low, high)))
+        measured = k3_of(pairs_of(served, book.under_own_versions, _between(low, high)))
         if measured is not None:
             name = f"{low} or more" if high is None else f"{low} to {high - 1}"
             found.append((name, measured))
@@ -157,10 +156,3 @@ def _between(low: int, high: int | None) -> Callable[[Flight], list[bool]]:
         ]
 
     return chosen
-
-
-def _k3(pairs: LogprobPairs) -> Measurement | None:
-    if not pairs.tokens:
-        return None
-    metrics = all_metrics()
-    return measure(pairs, metrics=[metrics["k3"]])["k3"]

@@ -5,15 +5,16 @@ from typing import Any
 from flights import ScoredFlights, run_of
 
 from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER
-from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts
+from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts, state_left
 from rlaudit.laboratory.studies.updates.records import ReadBack
 from rlaudit.layers import Verdict
 
 MARGIN = 1e-3
 
 
-def told(bytes_: str | None, probe: str | None, *tensors: str) -> dict[str, Any]:
-    return {"tensors": list(tensors), "bytes": bytes_, "probe": probe, "sha256": "abc" if bytes_ else None, "why": None}
+def told(bytes_: str | None, probe: str | None, *tensors: str, data: bool = True) -> dict[str, Any]:
+    digest = "abc" if bytes_ else None
+    return {"tensors": list(tensors), "data": data, "bytes": bytes_, "probe": probe, "sha256": digest, "why": None}
 
 
 def read(logits: str = "1", **parameters: dict[str, Any]) -> ReadBack:
@@ -34,6 +35,11 @@ def test_a_layer_that_answers_with_old_weights_is_old_whatever_its_parameter_hol
 def test_a_tied_head_that_computes_with_a_copy_is_seen_in_the_logits() -> None:
     found = read_parts(read("0", embed=told("1", "1", "model.embed_tokens.weight")))
     assert found is not None and found.old == (HEAD,) and found.hidden == (HEAD,)
+
+
+def test_what_a_failed_update_left_is_counted_by_version_and_by_what_holds_nothing() -> None:
+    left = read(new=told("1", "1"), hidden=told("1", "0"), meta=told(None, None, data=False), odd=told(None, None))
+    assert state_left(left) == {"no data": 1, "not read": 1, "version 0": 1, "version 1": 1}
 
 
 def test_what_neither_witness_can_tell_is_counted_as_unread() -> None:

@@ -150,7 +150,7 @@ class AsyncLLM:
         if method == "rlaudit_read_back":
             versions = [read_version(path) for path in args[0]]
             place = versions.index(self.version)
-            told = {"tensors": ["w"], "bytes": place, "probe": place, "sha256": "0", "why": None}
+            told = {"tensors": ["w"], "data": True, "bytes": place, "probe": place, "sha256": "0", "why": None}
             return [json.dumps({"parameters": {"w": told}, "logits": place, "why": None})]
         raise AttributeError(f"the worker has no {method}")
 

@@ -1,0 +1,112 @@
+"""What the names of a Python file lead to: imports, classes, functions and their calls, and attributes of `self`."""
+
+import ast
+from dataclasses import dataclass, field
+
+from rlaudit.configs.syntax.python_scopes import Function
+
+DEEPEST = 60
+MOST_WRAPPERS = 8
+# What stands between a class or function and the call that makes it run, as Ray writes it.
+_OPTIONS = "options"
+_PASSING_ON = {"remote", _OPTIONS}
+Around = tuple[Function, ...]
+
+
+@dataclass
+class Program:
+    """One walk over a file.
+
+    calls: with the functions around each. imports: where a bound name comes from (`LLM` is `vllm.LLM`); a relative
+    import begins with a dot. functions: by name, of every class. owners: the class that a method stands in.
+    attributes: what `self.name` is set to in a class, with the functions around it.
+    """
+
+    calls: list[tuple[ast.Call, Around]] = field(default_factory=list)
+    imports: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    functions: dict[str, list[tuple[Function, Around]]] = field(default_factory=dict)
+    owners: dict[Function, str] = field(default_factory=dict)
+    attributes: dict[tuple[str, str], list[tuple[ast.expr, Around]]] = field(default_factory=dict)
+    _sites: dict[str, list[tuple[ast.Call, Around]]] = field(default_factory=dict)
+
+    def origin(self, node: ast.expr) -> str:
+        """Where a name or attribute was imported from, through subclasses of the file; "" where it was not."""
+        for _ in range(MOST_WRAPPERS):
+            name = node.id if isinstance(node, ast.Name) else ""
+            base = self.classes.get(name)
+            if base is None or name in self.imports or not base.bases:
+                break
+            node = base.bases[0]
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < DEEPEST:
+            parts.append(node.attr)
+            node = node.value
+        home = self.imports.get(node.id) if isinstance(node, ast.Name) else None
+        return ".".join([home, *reversed(parts)]) if home is not None else ""
+
+    def sites(self, function: Function) -> list[tuple[ast.Call, Around]]:
+        """The calls that run a function: by its name, for a constructor by its class's; none where two share it."""
+        if not self._sites:
+            for call, around in self.calls:
+                self._sites.setdefault(callee(call.func), []).append((call, around))
+        owner = self.owners.get(function, "")
+        if function.name == "__init__":
+            return self._sites.get(owner, [])
+        return self._sites.get(function.name, []) if len(self.functions.get(function.name, [])) == 1 else []
+
+
+def callee(function: ast.expr) -> str:
+    """The name that a call leads to, through `ray.remote(...)(Name)`, `.options(...)` and `.remote`; "" for options."""
+    if isinstance(function, ast.Attribute) and function.attr == _OPTIONS:
+        return ""
+    for _ in range(MOST_WRAPPERS):
+        if isinstance(function, ast.Attribute) and function.attr in _PASSING_ON:
+            function = function.value
+        elif isinstance(function, ast.Call):
+            wrapped = [one for one in function.args if isinstance(one, ast.Name)]
+            function = wrapped[0] if len(wrapped) == 1 and len(function.args) == 1 else function.func
+        else:
+            break
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+
+
+def program_of(tree: ast.Module) -> Program:
+    """The program of a file; iterative, so that nesting costs no stack."""
+    program = Program()
+    todo: list[tuple[ast.AST, Around, str]] = [(tree, (), "")]
+    while todo:
+        node, around, owner = todo.pop()
+        inside, within = around, owner
+        if isinstance(node, ast.Call):
+            program.calls.append((node, around))
+        elif isinstance(node, ast.ClassDef):
+            program.classes.setdefault(node.name, node)
+            within = node.name
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            program.functions.setdefault(node.name, []).append((node, around))
+            if owner:
+                program.owners[node] = owner
+            inside = (*around[-DEEPEST:], node)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            _imported(program, node)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id == "self"
+                ):
+                    program.attributes.setdefault((owner, target.attr), []).append((node.value, around))
+        todo += [(child, inside, within) for child in ast.iter_child_nodes(node)]
+    return program
+
+
+def _imported(program: Program, node: ast.Import | ast.ImportFrom) -> None:
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            bound = alias.asname or alias.name.partition(".")[0]
+            program.imports.setdefault(bound, alias.name if alias.asname else bound)
+        else:
+            home = "." * node.level + (node.module or "")
+            program.imports.setdefault(alias.asname or alias.name, f"{home}.{alias.name}")

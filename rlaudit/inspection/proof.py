@@ -1,0 +1,117 @@
+"""The proof that a fix keeps what runs today: the fixed file, read and resolved again, against the file as it was.
+
+Whatever the fix writes, and whatever vLLM decides otherwise because of it, must be what the release before the
+migration runs with; all else, of every engine in the file, must be as it was. What cannot be told proves nothing.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.inspection.audit import Side
+from rlaudit.inspection.inspect_file import InspectedFile
+from rlaudit.vllm.renamed import COMPILATION, predecessors, renamed_keys, renamed_value, translated
+from rlaudit.vllm.resolve import resolution_rules
+
+# Arguments that mean another thing in another release: what they lead to, which is resolved too, is compared instead.
+JUDGED_BY = {"logprobs_mode": "logprobs_semantics"}
+_MISSING: Any = object()
+
+
+def broken_promise(now: InspectedFile, later: InspectedFile) -> str | None:
+    """The first thing that would not be as it runs today, as a clause; None where the fix keeps all of it.
+
+    now, later: the file before and after the fix. The configs of `later` carry what runs today as their `before`.
+    """
+    for old, new in zip(now.configs, later.configs, strict=True):
+        if old.framework.name != new.framework.name:
+            return f"the file would be read as {new.framework.title}"
+        broken = next(_broken(old.audit.after, new.audit.after, new.audit.before), None)
+        if broken is not None:
+            return broken
+    return None
+
+
+def _broken(old: Side, new: Side, today: Side) -> Iterator[str]:
+    for kind in ("sampling", "environment", "trainer"):
+        was, would_be = getattr(old.config, kind), getattr(new.config, kind)
+        for name in dict.fromkeys([*was, *would_be]):
+            if name not in was or name not in would_be or was[name].value != would_be[name].value:
+                yield f"{name} would change with it"
+    known = {(lost.name, lost.loss) for lost in old.config.lost}
+    yield from (f"{lost.name} would have no effect" for lost in new.config.lost if (lost.name, lost.loss) not in known)
+    for name in dict.fromkeys([*resolution_rules(), *new.catalogue.engine]):
+        touched = _said(old, name) != _said(new, name)
+        if (touched or old.value(name) != new.value(name)) and name not in JUDGED_BY:
+            yield from _moved(name, old, new, today)
+
+
+def _moved(name: str, old: Side, new: Side, today: Side) -> Iterator[str]:
+    """What a value that the fix moves has to say for itself."""
+    value = new.value(name)
+    if name == COMPILATION:
+        yield from _moved_keys(old, new, today)
+        return
+    runs = _runs_today(name, today)
+    if isinstance(runs, Unknown):
+        yield f"what {name} is today cannot be told: {runs.reason}"
+    elif isinstance(value, Unknown):
+        yield f"what {name} would be cannot be told: {value.reason}"
+    elif not _same(runs, value):
+        yield f"{name} is {_shown(runs)} today and would be {_shown(value)}"
+
+
+def _runs_today(name: str, today: Side) -> Any:
+    """A value of today, in the words of the release that the fix is for; None where nothing of the kind was there."""
+    if today.exists(name) or name in resolution_rules():
+        return renamed_value(name, today.value(name))
+    for old in predecessors(name):
+        if _said(today, old) is not None:
+            return translated(old, today.value(old))
+    return None
+
+
+def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
+    """Keys of the compilation config: as they are written today, or what vLLM decides by itself today."""
+    was, would_be = _leaves(_mapping(_said(old, COMPILATION))), _leaves(_mapping(_said(new, COMPILATION)))
+    written = _mapping(_said(today, COMPILATION))
+    gone = [key for key in _leaves(written) if f"{COMPILATION}.{key}" not in new.catalogue.nested]
+    runs = _leaves(renamed_keys(written, gone, new.catalogue.nested) or {})
+    for key in dict.fromkeys([*was, *would_be]):
+        if was.get(key, _MISSING) == would_be.get(key, _MISSING) or (key not in would_be and key in gone):
+            continue
+        name = key.rpartition(".")[2]
+        value = runs[key] if key in runs else today.value(name) if name in resolution_rules() else None
+        if isinstance(value, Unknown) or not _same(value, would_be.get(key)):
+            yield f"{COMPILATION}.{key} is {_shown(value)} today and would be {_shown(would_be.get(key))}"
+
+
+def _leaves(written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in written.items():
+        found |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+    return found
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _said(side: Side, name: str) -> Any:
+    setting = side.config.engine.get(name)
+    return None if setting is None else setting.value
+
+
+def _same(today: Any, value: Any) -> bool:
+    """Whether two values are one; what is not there behaves as a switch that is off."""
+    return bool(today == value) or (today is None and value is False) or (today is False and value is None)
+
+
+def _shown(value: Any) -> str:
+    return "not there" if value is None else value.reason if isinstance(value, Unknown) else str(value)

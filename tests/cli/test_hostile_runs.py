@@ -1,0 +1,28 @@
+"""A fast part of tests/benchmarks/hostile_run_directories.py, which looks at thousands: no run directory breaks us."""
+
+from random import Random
+
+import pytest
+from hostile_runs import FORMATS, hostile_run
+from laboratories import V0, V1
+
+from rlaudit.cli.app import run
+
+
+@pytest.fixture(scope="module")
+def whole(shared_laboratory):
+    """A finished run of one factor."""
+    sides = {"reference": {"version": V0}, "candidate": {"version": V1}}
+    block = {"name": "migration", **sides, "factors": {"logprobs-mode": "processed"}, "repeats": 0}
+    done = shared_laboratory.ablate(shared_laboratory.recipe(block))
+    assert done.exit_code == 1, done.stderr
+    return done.folder
+
+
+@pytest.mark.parametrize("seed", range(1_000_000, 1_000_012))
+def test_hostile_run_directories_end_with_a_code_of_the_contract(tmp_path, capsys, whole, seed):
+    code = run(hostile_run(whole, tmp_path, Random(seed)))
+    said = capsys.readouterr().err
+    assert code in {0, 1, 2, 3}
+    assert "Traceback" not in said
+    assert code in {2, 3} or all((tmp_path / name).stat().st_size for name in FORMATS)

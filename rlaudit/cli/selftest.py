@@ -21,6 +21,10 @@ def selftest(
     seed: Annotated[int, typer.Option(min=0, help="Other seeds give other models, rollouts and tokens.")] = 0,
     generator: Annotated[str, typer.Option(help="held-out (never used for tuning) or development.")] = "held-out",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
+    ids_only: Annotated[
+        bool,
+        typer.Option("--ids-only", help="Plant where token ids and one logprob a token are all that was logged."),
+    ] = False,
     engines: Annotated[
         bool, typer.Option("--engines", help="Plant in real engines instead, on this machine's GPU or the CPU.")
     ] = False,
@@ -51,6 +55,8 @@ def selftest(
     given = given_interpreters(python, trainer_python)
     if not engines and (given or model is not None or cpu):
         raise UsageError("--python, --trainer-python, --model and --cpu are about real engines", "Add --engines.")
+    if engines and ids_only:
+        raise UsageError("--ids-only plants in simulated models, --engines in real ones", "Give one of them.")
     if engines:
         from rlaudit.engines.hardware.accelerator import detect
         from rlaudit.selftest.engines.engines_under_test import engines_under_test, not_planted
@@ -65,7 +71,20 @@ def selftest(
         document = document_of_engines(found_in_engines, not_planted(under_test.releases))
         write_outputs(outputs, document)
         return int(document["exit_code"])
-    labels = cells(_names(causes), [Dose[dose.upper()] for dose in wanted])
+    planted = [Dose[dose.upper()] for dose in wanted]
+    if ids_only:
+        from rlaudit.selftest.sibling_document import document_of_siblings
+        from rlaudit.selftest.sibling_trials import run_sibling_trials, sibling_labels
+
+        rows = sibling_labels(_names(causes), planted)
+        with progress.step(f"{trials * len(rows)} blind trials"):
+            told = run_sibling_trials(
+                rows, trials, seed, jobs, lambda done, total: progress.update(f"{done} of {total} rounds done")
+            )
+        document = document_of_siblings(told)
+        write_outputs(outputs, document)
+        return int(document["exit_code"])
+    labels = cells(_names(causes), planted)
     with progress.step(f"{trials * len(labels)} blind trials"):
         found = run_trials(
             generator, labels, trials, seed, jobs, lambda done, total: progress.update(f"{done} of {total} models done")

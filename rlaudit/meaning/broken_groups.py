@@ -19,6 +19,8 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 # Two honest samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
+# Where there are that many copies, there are some that end sooner: then this is enough.
+FEWEST_COPIES, SHORT_COPIES_NATS = 3, 10.0
 # A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
 COPIED_SHARE = 0.1
 # A sample that is another one to its end says so where chance makes it one so seldom, and most samples are.
@@ -33,6 +35,9 @@ LEAST_ROOM_TO_DIFFER = 0.1
 FEWEST_SHARED = 20
 # What is reported for the tokens of one context sums to 1 at most, but for noise.
 OVERFULL, OVERFULL_SHARE = 1.05, 0.01
+# One prompt in twenty with samples of another makes so many overfull, and tokens look flatter by 2 %; so does an engine
+# whose logits are off by tenths.
+DOUBTFUL_SHARE, FEWEST_OVERFULL = 0.002, 3
 FEWEST_GROUPS = 20
 # A few samples of a log are always lost: aborted, too long, not scored.
 UNEVEN_SHARE = 0.1
@@ -44,6 +49,9 @@ class Broken(StrEnum):
     COPIES = "samples of one prompt are copies of each other: one seed for all, one completion logged twice, or greedy"
     OTHER_CONTEXTS = (
         "samples under one prompt do not report one distribution: not the same prompt, or not the same weights"
+    )
+    DOUBTFUL_CONTEXTS = (
+        "some samples under one prompt may not report one distribution, so too few agreements tell nothing"
     )
     UNSEEN_CONTEXTS = "samples of one prompt share too few tokens to see that they report one distribution"
     CHOSEN = "groups were chosen by their outcome: none is all right or all wrong"
@@ -57,10 +65,16 @@ class Broken(StrEnum):
 
 def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Broken, ...]:
     """What is wrong with the groups of one table; batch, group_S: what the draws were found in."""
-    others, shared, overfull = _contexts(draws)
+    others, shared, overfull_C = _contexts(draws)
+    other = bool(others > OTHER_SHARE or overfull_C.mean() > OVERFULL_SHARE)
     told = {
-        Broken.COPIES: copied(draws).mean() > COPIED_SHARE or _twins_share(batch, group_S) > TWINS_SHARE,
-        Broken.OTHER_CONTEXTS: others > OTHER_SHARE or overfull > OVERFULL_SHARE,
+        # Where reports of one context differ, what they add up to tells no copies.
+        Broken.COPIES: not other
+        and (copied(draws).mean() > COPIED_SHARE or _twins_share(batch, group_S) > TWINS_SHARE),
+        Broken.OTHER_CONTEXTS: other,
+        Broken.DOUBTFUL_CONTEXTS: not other
+        and overfull_C.mean() > DOUBTFUL_SHARE
+        and overfull_C.sum() >= FEWEST_OVERFULL,
         Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED,
         **_choices(batch, group_S),
     }
@@ -71,7 +85,8 @@ def copied(draws: SharedDraws) -> NDArray[np.bool_]:
     """(P,) prompts in which two samples agree for longer than chance lets them."""
     longest_P = np.zeros(draws.prompts)
     np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
-    return longest_P > COPIED_NATS
+    long_P = longest_P > COPIED_NATS
+    return long_P if long_P.sum() < FEWEST_COPIES else longest_P > SHORT_COPIES_NATS
 
 
 def _twins_share(batch: TokenBatch, group_S: Integers) -> float:
@@ -94,9 +109,9 @@ def _odd_numbers(many: int) -> NDArray[np.uint64]:
     return np.random.default_rng(0).integers(0, 2**63, many, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-def _contexts(draws: SharedDraws) -> tuple[float, int, float]:
+def _contexts(draws: SharedDraws) -> tuple[float, int, NDArray[np.bool_]]:
     """Of the tokens that several samples drew in one context, the share with reports far apart, and how many they are;
-    of the contexts, the share whose tokens are reported with more than all there is."""
+    (C,) the contexts whose tokens are reported with more than all there is."""
     order = np.lexsort((draws.token_N, draws.context_N))
     context_N, logprobs_N = draws.context_N[order], np.nan_to_num(draws.rollout_logprobs_N[order])
     firsts = np.flatnonzero(np.append(True, (np.diff(context_N) != 0) | (np.diff(draws.token_N[order]) != 0)))
@@ -105,8 +120,7 @@ def _contexts(draws: SharedDraws) -> tuple[float, int, float]:
     telling = several & (-np.expm1(low_R) > LEAST_ROOM_TO_DIFFER)
     apart = float((high_R - low_R > OTHER_NATS)[telling].mean()) if telling.any() else 0.0
     _, context_R = np.unique(context_N[firsts], return_inverse=True)
-    full = float((np.bincount(context_R, np.exp(low_R)) > OVERFULL).mean())
-    return apart, int(several.sum()), full
+    return apart, int(several.sum()), np.bincount(context_R, np.exp(low_R)) > OVERFULL
 
 
 def _choices(batch: TokenBatch, group_S: Integers) -> dict[Broken, bool]:

@@ -41,6 +41,7 @@ class Deviation(StrEnum):
     TOP_P = f"top-p {WITNESSED_TOP_P:g}"
     MIN_P = f"min-p {LIGHT_MIN_P:g}"
     TOP_K = f"top-k {LIGHT_TOP_K}"
+    PENALTY = "a repetition penalty"
 
 
 _SPOILED = frozenset({Broken.COPIES, Broken.OTHER_CONTEXTS, Broken.ONE_OUTCOME, Broken.UNEVEN})
@@ -135,6 +136,8 @@ class Smallest:
             Deviation.TOP_P: self.top_p < WITNESSED_TOP_P,
             Deviation.MIN_P: self.min_p > LIGHT_MIN_P,
             Deviation.TOP_K: self.top_k <= LIGHT_TOP_K,
+            # It lifts some tokens and lowers others, which may leave every sum where it is.
+            Deviation.PENALTY: True,
         }
         return tuple(deviation for deviation, open_ in may_be.items() if open_)
 

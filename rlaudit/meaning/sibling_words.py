@@ -37,10 +37,11 @@ CAUSES = {
     ),
 }
 # Not a matter of more samples: why the data cannot tell.
-NO_RANK = (
-    "one logprob a token ranks it among the tokens that other samples drew, not among all: a larger top-k shows by the "
-    "mass it cuts alone"
-)
+NO_SUCH_FIGURE = {
+    Deviation.TOP_K: "one logprob a token ranks it among the tokens that other samples drew, not among all: a larger "
+    "top-k shows by the mass it cuts alone",
+    Deviation.PENALTY: "what it takes from some tokens it gives to others as likely",
+}
 LOGGED = "log trainer_entropy, or score a sample with --score MODEL"
 
 
@@ -104,12 +105,11 @@ def would_have_been_seen(siblings: Siblings) -> str:
     ]
     told = ", ".join(one for one in beyond if one)
     witnessed = f"; so would any {told}, by tokens drawn beyond it" if told else ""
-    names = " or ".join(one.value for one in smallest.unseen)
-    unseen = f"; not seen: {names}" if names else ""
-    because = f" ({NO_RANK})" if Deviation.TOP_K in smallest.unseen else ""
+    reasons = {one: f" ({NO_SUCH_FIGURE[one]})" if one in NO_SUCH_FIGURE else "" for one in smallest.unseen}
+    unseen = "; not seen: " + ", ".join(f"{one.value}{why}" for one, why in reasons.items())
     return (
         f"a temperature {smallest.temperature:.1%} off, or a filter that "
-        f"cuts {smallest.mass:.1%} of the mass, would have been seen{witnessed}{unseen}{because}"
+        f"cuts {smallest.mass:.1%} of the mass, would have been seen{witnessed}{unseen}"
     )
 
 

@@ -33,7 +33,8 @@ cuts at min-p, nothing less probable than that share of the first token; who cut
 above, first token and rank are those among the tokens that samples of the prompt drew, which can only refute less: one
 logprob a token says nothing of the tokens that nobody drew.
 
-Not covered: contexts that no two samples share; a top-k of more than the samples of a prompt, but by the mass it cuts.
+Not covered: contexts that no two samples share; a top-k of more than the samples of a prompt, but by the mass it cuts;
+a penalty so small that what it takes from some tokens it gives to others as likely.
 What breaks it, samples that were not drawn one by one from one distribution, is looked for in `broken_groups.py`.
 Source: collision tests (Goldreich & Ron 2000; Batu et al. 2000); the missing mass of Good (1953), whose leave-one-out
 form the agreement is, with the mass reported instead of estimated.

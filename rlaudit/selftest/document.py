@@ -13,12 +13,12 @@ from rlaudit.selftest.engines.engine_trial import EngineTrial
 
 def document_of(confusion: Confusion) -> Report:
     """Exit code 1 where a target is missed."""
-    return _document(
+    return new_document(
         confusion.met,
         f"{sum(len(cell.trials) for cell in confusion.cells)} blind trials in {len(confusion.cells)} cells on the "
         f"{confusion.generator} generator",
         [_cell(cell) for cell in confusion.cells],
-        [_target(target) for target in confusion.targets],
+        [reported_target(target) for target in confusion.targets],
         [
             f"{cell.label.name} ({_doses(cell)}): recall {cell.recall:.2f} < {bound:.2f}"
             for cell, bound in confusion.short_cells
@@ -30,7 +30,7 @@ def document_of(confusion: Confusion) -> Report:
 def document_of_engines(trials: Sequence[EngineTrial], not_planted: Sequence[str]) -> Report:
     """Exit code 1 where a plant is not named exactly. `not_planted`: what was left out, and why."""
     right = sum(trial.right for trial in trials)
-    return _document(
+    return new_document(
         all(trial.right for trial in trials),
         f"{right} of {len(trials)} plants in real engines named exactly",
         [_engine(trial) for trial in trials],
@@ -40,7 +40,7 @@ def document_of_engines(trials: Sequence[EngineTrial], not_planted: Sequence[str
     )
 
 
-def _document(
+def new_document(
     met: bool,
     description: str,
     cells: Sequence[ReportedCell],
@@ -48,6 +48,7 @@ def _document(
     missed: Sequence[str],
     not_seen: Sequence[str],
 ) -> Report:
+    """A report of trials; exit code 1 where a target is not met."""
     return {
         **new_report("selftest", 0 if met else 1, not_seen=not_seen),
         "description": description,
@@ -84,7 +85,8 @@ def _engine(trial: EngineTrial) -> ReportedCell:
     }
 
 
-def _target(target: Target) -> ReportedTarget:
+def reported_target(target: Target) -> ReportedTarget:
+    """With its interval."""
     low, high = target.interval
     return {
         "title": target.title,

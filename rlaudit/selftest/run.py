@@ -4,7 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from rlaudit.worlds.generator import all_generators
 from rlaudit.worlds.ground import new_ground
 from rlaudit.worlds.observe import measured_floor
 
+Found = TypeVar("Found")
+Seed = tuple[int, int]
 # Matrices here are small: threads of a numerical library would only fight with the other processes.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -32,19 +36,27 @@ def run_trials(
     """
     if generator not in all_generators():
         raise UsageError(f"no generator {generator!r}", f"there are: {', '.join(all_generators())}")
-    seeds = [(seed, number) for number in range(trials)]
-    found: dict[tuple[int, int], list[Trial]] = {}
+    return in_processes(
+        partial(one_ground, generator, labels), [(seed, number) for number in range(trials)], jobs, told
+    )
+
+
+def in_processes(
+    work: Callable[[Seed], list[Found]], seeds: Sequence[Seed], jobs: int, told: Callable[[int, int], None]
+) -> list[Found]:
+    """What `work` finds of each seed, in the order of the seeds, whatever `jobs` is."""
+    found: dict[Seed, list[Found]] = {}
     if jobs <= 1:
         for done, one in enumerate(seeds, start=1):
-            found[one] = one_ground(generator, labels, one)
-            told(done, trials)
+            found[one] = work(one)
+            told(done, len(seeds))
     else:
         # A fork would copy locks of the caller's threads.
-        with _one_thread_each(), ProcessPoolExecutor(min(jobs, trials), mp_context=get_context("spawn")) as pool:
-            waiting = {pool.submit(one_ground, generator, labels, one): one for one in seeds}
+        with _one_thread_each(), ProcessPoolExecutor(min(jobs, len(seeds)), mp_context=get_context("spawn")) as pool:
+            waiting = {pool.submit(work, one): one for one in seeds}
             for done, finished in enumerate(as_completed(waiting), start=1):
                 found[waiting[finished]] = finished.result()
-                told(done, trials)
+                told(done, len(seeds))
     return [trial for one in seeds for trial in found[one]]
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from known_contexts import contexts_of, grow, logits_of, penalised
-from sibling_trees import at, tree
 
 from rlaudit.meaning.broken_groups import Broken, broken
 from rlaudit.meaning.siblings import shared_draws
+from rlaudit.worlds.sibling_tree import at, tree
 
 
 def told(batch):
@@ -68,3 +68,10 @@ def test_groups_chosen_by_their_outcome_are_told():
     assert told(replace(batch, sequence_columns={"reward": chosen_S})) == (Broken.CHOSEN,)
     assert told(replace(batch, sequence_columns={"reward": anyone_S})) == ()
     assert told(replace(batch, sequence_columns={"reward": np.random.default_rng(6).normal(size=512)})) == ()
+
+
+@pytest.mark.parametrize(("planted", "kind"), [("copied", Broken.COPIES), ("strangers", Broken.DOUBTFUL_CONTEXTS)])
+def test_what_is_wrong_with_one_prompt_in_five_is_told_as_well(planted, kind):
+    how = {"sampler": at(), "report": at(), "sharpness": (1.0, 9.0), "noise": 1e-3}
+    assert told(tree(np.random.default_rng(8), 256, 16, **how)) == ()
+    assert told(tree(np.random.default_rng(8), 256, 16, **how, **{planted: 0.2})) == (kind,)

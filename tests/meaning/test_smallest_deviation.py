@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rlaudit.meaning.from_siblings import Deviation, Siblings, prompts_needed, smallest_of
-from rlaudit.meaning.sibling_words import NO_RANK, believed_of_siblings, what_would_tell
+from rlaudit.meaning.sibling_words import NO_SUCH_FIGURE, believed_of_siblings, what_would_tell
 from rlaudit.meaning.siblings import Agreement
 from rlaudit.statistics.estimate import Estimate
 
@@ -33,7 +33,8 @@ def test_the_smallest_deviation_is_that_of_the_side_that_shows_least():
     found = smallest_of([CLOSE, other])
     assert (found.temperature, found.mass) == (0.04, pytest.approx(0.02))
     assert (found.top_p, found.min_p, found.top_k) == (0.985, 0.015, 55)
-    assert found.unseen == ()
+    # What no amount of such data tells.
+    assert found.unseen == (Deviation.PENALTY,)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +49,10 @@ def test_the_smallest_deviation_is_that_of_the_side_that_shows_least():
 )
 def test_what_may_have_been_in_force_is_said_by_name(weaker, unseen):
     side = replace(CLOSE, **weaker)
-    assert smallest_of([CLOSE, side]).unseen == (unseen,)
+    assert smallest_of([CLOSE, side]).unseen == (unseen, Deviation.PENALTY)
     said = believed_of_siblings(Siblings(side, CLOSE, ()))
     assert f"not seen: {unseen.value}" in said
-    assert (NO_RANK in said) == (unseen is Deviation.TOP_K)
+    assert (NO_SUCH_FIGURE[Deviation.TOP_K] in said) == (unseen is Deviation.TOP_K)
 
 
 def test_what_lies_where_siblings_hold_too_little_may_have_been_cut_and_more_samples_would_tell():
@@ -72,4 +73,12 @@ def test_where_too_few_prompts_bear_witness_no_filter_is_said_to_be_seen_by_its_
     silent = replace(CLOSE, reach=float("-inf"), floor=float("inf"), rank=0)
     said = believed_of_siblings(Siblings(silent, silent, ()))
     assert "any" not in said
-    assert "not seen: top-p 0.98 or min-p 0.02 or top-k 50" in said
+    assert "not seen: top-p 0.98, min-p 0.02, top-k 50" in said
+
+
+def test_that_no_top_p_was_in_force_acquits_nobody_of_a_filter_that_cuts_elsewhere():
+    # As a top-k of 10 among 256 tokens is seen by 512 prompts with 16 samples each.
+    cut = replace(CLOSE, cut=estimate(0.016, 0.024), rank=9)
+    siblings = Siblings(cut, CLOSE, ())
+    assert siblings.same(CLOSE)
+    assert not siblings.same(cut)

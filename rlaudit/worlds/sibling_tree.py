@@ -1,20 +1,34 @@
-"""Samples of prompts from known distributions, as a token table: while siblings agree they draw from one."""
+"""Samples of prompts from known distributions, as a token table: while samples of a prompt agree they draw from one.
+
+Each context has logits of its own, so there is no language in it; that is what the statistics of agreement need and all
+they need. What can be wrong with groups is planted while they are drawn: copies, other prompts, other weights.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from rlaudit.arrays import Floats
+from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.token_batch import TokenBatch
 
 Transform = Callable[[Floats], Floats]
+# Of the vocabulary, from id 0: what every prompt holds, and a penalty falls on.
+SEEN = 0.15
 
 
-def at(temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0, min_p: float = 0.0) -> Transform:
+def at(
+    temperature: float = 1.0,
+    top_p: float = 1.0,
+    top_k: int = 0,
+    min_p: float = 0.0,
+    repetition_penalty: float = 1.0,
+) -> Transform:
     """(N, V) logits to probabilities, as a sampler with these parameters makes them."""
 
     def probabilities(logits_NV: Floats) -> Floats:
-        scaled_NV = logits_NV / temperature
+        seen_V = np.arange(logits_NV.shape[1]) < SEEN * logits_NV.shape[1]
+        factor_NV = np.where(logits_NV > 0, 1.0 / repetition_penalty, repetition_penalty)
+        scaled_NV = np.where(seen_V, logits_NV * factor_NV, logits_NV) / temperature
         p_NV = np.exp(scaled_NV - scaled_NV.max(axis=1, keepdims=True))
         p_NV /= p_NV.sum(axis=1, keepdims=True)
         if top_p == 1.0 and not top_k and not min_p:
@@ -26,7 +40,8 @@ def at(temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0, min_p: floa
         kept_NV &= sorted_NV >= min_p * sorted_NV[:, :1]
         filtered_NV = np.zeros_like(p_NV)
         np.put_along_axis(filtered_NV, order_NV, np.where(kept_NV, sorted_NV, 0.0), axis=1)
-        return filtered_NV / filtered_NV.sum(axis=1, keepdims=True)
+        sampled_NV: Floats = filtered_NV / filtered_NV.sum(axis=1, keepdims=True)
+        return sampled_NV
 
     return probabilities
 
@@ -44,17 +59,23 @@ def tree(
     sharpness: tuple[float, float] = (1.0, 6.0),
     noise: float = 0.0,
     ragged: bool = False,
+    copied: float = 0.0,
+    strangers: float = 0.0,
+    drift: float = 0.0,
 ) -> TokenBatch:
     """The samples' tokens, to the context in which each parts from all others of its prompt: the rest says nothing.
 
     sharpness: the range of the scale of exponential logits, which differs from context to context. noise: standard
-    deviation of a logit, so that a report is off by noise times 1 - p.
+    deviation of a logit, so that a report is off by noise times 1 - p. copied: share of prompts whose samples share one
+    seed. strangers: share of prompts of which every second sample answers another prompt. drift: standard deviation of
+    what an update changed in a logit; every second sample is drawn and reported after it, and scored before.
     """
     sequences = prompts * samples
     prompt_S = np.repeat(np.arange(prompts), samples)
+    second_S = np.arange(sequences) % 2
     ends_S = rng.integers(1, length + 1, sequences) if ragged else np.full(sequences, length)
     tokens: list[list[tuple[int, float, float]]] = [[] for _ in range(sequences)]
-    alive_S, context_S = np.arange(sequences), prompt_S
+    alive_S, context_S = np.arange(sequences), prompt_S * 2 + second_S * (prompt_S < strangers * prompts)
     for depth in range(length):
         going = ends_S[alive_S] > depth
         alive_S, context_S = alive_S[going], context_S[going]
@@ -66,15 +87,23 @@ def tree(
         _, context_S = np.unique(context_S, return_inverse=True)
         contexts = int(context_S.max()) + 1
         logits_NV = rng.exponential(1.0, (contexts, vocabulary)) * rng.uniform(*sharpness, (contexts, 1))
+        row_S = context_S
+        scored_NV = logits_NV
+        if drift:
+            updated_NV = logits_NV + drift * rng.standard_normal(logits_NV.shape)
+            row_S = context_S + contexts * second_S[alive_S]
+            scored_NV = np.concatenate([logits_NV, logits_NV])
+            logits_NV = np.concatenate([logits_NV, updated_NV])
         cumulated_NV = np.cumsum(sampler(logits_NV), axis=1)
-        reached = rng.random(len(alive_S)) * cumulated_NV[context_S, -1]
-        token_S = (cumulated_NV[context_S] < reached[:, None]).sum(axis=1)
-        reported_S = report(logits_NV)[context_S, token_S]
-        trained_S = (trainer or sampler)(logits_NV)[context_S, token_S]
+        share_S = _shares(rng, context_S, prompt_S[alive_S] < copied * prompts)
+        reached = share_S * cumulated_NV[row_S, -1]
+        token_S = (cumulated_NV[row_S] < reached[:, None]).sum(axis=1)
+        reported_S = report(logits_NV)[row_S, token_S]
+        trained_S = (trainer or sampler)(scored_NV)[row_S, token_S]
         with np.errstate(divide="ignore"):
             off_S = noise * rng.standard_normal(len(alive_S)) * (1.0 - reported_S)
-            said_S, scored_S = np.minimum(np.log(reported_S) + off_S, 0.0), np.log(trained_S)
-        for sequence, *drawn in zip(alive_S, token_S, said_S, scored_S, strict=True):
+            said_S, judged_S = np.minimum(np.log(reported_S) + off_S, 0.0), np.log(trained_S)
+        for sequence, *drawn in zip(alive_S, token_S, said_S, judged_S, strict=True):
             tokens[sequence].append((int(drawn[0]), float(drawn[1]), float(drawn[2])))
         context_S = context_S * vocabulary + token_S
     lengths_S = np.array([len(one) for one in tokens])
@@ -90,3 +119,11 @@ def tree(
         prompt_names_S=prompt_S,
         sample_names_S=names_S,
     )
+
+
+def _shares(rng: np.random.Generator, context_S: Integers, copied_S: Integers) -> Floats:
+    """(S,) where in the cumulated mass each draw falls; the same for all copies in one context."""
+    share_S = rng.random(len(context_S))
+    if copied_S.any():
+        share_S = np.where(copied_S, rng.random(int(context_S.max()) + 1)[context_S], share_S)
+    return share_S

@@ -1,0 +1,19 @@
+"""Half of a prompt's samples are drawn after an update of the weights, and no version is logged.
+
+Source: in-flight weight updates (PipelineRL, Magistral). The pull on agreement is below what anything names: what is
+asked of it is that nobody is convicted.
+"""
+
+from rlaudit.meaning.meaning import Kind
+from rlaudit.selftest.sibling_world import OPEN, SiblingFault, SiblingWorld
+from rlaudit.worlds.plant import Dose
+
+PLANTED = (0.02, 0.05, 0.1)
+
+
+def plant(dose: Dose) -> SiblingWorld:
+    """Every logit moves on its own."""
+    return SiblingWorld(drift=PLANTED[dose])
+
+
+FAULT = SiblingFault("updated-in-flight", ("0.02 nats a logit", "0.05", "0.1"), plant, OPEN | {Kind.AGREE})

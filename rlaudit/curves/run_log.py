@@ -1,6 +1,6 @@
 """What a logging sink holds, before any of it is believed: rows with a place, and what could not be read."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,6 @@ class Problems:
             Problem(self.path, place, message if count == 1 else f"{message} ({count} times, this is the first)")
             for message, (place, count) in self.found.items()
         )
-
-
-Rows = Iterator[Row]
 
 
 @dataclass(frozen=True)

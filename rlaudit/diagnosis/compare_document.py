@@ -9,11 +9,9 @@ from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.comparison import Compared as ReportedTable
-from rlaudit.report.parts.comparison import DataShare as ReportedShare
 from rlaudit.report.parts.comparison import Fault, Semantics
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
-from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults, Met
 
 SHOWN_SEQUENCES = 20
@@ -57,7 +55,7 @@ def _name(one: Compared) -> str:
 
 
 def _comparison(one: Compared) -> ReportedTable:
-    comparison, counts = one.comparison, one.comparison.counts
+    comparison, counts, share = one.comparison, one.comparison.counts, one.comparison.share
     reported: ReportedTable = {
         "name": _name(one),
         "path": one.path,
@@ -90,7 +88,7 @@ def _comparison(one: Compared) -> ReportedTable:
         "evidence_tokens": comparison.evidence_tokens,
         "layers": {judgement.layer.value: judgement.verdict for judgement in comparison.layers},
         "is_before": one.is_before,
-        "data": _data(comparison.share),
+        "data": plain(share) | {"left_out": share.left_out, "suffices": share.suffices},
         "faults": {
             "count": one.faults.count,
             "sequences_left_out": one.faults.sequences_left_out,
@@ -101,19 +99,6 @@ def _comparison(one: Compared) -> ReportedTable:
     if comparison.distance is not None:
         reported["distance"] = plain(comparison.distance)
     return reported
-
-
-def _data(share: DataShare) -> ReportedShare:
-    """What the figures rest on."""
-    return {
-        "sequences": share.sequences,
-        "sequences_left_out": share.sequences_left_out,
-        "tokens": share.tokens,
-        "tokens_left_out": share.tokens_left_out,
-        "unread": share.unread,
-        "left_out": share.left_out,
-        "suffices": share.suffices,
-    }
 
 
 def _fault(met: Met) -> Fault:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
-from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.diagnosis.worst_layer import exit_code_of
@@ -14,7 +13,7 @@ from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
-from rlaudit.report.parts.ablation import Effect, Run
+from rlaudit.report.parts.ablation import Run
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
@@ -41,7 +40,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
             for arm in sorted(block.plan.arms, key=_reading_order)
             if (block.plan.name, arm.name) in run.arms
         ],
-        "effects": [_effect(effect) for block in diagnosis.blocks for effect in block.effects],
+        "effects": [plain(effect) for block in diagnosis.blocks for effect in block.effects],
         "blocks": [
             {
                 "name": block.plan.name,
@@ -177,23 +176,6 @@ def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:
     own = block.measured[arm.name].observations[arm.factor].level
     other = block.measured[arm.against].observations[arm.factor].level
     return {arm.factor: own is not None and other is not None and own != other}
-
-
-def _effect(effect: FactorEffect) -> Effect:
-    return {
-        "block": effect.block,
-        "factor": effect.factor,
-        "level": effect.level,
-        "layer": effect.layer,
-        "metric": effect.metric,
-        "first": plain(effect.first),
-        "last": plain(effect.last),
-        "share": effect.share,
-        "floor": effect.floor,
-        "interacts": effect.interacts,
-        "verdict": effect.verdict.value,
-        "because": effect.because,
-    }
 
 
 def _run(diagnosis: Diagnosis) -> Run:

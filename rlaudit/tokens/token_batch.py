@@ -30,7 +30,6 @@ TOKEN_COLUMNS = (
     "cached_tokens",
     "batch_id",
 )
-SEQUENCE_COLUMNS = ("reward", "step", "batch_id", "cached_tokens")
 # The line of a text file on which a sequence begins; for messages.
 LINE = "line"
 # Top lists, best first: the column of a table, and the field of a batch.
@@ -59,7 +58,7 @@ class TokenBatch:
     whole file. prompt_names_S, sample_names_S: as in the file, for messages.
     group_names_S: which sequences share a prompt, where names of prompts do not say it.
     token_columns: those of TOKEN_COLUMNS that the file has, each (T,); loss_mask is 0 or 1.
-    sequence_columns: those of SEQUENCE_COLUMNS that it has once per sequence, each (S,).
+    sequence_columns: reward, step, batch_id and cached_tokens, as far as it has them once per sequence, each (S,).
     *_top_ids_TK, *_top_logprobs_TK: best first, padded with -1 and -inf; None where the file has none.
     prompt_token_ids_S: the prompt's token ids, an array each; None where the file has none. Only scoring needs them.
     prompt_texts_S: the prompt as a text, or as a list of chat messages, where the file has that.

@@ -210,19 +210,9 @@ def _case(judged: JudgedCase) -> UpdateCase:
 
 
 def _staleness(stale: Staleness) -> UpdateStaleness:
-    return {
-        "verdict": stale.verdict,
-        "because": stale.because,
-        "cached_tokens": stale.cached_tokens,
-        "excess": plain(stale.excess),
-        "control": plain(stale.control),
-        "unshared": plain(stale.unshared),
-        "flight": plain(stale.flight),
-        "distance": stale.distance,
-        "margin": stale.margin,
-        "flight_margin": stale.flight_margin,
-        "decay": [{"tokens_from_cache": name} | plain(found) for name, found in stale.decay],
-    }
+    decay = [{"tokens_from_cache": name} | plain(found) for name, found in stale.decay]
+    reported: UpdateStaleness = plain(stale) | {"decay": decay}
+    return reported
 
 
 def _fault(outcome: FaultOutcome) -> UpdateFault:

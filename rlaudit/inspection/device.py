@@ -9,19 +9,18 @@ from dataclasses import dataclass
 
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 
+# Words without which there is no clue, and the clues; those are compiled where a word is there, which is seldom.
 _CLUES = (
     (
-        NPU,
-        re.compile(
-            r"VLLM_ASCEND_\w|\bASCEND_\w*VISIBLE_DEVICES|vllm[-_]ascend|\bHCCL_\w|device[\"']?\s*[=:]\s*[\"']?npu\b"
-        ),
+        NPU, ("ASCEND", "ascend", "HCCL", "npu"),
+        r"VLLM_ASCEND_\w+|\bASCEND_\w*VISIBLE_DEVICES|vllm[-_]ascend|\bHCCL_\w+|device[\"']?\s*[=:]\s*[\"']?npu\b",
     ),
     (
-        ROCM,
-        re.compile(r"VLLM_ROCM_\w|\bHIP_VISIBLE_DEVICES|\brocm/vllm|vllm-openai-rocm|\bvllm-rocm|PYTORCH_ROCM_ARCH"),
+        ROCM, ("ROCM", "rocm", "HIP_"),
+        r"VLLM_ROCM_\w+|\bHIP_VISIBLE_DEVICES|\brocm/vllm|vllm-openai-rocm|\bvllm-rocm|PYTORCH_ROCM_ARCH",
     ),
-)
-_COMMENT = re.compile(r"\s*(#|//)")
+)  # fmt: skip
+_COMMENT = r"\s*(#|//)"
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ class Device:
 
 def device_of(text: str) -> Device | None:
     """The first device that a file names outside of its comments; None where it names none."""
-    for machine, pattern in _CLUES:
-        for match in pattern.finditer(text):
-            line = text.count("\n", 0, match.start())
-            if not _COMMENT.match(text, text.rfind("\n", 0, match.start()) + 1):
-                return Device(machine, match.group(), line + 1)
+    for machine, words, pattern in _CLUES:
+        for match in re.finditer(pattern, text) if any(word in text for word in words) else ():
+            begun = text.rfind("\n", 0, match.start()) + 1
+            if not re.match(_COMMENT, text[begun : match.start()]):
+                return Device(machine, match.group(), text.count("\n", 0, begun) + 1)
     return None

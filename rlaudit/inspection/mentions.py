@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from rlaudit.configs.source import Source
 
 MOST_NAMED = 50
-_WORDS = re.compile(
-    r"(?<![a-z])(vllm|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth)(?![a-z])",
-    re.IGNORECASE,
+# Compiled where a file without a config is there: most runs have none.
+_WORDS = (
+    r"(?i)(?<![a-z])(vllm|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth)"
+    r"(?![a-z])"
 )
 
 
@@ -27,7 +28,7 @@ class Mention:
 
 def mention(source: Source) -> Mention | None:
     """What a file without a config mentions; None where it mentions nothing."""
-    match = _WORDS.search(source.text)
+    match = re.search(_WORDS, source.text)
     if match is None:
         return None
     return Mention(source.path, match.group().lower(), source.text.count("\n", 0, match.start()) + 1)

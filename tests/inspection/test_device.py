@@ -38,6 +38,6 @@ def test_what_the_device_decides_is_unknown_and_the_rest_is_judged(
     out = capsys.readouterr().out
     assert "fuse-allreduce-rms" not in out and "removed-flag" in out
     run(command)
-    assert "VLLM_ASCEND_E is of an Ascend NPU" in capsys.readouterr().out
+    assert "VLLM_ASCEND_ENABLE_NZ is of an Ascend NPU" in capsys.readouterr().out
     run([*command, "--platform", "a100", "--output", "concise"])
     assert "decides it, which is not read here" not in capsys.readouterr().out

@@ -6,6 +6,7 @@ returned. That is so for a mapping that is used in several places (anchors).
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.engine_names import affirmed, canonical
@@ -152,13 +153,21 @@ def _checked_yaml(
     key, wanted = spelt
     try:
         value = parse_plain_yaml(wanted, "")
-        before = parse_plain_yaml(text, "")
+        before = _parsed(text)
         after = parse_plain_yaml(apply(text, edits), "")
     except UnreadableYaml:
         return None
     plain = value[0].plain() if value else None
     hoped = [_with_key(root, mapping, key, plain) for root in before]
     return edits if repr(hoped) == repr([root.plain() for root in after]) else None
+
+
+# Every fix that is offered for a file is tried out on the same text.
+@lru_cache(maxsize=2)
+def _parsed(text: str) -> tuple[Node, ...]:
+    from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+
+    return parse_plain_yaml(text, "")
 
 
 def _with_key(node: Node, mapping: Node, key: str, value: Any) -> Any:

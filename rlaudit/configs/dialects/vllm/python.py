@@ -12,7 +12,6 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
-from rlaudit.configs.dialects.vllm.weight_updates import METHODS, take_weight_updates
 from rlaudit.configs.draft import Draft, by_file
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
 SAMPLING = "SamplingParams"
-_NAMES = (*ENGINES, SAMPLING, *METHODS)
 # LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
 _POSITIONAL = ("model",)
 _LOGPROBS = {"logprobs", "prompt_logprobs"}
@@ -41,7 +39,7 @@ def recognise(source: Source) -> bool:
     if source.suffix != ".py" or "vllm" not in source.text:
         return False
     try:
-        return any(call.name in ENGINES and _is_vllm(call) for call in source.calls(_NAMES))
+        return any(call.name in ENGINES and _is_vllm(call) for call in _calls(source))
     except (ValueError, RecursionError):
         return False
 
@@ -56,9 +54,16 @@ def _is_vllm(call: "Call") -> bool:
     return bool(call.open) or bool(call.positional) or any(name in known for name in call.arguments)
 
 
+def _calls(source: Source) -> "tuple[Call, ...]":
+    # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.weight_updates import METHODS
+
+    return source.calls((*ENGINES, SAMPLING, *METHODS))
+
+
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Every engine that the file builds, each with the sampling parameters of its function or module."""
-    calls = source.calls(_NAMES)
+    calls = _calls(source)
     engines = [call for call in calls if call.name in ENGINES and _is_vllm(call)]
     sampled = [call for call in calls if call.name == SAMPLING and call.origin.partition(".")[0] in {"", "vllm"}]
     return tuple(_engine(source, call, calls, sampled, vllm) for call in engines)
@@ -68,6 +73,7 @@ def _engine(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
     from rlaudit.configs.python_environment import python_environment
 
     draft = Draft(NAME, source.path)

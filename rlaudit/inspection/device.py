@@ -1,7 +1,6 @@
 """The device that a file is written for, where it says so: variables, images and options of Ascend NPUs and AMD GPUs.
 
 What vLLM's plug-in for such a device decides is not read here; a default of CUDA must not be taken for it.
-Source: vllm-ascend 0.18 (VLLM_ASCEND_*), vllm/platforms/rocm.py (0.18.1), images of both projects.
 """
 
 import re

@@ -7,7 +7,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
 
 _HOPPER, _BLACKWELL = 90, 100
-# FI_ALLREDUCE_FUSION_MAX_SIZE_MB of vllm/compilation (0.17.0) knows a largest input for these and no others.
+# FlashInfer's fused kernel is there for these and no others: with 16 ranks the pass does nothing.
 _RANKS = (2, 4, 8)
 
 

@@ -2,8 +2,8 @@
 
 Read are calls of the engine's own methods, also through `collective_rpc` and Ray's `.remote`. A fact that two calls of
 a file tell differently is Unknown; so is what may well be done in another file.
-Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0), LLM.sleep of
-vllm/entrypoints/llm.py (0.8.5:1240), which resets the prefix cache itself.
+Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0). That sleeping resets the prefix
+cache, so that a wake_up() with the update counts as a reset, is taken from verl's and TRL's use of it.
 """
 
 from collections.abc import Iterable

@@ -91,8 +91,8 @@ def compare(
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.cli.compare_tables import Comparer, todays
     from rlaudit.diagnosis.compare_document import document_of
+    from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.report.plain import plain
 
@@ -125,7 +125,9 @@ def compare(
     assumed = list(dict.fromkeys(comparer.assumed))
     document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
     names = [one["name"] for one in document["comparisons"]]
-    document["token_figures"] = plain([one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)])
+    drawn = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
+    # Rollouts that no trainer has scored have no log ratios to draw.
+    document["token_figures"] = plain([one for one in drawn if one["tokens"]])
     for one in compared:
         for line in one.faults.lines():
             say(line)

@@ -58,7 +58,7 @@ def _name(one: Compared) -> str:
 
 def _comparison(one: Compared) -> ReportedTable:
     comparison, counts = one.comparison, one.comparison.counts
-    return {
+    reported: ReportedTable = {
         "name": _name(one),
         "path": one.path,
         "format": one.export,
@@ -71,7 +71,7 @@ def _comparison(one: Compared) -> ReportedTable:
         "uncounted_tokens": counts.uncounted_tokens,
         "impossible_tokens": counts.impossible_tokens,
         "misaligned": dict(counts.misaligned),
-        "shortest_sequence": counts.shortest_sequence,
+        "shortest_sequence": counts.shortest_sequence if counts.compared_tokens else 0,
         "sampling": plain(comparison.sampling),
         "trainer": plain(comparison.trainer),
         "measurements": plain(comparison.measurements),
@@ -90,7 +90,6 @@ def _comparison(one: Compared) -> ReportedTable:
         "evidence_tokens": comparison.evidence_tokens,
         "layers": {judgement.layer.value: judgement.verdict for judgement in comparison.layers},
         "is_before": one.is_before,
-        "distance": plain(comparison.distance),
         "data": _data(comparison.share),
         "faults": {
             "count": one.faults.count,
@@ -99,6 +98,9 @@ def _comparison(one: Compared) -> ReportedTable:
         },
         "notes": list(comparison.notes),
     }
+    if comparison.distance is not None:
+        reported["distance"] = plain(comparison.distance)
+    return reported
 
 
 def _data(share: DataShare) -> ReportedShare:

@@ -157,8 +157,7 @@ def _prompt_ids(batch: TokenBatch, scorer: Scorer, at: _Surroundings, progress: 
     with progress.step(f"tokens of {len(written)} prompts"):
         outcome = _outcome(cell, scorer, progress)
     if outcome.status != "ok":
-        why = outcome.failure.message if outcome.failure else "no reason given"
-        raise NotFinished(f"the tokenizer of {scorer.model} cannot be used: {why}")
+        raise NotFinished(f"the tokenizer of {scorer.model} cannot be used: {outcome.why}")
     ids = dict(zip(written, outcome.result["prompt_token_ids"], strict=True))
     return [ids[json.dumps(prompt)] for prompt in batch.prompt_texts_S]
 
@@ -190,6 +189,6 @@ def _scores(work: ScoringBatch, scorer: Scorer, at: _Surroundings, progress: Pro
         outcome = _outcome(cell, scorer, progress)
     directory = scorer.folder / cell.key
     if outcome.status != "ok":
-        why = outcome.failure.message if outcome.failure else "no reason given"
-        raise NotFinished(f"{scorer.model} could not score the sequences: {why}", f"its log: {directory}/log.txt")
+        complaint = f"{scorer.model} could not score the sequences: {outcome.why}"
+        raise NotFinished(complaint, f"its log: {directory}/log.txt")
     return read_scores(directory, work, outcome.result)

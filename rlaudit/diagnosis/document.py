@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from rlaudit.diagnosis.arm_figures import arm_figures
+import numpy as np
+
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
 from rlaudit.diagnosis.effects import FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
@@ -17,6 +18,7 @@ from rlaudit.report.parts.ablation import Effect, Run
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
+from rlaudit.tokens.figures.token_figures import TokenFigures
 
 
 def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
@@ -54,7 +56,9 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
             for block in diagnosis.blocks
         ],
         "run": _run(diagnosis),
-        "token_figures": plain(arm_figures(diagnosis)),
+        "token_figures": [
+            plain(_token_figures(arm, block)) for block in diagnosis.blocks for arm in block.measured.values()
+        ],
     }
 
 
@@ -149,6 +153,15 @@ def _measured(measured: MeasuredArm) -> Any:
             for side, evidence in (("rollout", measured.rollout_head), ("trainer", measured.trainer_head))
         },
     }
+
+
+def _token_figures(arm: MeasuredArm, block: BlockDiagnosis) -> TokenFigures:
+    """What pictures of an arm's tokens are drawn from, computed while the tokens are at hand."""
+    figures = TokenFigures(arm.name, block.plan.name)
+    position_T = np.concatenate([np.arange(len(sequence.token_ids)) for sequence in arm.finished.sequences])
+    scored = arm.scored
+    figures.add(scored.rollout_logprobs_T, scored.trainer_logprobs_T, position_T, scored.entropy_T)
+    return figures
 
 
 def _engaged(finished: Any, block: BlockDiagnosis) -> dict[str, bool | None]:

@@ -92,8 +92,7 @@ class Runner:
         """The outcome of a cell without which the run cannot go on. Raises NotFinished with the complaint and why."""
         outcome = self.outcome(cell, title)
         if outcome.status != "ok":
-            why = outcome.failure.message if outcome.failure else "no reason given"
-            raise NotFinished(f"{complaint}: {why}", f"its log: {self.directory(cell)}/log.txt")
+            raise NotFinished(f"{complaint}: {outcome.why}", f"its log: {self.directory(cell)}/log.txt")
         return outcome
 
     def _submit(self, cell: Cell, title: str) -> Submitted:

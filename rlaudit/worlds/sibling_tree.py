@@ -29,7 +29,7 @@ def at(
         seen_V = np.arange(logits_NV.shape[1]) < SEEN * logits_NV.shape[1]
         factor_NV = np.where(logits_NV > 0, 1.0 / repetition_penalty, repetition_penalty)
         scaled_NV = np.where(seen_V, logits_NV * factor_NV, logits_NV) / temperature
-        p_NV = np.exp(scaled_NV - scaled_NV.max(axis=1, keepdims=True))
+        p_NV: Floats = np.exp(scaled_NV - scaled_NV.max(axis=1, keepdims=True))
         p_NV /= p_NV.sum(axis=1, keepdims=True)
         if top_p == 1.0 and not top_k and not min_p:
             return p_NV

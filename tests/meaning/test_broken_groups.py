@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from known_contexts import contexts_of, grow, logits_of, penalised
 
 from rlaudit.meaning.broken_groups import Broken, broken
 from rlaudit.meaning.siblings import shared_draws
@@ -38,6 +39,13 @@ def test_copies_are_told():
     assert told(copies) == (Broken.COPIES,)
 
 
+@pytest.mark.parametrize("repetition", [1.1, 1.5, 2.0])
+def test_a_hidden_penalty_is_not_taken_for_copies(repetition):
+    rng = np.random.default_rng(8)
+    known = contexts_of(logits_of(rng, 512, 256, (1.0, 9.0)), penalised(repetition), at())
+    assert told(grow(rng, known, 128, 8, 64)[0]) == ()
+
+
 def test_other_prompts_under_one_name_are_told():
     rng = np.random.default_rng(4)
     batch = tree(rng, 64, 8, 16, sampler=at(), report=at())
@@ -65,5 +73,5 @@ def test_groups_chosen_by_their_outcome_are_told():
 @pytest.mark.parametrize(("planted", "kind"), [("copied", Broken.COPIES), ("strangers", Broken.DOUBTFUL_CONTEXTS)])
 def test_what_is_wrong_with_one_prompt_in_five_is_told_as_well(planted, kind):
     how = {"sampler": at(), "report": at(), "sharpness": (1.0, 9.0), "noise": 1e-3}
-    assert told(tree(np.random.default_rng(8), 256, 16, **how)) == ()
-    assert told(tree(np.random.default_rng(8), 256, 16, **how, **{planted: 0.2})) == (kind,)
+    assert told(tree(np.random.default_rng(8), 256, 16, 64, **how)) == ()
+    assert told(tree(np.random.default_rng(8), 256, 16, 64, **how, **{planted: 0.2})) == (kind,)

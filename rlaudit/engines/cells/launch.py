@@ -47,6 +47,11 @@ class Outcome:
     failure: Failure | None
     usage: Mapping[str, Any]
 
+    @property
+    def why(self) -> str:
+        """Why there is no result, for a sentence."""
+        return self.failure.message if self.failure else "no reason given"
+
 
 def shipped(script: Path) -> str:
     """A script as a job names it: by its place in the package, any other by its whole path."""

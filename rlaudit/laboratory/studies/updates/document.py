@@ -131,17 +131,17 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
     clean = [judged for judged in matrix if is_clean(judged)]
     paths = [judged.parts for judged in cases if judged.case.kind in ("matrix", "path") and judged.ran and judged.parts]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
-    because = "; ".join(
+    said = [
         f"{len(good)} of {len(tried)} {what}"
         for good, tried, what in (
             (clean, matrix, "sequences of calls are clean"),
             (whole, paths, "read-backs found everything updated"),
         )
         if tried
-    )
+    ]
     nothing = _without_a_sequence(cases)
     if nothing:
-        because += f"; no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}"
+        said.append(f"no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}")
     if errors:
         verdict = Verdict.MISMATCH
     elif nothing:
@@ -157,7 +157,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
             "verdict": verdict,
             "cause": errors[0].name if errors else None,
             "causes": [error.name for error in errors[:1]],
-            "because": because.removeprefix("; ") or "nothing was read back and no sequence of calls ran",
+            "because": "; ".join(said) or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",
             "next": "use a sequence that is recommended below, and audit it with your model" if errors else "",

@@ -146,8 +146,7 @@ def _records(
         if outcome.status == "ok":
             yield read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
         else:
-            why = outcome.failure.message if outcome.failure else "no reason given"
-            yield failed_record(start, outcome.status, why, cell.key)
+            yield failed_record(start, outcome.status, outcome.why, cell.key)
 
 
 def cell_of_start(

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rlaudit.cli.compare_sampling import Told, told
 from rlaudit.diagnosis.compare import compare as compare_tokens
 from rlaudit.diagnosis.compare_document import Compared
+from rlaudit.diagnosis.compare_sampling import Told, told
 from rlaudit.diagnosis.compare_scored import Scorer, score
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.errors import NotFinished, UsageError

@@ -65,19 +65,10 @@ def told(given: Mapping[str, Any], config: Path | None, table: Path, part: Part)
 
 def of_config(path: Path) -> dict[str, Any]:
     """Sampling parameters and trainer facts of the one rollout config in a file, as far as it tells them."""
-    from rlaudit.inspection.files import collect
-    from rlaudit.inspection.inspect_file import Context, inspect_file
-    from rlaudit.inspection.read_configs import known_dialects
-    from rlaudit.inspection.selection import known_rules
+    from rlaudit.inspection.one_config import one_config
     from rlaudit.vllm.machine import machine_named
 
-    collected = collect([str(path)], "", lambda _path: False)
-    if not collected.files:
-        raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
-    found = inspect_file(collected.files[0], Context(known_rules(), known_dialects(), machine_named("cpu"), None, None))
-    if len(found.configs) != 1:
-        raise UsageError(f"{path} sets up {len(found.configs)} rollout engines, expected one", "see: rlaudit inspect")
-    config = found.configs[0].audit.config
+    config = one_config(path, machine_named("cpu")).audit.config
     values = {
         name: setting.value
         for name, setting in config.sampling.items()

@@ -19,8 +19,6 @@ from rlaudit.tokens.token_batch import TokenBatch
 
 # Two honest samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
-# Where there are that many copies, there are some that end sooner: then this is enough.
-FEWEST_COPIES, SHORT_COPIES_NATS = 3, 10.0
 # A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
 COPIED_SHARE = 0.1
 # A sample that is another one to its end says so where chance makes it one so seldom, and most samples are.
@@ -85,8 +83,7 @@ def copied(draws: SharedDraws) -> NDArray[np.bool_]:
     """(P,) prompts in which two samples agree for longer than chance lets them."""
     longest_P = np.zeros(draws.prompts)
     np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
-    long_P = longest_P > COPIED_NATS
-    return long_P if long_P.sum() < FEWEST_COPIES else longest_P > SHORT_COPIES_NATS
+    return longest_P > COPIED_NATS
 
 
 def _twins_share(batch: TokenBatch, group_S: Integers) -> float:

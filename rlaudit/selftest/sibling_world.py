@@ -14,7 +14,7 @@ from rlaudit.worlds.plant import Dose, Edit
 from rlaudit.worlds.sibling_tree import Transform, at, tree
 
 # A step of 512 prompts with 16 samples each: what a match takes of such contexts (`tests/benchmarks/sibling_nulls.py`).
-PROMPTS, SAMPLES = 512, 16
+PROMPTS, SAMPLES, LENGTH = 512, 16, 64
 # Scales of exponential logits, and the noise of a logit between two engines with which nothing is wrong.
 SHARPNESS = (1.0, 9.0)
 NOISE = 1e-3
@@ -51,6 +51,7 @@ class SiblingWorld:
             rng,
             PROMPTS,
             SAMPLES,
+            LENGTH,
             sampler=_transform(self.sampled),
             report=_transform(self.reported),
             trainer=_transform(self.trainer),

@@ -73,5 +73,5 @@ def test_groups_chosen_by_their_outcome_are_told():
 @pytest.mark.parametrize(("planted", "kind"), [("copied", Broken.COPIES), ("strangers", Broken.DOUBTFUL_CONTEXTS)])
 def test_what_is_wrong_with_one_prompt_in_five_is_told_as_well(planted, kind):
     how = {"sampler": at(), "report": at(), "sharpness": (1.0, 9.0), "noise": 1e-3}
-    assert told(tree(np.random.default_rng(8), 256, 16, **how)) == ()
-    assert told(tree(np.random.default_rng(8), 256, 16, **how, **{planted: 0.2})) == (kind,)
+    assert told(tree(np.random.default_rng(8), 256, 16, 64, **how)) == ()
+    assert told(tree(np.random.default_rng(8), 256, 16, 64, **how, **{planted: 0.2})) == (kind,)

@@ -5,9 +5,11 @@ takes several files is a folder: one or more of its files bind the name, the oth
 to edit and no plug-in interface.
 """
 
+import ast
 import importlib
+import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
@@ -15,13 +17,26 @@ from typing import TypeVar
 Offer = TypeVar("Offer")
 
 
-def discover(package: ModuleType, name: str, kind: type[Offer]) -> dict[str, Offer]:
-    """Every `name` bound in the modules of `package` and its folders, by the offer's own `.name`, alphabetically.
+class Offers(dict[str, Offer]):
+    """What the files of a package offer, by name, alphabetically; and what each file says of it."""
+
+    def __init__(self, bound: Mapping[str, tuple[ModuleType, Offer]]) -> None:
+        """bound: the module that binds an offer, and the offer."""
+        super().__init__({name: offer for name, (_, offer) in sorted(bound.items())})
+        self._modules = {name: module for name, (module, _) in bound.items()}
+
+    def documentation(self, name: str) -> str:
+        """The docstring of the module that binds an offer, wherever the functions of the offer were written."""
+        return inspect.getdoc(self._modules[name]) or ""
+
+
+def discover(package: ModuleType, name: str, kind: type[Offer]) -> Offers[Offer]:
+    """Every `name` bound in the modules of `package` and its folders, by the offer's own `.name`.
 
     Raises TypeError when a module, or a whole folder, does not bind `name` to a `kind`, and ValueError when two share a
     name: both are mistakes of whoever added the file, found by the first test that runs.
     """
-    found: dict[str, Offer] = {}
+    found: dict[str, tuple[ModuleType, Offer]] = {}
     for module_info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
         bound = list(_bound_in(module, name)) if module_info.ispkg else [(module, getattr(module, name, None))]
@@ -33,8 +48,8 @@ def discover(package: ModuleType, name: str, kind: type[Offer]) -> dict[str, Off
             key: str = getattr(offer, "name")  # noqa: B009 - kind is a type variable, its attributes are not known here
             if key in found:
                 raise ValueError(f"{where.__name__}: {name} {key!r} is already offered by another file")
-            found[key] = offer
-    return dict(sorted(found.items()))
+            found[key] = (where, offer)
+    return Offers(found)
 
 
 def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, object]]:
@@ -43,6 +58,18 @@ def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, objec
     """
     for module_info in pkgutil.iter_modules(folder.__path__):
         text = (Path(folder.__path__[0]) / f"{module_info.name}.py").read_text(encoding="utf-8")
-        if f"\n{name} = " in text:
+        # Most parts do not have the word, and parsing takes longer than looking for it.
+        if name in text and _binds(ast.parse(text), name):
             module = importlib.import_module(f"{folder.__name__}.{module_info.name}")
             yield module, getattr(module, name)
+
+
+def _binds(file: ast.Module, name: str) -> bool:
+    """Whether a statement of the file assigns `name`, with an annotation or without."""
+    targets: list[ast.expr] = []
+    for statement in file.body:
+        if isinstance(statement, ast.Assign):
+            targets += statement.targets
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets.append(statement.target)
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)

@@ -57,6 +57,24 @@ def test_what_takes_several_files_is_a_folder_in_which_one_offers_it(package: Mo
         discover(package, "OFFER", Path)
 
 
+def test_a_file_of_a_folder_may_annotate_what_it_binds(package: ModuleType) -> None:
+    folder = Path(str(package.__file__)).parent / "large"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "read.py").write_text(OFFER.format(name="c").replace("OFFER =", "OFFER: Path ="))
+    (folder / "part.py").write_text('"""Says OFFER = without binding it."""\n\nOFFER: int\nraise ImportError\n')
+    assert list(discover(package, "OFFER", Path)) == ["a", "b", "c"]
+
+
+def test_the_documentation_of_an_offer_is_that_of_the_file_that_binds_it(package: ModuleType) -> None:
+    """Not of the file in which one of its functions was written: two offers may share a function."""
+    offers = discover(package, "OFFER", Path)
+    assert [offers.documentation(name) for name in offers] == ["", ""]
+    documented = '"""The third."""\n' + OFFER.format(name="c")
+    (Path(str(package.__file__)).parent / "third.py").write_text(documented)
+    assert discover(package, "OFFER", Path).documentation("c") == "The third."
+
+
 @pytest.mark.parametrize(
     ("folder", "name", "kind"),
     [(factors, "FACTOR", Factor), (metrics, "METRIC", Metric), (formats, "FORMAT", ReportFormat)],
@@ -70,9 +88,9 @@ def test_every_offer_is_named_after_its_file(folder: ModuleType, name: str, kind
 def test_every_factor_says_what_it_is_and_applies_each_of_its_levels(name: str) -> None:
     from rlaudit.laboratory.treatment import Treatment
 
-    factor = discover(factors, "FACTOR", Factor)[name]
-    document = sys.modules[factor.set_level.__module__].__doc__
-    assert document
+    known = discover(factors, "FACTOR", Factor)
+    factor = known[name]
+    assert known.documentation(name)
     assert factor.setting
     plain = Treatment(version="0.18.1")
     treatments = [factor.apply(plain, level) for level in factor.levels or ("0.32.0", "0.8.5")]

@@ -23,7 +23,7 @@ from rlaudit.attribution.base_slope import base_slope
 from rlaudit.attribution.cause import Cause, NotTested, Signature
 from rlaudit.attribution.excess import ExcessModel, fit_excess
 from rlaudit.attribution.token_evidence import TokenEvidence
-from rlaudit.discover import discover
+from rlaudit.discover import Offers, discover
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.from_logs import constant_shift
 from rlaudit.meaning.signatures import (
@@ -134,7 +134,7 @@ class Attribution:
         }
 
 
-def all_causes() -> dict[str, Cause]:
+def all_causes() -> Offers[Cause]:
     """Every cause that a file of `rlaudit/causes` offers, by name."""
     return discover(cause_files, "CAUSE", Cause)
 

@@ -125,7 +125,9 @@ def compare(
     assumed = list(dict.fromkeys(comparer.assumed))
     document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
     names = [one["name"] for one in document["comparisons"]]
-    document["token_figures"] = plain([one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)])
+    drawn = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
+    # Rollouts that no trainer has scored have no log ratios to draw.
+    document["token_figures"] = plain([one for one in drawn if one["tokens"]])
     for one in compared:
         for line in one.faults.lines():
             say(line)

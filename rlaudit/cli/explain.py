@@ -3,7 +3,6 @@
 import difflib
 import inspect
 import json
-import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import partial
@@ -18,9 +17,6 @@ from rlaudit.standard_output import to_stdout
 # Causes, factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
     from rlaudit.attribution.cause import Cause
-    from rlaudit.configs.dialect import Dialect
-    from rlaudit.laboratory.factor import Factor
-    from rlaudit.measurement.metric import Metric
 
 
 class Listed(StrEnum):
@@ -85,12 +81,12 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     from rlaudit.measurement.measure import all_metrics
 
     rules = {name: partial(str, _about_rule(name)) for name in _rule_names()}
-    frameworks = {name: partial(_about_framework, one) for name, one in known_dialects().items()}
-    about = {name: partial(_about_factor, factor) for name, factor in known_factors().items()}
+    frameworks = {name: partial(_about_framework, name) for name in known_dialects()}
+    about = {name: partial(_about_factor, name) for name in known_factors()}
     factors: dict[str, Callable[[], str]] = {**about, weight_update.NAME: weight_update.documentation}
     causes = {name: partial(_about_cause, name) for name in all_causes()}
     tests = {name: partial(_about_test, name) for name in ALL_TESTS}
-    metrics = {name: partial(_about_metric, metric) for name, metric in all_metrics().items()}
+    metrics = {name: partial(_about_metric, name) for name in all_metrics()}
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
     return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics}
 
@@ -109,25 +105,33 @@ def _rule_names() -> list[str]:
     return [*known_rules(), *ABOUT_SUPPRESSIONS]
 
 
-def _about_framework(framework: "Dialect") -> str:
-    return f"{framework.title}\n\n{_module_doc(framework.read)}"
+def _about_framework(name: str) -> str:
+    from rlaudit.inspection.read_configs import known_dialects
+
+    known = known_dialects()
+    return f"{known[name].title}\n\n{known.documentation(name)}"
 
 
-def _about_factor(factor: "Factor") -> str:
+def _about_factor(name: str) -> str:
+    from rlaudit.laboratory.studies.arms.plan import known_factors
+
+    known = known_factors()
+    factor = known[name]
     levels = ", ".join(factor.levels) or "any version"
-    return f"{_module_doc(factor.observe)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
+    return f"{known.documentation(name)}\n\nLevels: {levels}\nLayer:  {factor.layer}\nSets:   {factor.setting}"
 
 
 def _about_cause(name: str) -> str:
     from rlaudit.attribution.attribute import all_causes
 
-    cause = all_causes()[name]
+    causes = all_causes()
+    cause = causes[name]
     least = cause.least
     return "\n".join(
         [
             f"{cause.title}: a cause of mismatch, by its signature in logprobs",
             "",
-            _module_doc(cause.signature),
+            causes.documentation(name),
             "",
             f"Layer:    {cause.layer}",
             f"Columns:  {', '.join(cause.needs) or 'none beyond the logprobs'}",
@@ -153,11 +157,14 @@ def _about_test(name: str) -> str:
     return f"{documented}\n\nLayer: {test.layer}\nNeeds: {test.needs}"
 
 
-def _about_metric(metric: "Metric") -> str:
+def _about_metric(name: str) -> str:
     from rlaudit.cli.metric_translation import translation
+    from rlaudit.measurement.measure import all_metrics
 
+    metrics = all_metrics()
+    metric = metrics[name]
     lines = [
-        _module_doc(metric.columns),
+        metrics.documentation(name),
         "",
         f"Formula: {metric.formula}",
         f"Unit:    {metric.unit}; {metric.clipping}",
@@ -167,8 +174,9 @@ def _about_metric(metric: "Metric") -> str:
     return "\n".join([*lines, *(["", "Elsewhere:", *elsewhere] if elsewhere else [])])
 
 
-def _module_doc(function: Callable[..., object]) -> str:
-    return inspect.getdoc(sys.modules[function.__module__]) or ""
+def _summary(documentation: str) -> str:
+    """The first paragraph, in one line however many it takes in the source."""
+    return " ".join(documentation.partition("\n\n")[0].split())
 
 
 def _rules() -> str:
@@ -177,17 +185,15 @@ def _rules() -> str:
 
     layers = {name: str(rule.layer) for name, rule in known_rules().items()}
     return "\n".join(
-        f"{name:<40} {layers.get(name, '-'):<15} {(rule_documentation(name) or '').splitlines()[0]}"
-        for name in _rule_names()
+        f"{name:<40} {layers.get(name, '-'):<15} {_summary(rule_documentation(name) or '')}" for name in _rule_names()
     )
 
 
 def _frameworks() -> str:
     from rlaudit.inspection.read_configs import known_dialects
 
-    return "\n".join(
-        f"{name:<18} {one.title:<24} {_module_doc(one.read).splitlines()[0]}" for name, one in known_dialects().items()
-    )
+    known = known_dialects()
+    return "\n".join(f"{name:<18} {one.title:<24} {_summary(known.documentation(name))}" for name, one in known.items())
 
 
 def _versions() -> str:
@@ -212,7 +218,7 @@ def _tests() -> str:
     from rlaudit.meaning.evidence import ALL
 
     return "\n".join(
-        f"{name:<18} {test.layer:<15} {(inspect.getdoc(test.modules[0]) or '').splitlines()[0]} Needs {test.needs}."
+        f"{name:<18} {test.layer:<15} {_summary(inspect.getdoc(test.modules[0]) or '')} Needs {test.needs}."
         for name, test in ALL.items()
     )
 
@@ -221,11 +227,10 @@ def _factors() -> str:
     from rlaudit.laboratory.studies.arms.plan import known_factors
     from rlaudit.laboratory.studies.updates import factor as weight_update
 
-    lines = [
-        f"{name:<18} {factor.layer:<15} {_module_doc(factor.observe).splitlines()[0]}"
-        for name, factor in known_factors().items()
-    ]
-    lines.append(f"{weight_update.NAME:<18} {weight_update.LAYER:<15} {weight_update.summary()}")
+    known = known_factors()
+    lines = [f"{name:<18} {factor.layer:<15} {_summary(known.documentation(name))}" for name, factor in known.items()]
+    about_updates = _summary(inspect.getdoc(weight_update) or "")
+    lines.append(f"{weight_update.NAME:<18} {weight_update.LAYER:<15} {about_updates}")
     return "\n".join(sorted(lines))
 
 
@@ -255,7 +260,7 @@ def _recipe_keys() -> str:
     lines = []
     of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)
     for model in (Recipe, Block, Point, ExtraArm, Sampling, Trainer, Objective, *of_updates):
-        lines.append(f"{model.__name__.lower()}: {(model.__doc__ or '').splitlines()[0]}")
+        lines.append(f"{model.__name__.lower()}: {_summary(inspect.getdoc(model) or '')}")
         lines += [f"    {field.alias or name}: {field.description}" for name, field in model.model_fields.items()]
     return "\n".join(lines)
 

@@ -60,7 +60,7 @@ def _python(source: Source, marks: tuple[str, ...]) -> Iterator[Command]:
     from rlaudit.configs.python_commands import python_commands
     from rlaudit.configs.python_environment import python_environment
 
-    variables = python_environment(source, ("VLLM_", "NCCL_"))
+    variables = python_environment(source, ("VLLM_", "NCCL_"), handed_on=True)
     for words, display in python_commands(source, lambda text: any(mark in text for mark in marks)):
         yield WordList(words, variables, display.place, text=source.text)
 

@@ -3,7 +3,7 @@
 Every dialect ends in the same few questions: what is written, what of it arrives, and who decided the rest.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -55,9 +55,26 @@ class Draft:
     sampling: Settings = field(default_factory=Settings)
     environment: Settings = field(default_factory=Settings)
     trainer: Settings = field(default_factory=Settings)
+    options: Settings = field(default_factory=Settings)
     lost: list[Lost] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
     parts: tuple[str, ...] = ()
+
+    def list_options(self, root: Node, *paths: str) -> None:
+        """Options of the framework that stand at dotted paths of the file, everything below them included."""
+        for path in paths:
+            node = root.get(*path.split("."))
+            if node is not None and isinstance(node.value, dict):
+                for name, leaf in leaves(node, f"{path}."):
+                    self.options.by_file(name, leaf)
+            elif node is not None:
+                self.options.by_file(path, node)
+
+    def list_flags(self, arguments: Mapping[str, Node], *words: str) -> None:
+        """Options of the framework on a command line or in a flat config, by words that their names hold."""
+        for name, node in arguments.items():
+            if any(word in name for word in words):
+                self.options.by_file(name, node)
 
     def lose(self, name: str, node: Node, loss: Loss, reason: str) -> None:
         """Something written that never arrives."""
@@ -88,6 +105,7 @@ class Draft:
             sampling=dict(self.sampling),
             environment=dict(self.environment),
             trainer=dict(self.trainer),
+            options=dict(self.options),
             lost=tuple(self.lost),
             model=by_file("model", model) if model is not None and model.value is not None else None,
             offline=offline,

@@ -1,7 +1,7 @@
 """Environment variables that a Python file sets itself: `os.environ["NAME"] = "value"`, `setdefault`, `putenv`."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
@@ -9,8 +9,13 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.python_text import UnreadablePython, parse, span
 
 
-def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dict[str, Node]:
-    """Variables whose name begins with one of `prefixes`; one that gets different values is Unknown."""
+def python_environment(
+    source: Source, prefixes: tuple[str, ...] = ("",), *, handed_on: bool = False
+) -> dict[str, Node]:
+    """Variables whose name begins with one of `prefixes`; one that gets different values is Unknown.
+
+    handed_on: also those of a copy of the environment, which only a process that is started with it sees.
+    """
     if source.suffix != ".py" or "environ" not in source.text:
         return {}
     try:
@@ -20,7 +25,7 @@ def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dic
         return {}
     index = LineIndex(source.text, source.path)
     found: dict[str, Node] = {}
-    for name, value in _assigned(tree):
+    for name, value in (*_assigned(tree, _copies(tree) if handed_on else set()), *(_built(tree) if handed_on else ())):
         if name.startswith(prefixes):
             place = index.place(*span(value, source.text), name)
             known = _known(value)
@@ -30,11 +35,42 @@ def python_environment(source: Source, prefixes: tuple[str, ...] = ("",)) -> dic
     return found
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+def _copies(tree: ast.Module) -> set[str]:
+    """Names that are assigned a copy of the environment."""
+    return {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _holds_environ(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _holds_environ(value: ast.expr) -> bool:
+    """`os.environ.copy()`, `dict(os.environ, ...)`, `{**os.environ, ...}`."""
+    if isinstance(value, ast.Dict):
+        return any(key is None and _is_environ(inner) for key, inner in zip(value.keys, value.values, strict=True))
+    if not isinstance(value, ast.Call):
+        return False
+    copies = isinstance(value.func, ast.Attribute) and value.func.attr == "copy" and _is_environ(value.func.value)
+    return copies or any(_is_environ(argument) for argument in value.args)
+
+
+def _built(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Variables that are put into a copy where it is made."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict) and _holds_environ(node):
+            pairs = zip(node.keys, node.values, strict=True)
+            yield from ((name, value) for key, value in pairs if key is not None and (name := _text(key)) is not None)
+        elif isinstance(node, ast.Call) and _holds_environ(node):
+            yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg is not None)
+
+
+def _assigned(tree: ast.Module, copies: set[str]) -> Iterator[tuple[str, ast.expr]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if isinstance(target, ast.Subscript) and _is_environ(target.value):
+                if isinstance(target, ast.Subscript) and _is_environ(target.value, copies):
                     name = _text(target.slice)
                     if name is not None:
                         yield name, node.value
@@ -52,8 +88,8 @@ def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
                             yield name, value
 
 
-def _is_environ(node: ast.expr) -> bool:
-    return ast.unparse(node) in {"os.environ", "environ"}
+def _is_environ(node: ast.expr, copies: Collection[str] = ()) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in {"os.environ", "environ", *copies}
 
 
 def _text(node: ast.expr) -> str | None:

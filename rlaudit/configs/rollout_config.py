@@ -47,10 +47,11 @@ class Setting:
 
 
 class Loss(StrEnum):
-    """Why something written never arrives."""
+    """Why something written never arrives. REFUSED: what reads it stops there."""
 
     FALSE_DROPPED = "false dropped"
     UNKNOWN_KEY = "unknown key"
+    REFUSED = "refused"
     OVERRULED = "overruled"
     NOT_PASSED = "not passed on"
 
@@ -84,6 +85,7 @@ TRAINER: Mapping[str, str] = {
     "pause_mode": "str: keep | wait | abort, of pause_generation around a weight update",
     "pause_clears_cache": "bool: clear_cache of pause_generation",
     "pause_arguments": "list[str]: names of the keyword arguments that pause_generation is called with",
+    "shares_weights": "bool: whether the engine and the trainer compute with the same weights, quantized ones included",
     "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
     "seeds_replicas": "bool: whether every replica gets its own seed",
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
@@ -100,8 +102,9 @@ OF_UPDATES = frozenset({
 class RolloutConfig:
     """All that one file says about one rollout engine, for one vLLM version.
 
-    framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. lost: what
-    is written and never arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
+    framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
+    the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
+    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
     differ). not_seen: what a reader could not tell, in sentences. parts: the other files this one was read with.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
@@ -112,6 +115,7 @@ class RolloutConfig:
     sampling: Mapping[str, Setting] = field(default_factory=dict)
     environment: Mapping[str, Setting] = field(default_factory=dict)
     trainer: Mapping[str, Setting] = field(default_factory=dict)
+    options: Mapping[str, Setting] = field(default_factory=dict)
     lost: tuple[Lost, ...] = ()
     model: Setting | None = None
     offline: bool = False

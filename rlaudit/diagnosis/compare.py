@@ -12,7 +12,8 @@ import numpy as np
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
 from rlaudit.attribution.token_evidence import token_evidence
-from rlaudit.diagnosis.compare_stream import Streamed, stream
+from rlaudit.diagnosis.compare_alone import compare_alone
+from rlaudit.diagnosis.compare_stream import Streamed, Unscored, nothing_to_compare, stream
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.inference_path import judge_path
@@ -61,11 +62,17 @@ def compare(
     the trainer is from itself when only its micro-batches change (k3, nats).
     before: the comparison of the engine that runs today, with prompts numbered alike: the inference path is held
     against it.
-    Raises NotFinished where no token can be compared.
+    Rollouts that no trainer has scored are asked what samples of one prompt show.
+    Raises NotFinished where no token can be compared, and no samples with each other.
     """
     settings = settings or CompareSettings()
     faults = faults or Faults()
     streamed = stream(batches, path, faults, settings)
+    if isinstance(streamed, Unscored):
+        alone = compare_alone(streamed, sampling, trainer, name, notes)
+        if alone is None:
+            raise nothing_to_compare(streamed.counts, faults)
+        return alone
     measurements = measure_tally(streamed.tally, settings.replicates, settings.seed)
     distance = _distance(streamed, measurements, settings, before)
     parity_k2 = _parity_k2(distance, settings)
@@ -108,7 +115,7 @@ def compare(
         layers=(semantic, inference, objective),
         share=streamed.share,
         notes=notes,
-        not_seen=(*_left_out(streamed), *gaps, *meaning.said.not_told),
+        not_seen=(*_left_out(streamed), *_without_today(before), *gaps, *meaning.said.not_told),
     )
 
 
@@ -131,7 +138,7 @@ def _distance(
     # Logs do not say in which dtype they were made: what is usual of the coarsest is.
     usual = USUAL[-1]
     reference = None
-    if before is not None:
+    if before is not None and before.tally is not None:
         semantic = before.layers[0].verdict
         reference = Reference(
             before.name, before.measurements[METRIC], before.tally, semantic, semantic is not Verdict.MISMATCH, usual
@@ -178,6 +185,13 @@ def _split(
     aligned = batch if kept.size == batch.sequences else batch.take(kept)
     finite_T = aligned.comparable_T & np.isfinite(aligned.trainer_logprobs_T)
     return objective_split(aligned, earlier, settings.objective, settings.seed) if finite_T.any() else None
+
+
+def _without_today(before: Comparison | None) -> tuple[str, ...]:
+    """What runs today, where it cannot serve as a reference."""
+    if before is None or before.tally is not None:
+        return ()
+    return (f"{before.name}: no trainer logprobs, so the inference path is not held against it",)
 
 
 def _left_out(streamed: Streamed) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def _name(one: Compared) -> str:
 
 def _comparison(one: Compared) -> ReportedTable:
     comparison, counts, share = one.comparison, one.comparison.counts, one.comparison.share
-    return {
+    reported: ReportedTable = {
         "name": _name(one),
         "path": one.path,
         "format": one.export,
@@ -69,7 +69,7 @@ def _comparison(one: Compared) -> ReportedTable:
         "uncounted_tokens": counts.uncounted_tokens,
         "impossible_tokens": counts.impossible_tokens,
         "misaligned": dict(counts.misaligned),
-        "shortest_sequence": counts.shortest_sequence,
+        "shortest_sequence": counts.shortest_sequence if counts.compared_tokens else 0,
         "sampling": plain(comparison.sampling),
         "trainer": plain(comparison.trainer),
         "measurements": plain(comparison.measurements),
@@ -88,7 +88,6 @@ def _comparison(one: Compared) -> ReportedTable:
         "evidence_tokens": comparison.evidence_tokens,
         "layers": {judgement.layer.value: judgement.verdict for judgement in comparison.layers},
         "is_before": one.is_before,
-        "distance": plain(comparison.distance),
         "data": plain(share) | {"left_out": share.left_out, "suffices": share.suffices},
         "faults": {
             "count": one.faults.count,
@@ -97,6 +96,9 @@ def _comparison(one: Compared) -> ReportedTable:
         },
         "notes": list(comparison.notes),
     }
+    if comparison.distance is not None:
+        reported["distance"] = plain(comparison.distance)
+    return reported
 
 
 def _fault(met: Met) -> Fault:

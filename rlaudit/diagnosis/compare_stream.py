@@ -40,26 +40,44 @@ class Streamed:
     groups: tuple[TokenBatch, Integers] | None
 
 
-def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: CompareSettings) -> Streamed:
-    """Read everything once. Raises NotFinished where no token can be compared."""
+@dataclass(frozen=True, eq=False)
+class Unscored:
+    """Rollouts of which no trainer said anything, and their groups of samples."""
+
+    counts: Counts
+    share: DataShare
+    groups: tuple[TokenBatch, Integers]
+
+
+def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: CompareSettings) -> Streamed | Unscored:
+    """Read everything once. Raises NotFinished where no token can be compared, and no samples with each other."""
     summed = RunningTally(PROMPTS, settings=settings.objective)
     sampled = SequenceSample(settings.evidence_tokens)
     alignment = AlignmentReport(0, 0)
     counted = Counts()
-    siblings = SiblingGroups()
+    siblings, unscored = SiblingGroups(), SiblingGroups()
     for part in parallel_map(lambda batch: _part(batch, path, settings, summed), batches):
         faults.extend(part.faults)
         counted += part.counts
         if part.scored is not None:
             sampled.add(part.scored)
             siblings.add(part.scored)
+        if part.unscored is not None:
+            unscored.add(part.unscored)
         if part.alignment is not None:
             alignment = _added(alignment, part.alignment)
         if part.tally is not None:
             summed.add(part.tally)
     sample = sampled.batch()
     if sample is None:
-        raise _nothing(counted, faults)
+        groups = unscored.groups()
+        if groups is None:
+            raise nothing_to_compare(counted, faults)
+        tokens = counted.tokens - counted.uncounted_tokens
+        share = DataShare(
+            counted.sequences, faults.sequences_left_out, tokens, faults.tokens_left_out, unread=faults.unread
+        )
+        return Unscored(counted, share, groups)
     if counted.unscored_sequences:
         said = (
             f"{counted.unscored_sequences} of {counted.sequences} sequences have no trainer logprob, the others have: "
@@ -72,13 +90,15 @@ def stream(batches: Iterable[TokenBatch], path: Path, faults: Faults, settings: 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What one batch adds. scored: its sound sequences that have a trainer logprob."""
+    """What one batch adds. scored: its sound sequences that have a trainer logprob; unscored: all that count, where
+    none has."""
 
     faults: Faults
     counts: Counts
     scored: TokenBatch | None = None
     alignment: AlignmentReport | None = None
     tally: PartTally | None = None
+    unscored: TokenBatch | None = None
 
 
 def _part(read: TokenBatch, path: Path, settings: CompareSettings, summed: RunningTally) -> _Part:
@@ -92,7 +112,7 @@ def _part(read: TokenBatch, path: Path, settings: CompareSettings, summed: Runni
         wanted_S = np.add.reduceat(batch.counts_T, batch.offsets[:-1], dtype=np.int64) > 0
         counts += Counts(unscored_sequences=int((wanted_S & ~scored_S).sum()))
         if not scored_S.any():
-            return _Part(faults, counts)
+            return _Part(faults, counts, unscored=batch.take(np.flatnonzero(wanted_S)) if wanted_S.any() else None)
         batch = batch.take(np.flatnonzero(scored_S))
     found = alignment_report(batch)
     counts += Counts(misaligned=Counter(one.kind.value for one in found.misaligned))
@@ -130,11 +150,13 @@ def _added(so_far: AlignmentReport, found: AlignmentReport) -> AlignmentReport:
     return both if len(both.misaligned) <= NAMED else replace(both, misaligned=both.misaligned[:NAMED])
 
 
-def _nothing(counts: Counts, faults: Faults) -> NotFinished:
+def nothing_to_compare(counts: Counts, faults: Faults) -> NotFinished:
+    """Why a table cannot be judged."""
     if counts.unscored_sequences:
         return NotFinished(
             f"none of {counts.sequences} sequences has a trainer logprob: there is nothing to compare with",
-            "give the trainer's table as second argument, or --score MODEL",
+            "give the trainer's table as second argument, or --score MODEL; or the token ids of several samples per "
+            "prompt, which tell whether the report is honest",
         )
     first = f"; the first fault: {faults.shown[0]}" if faults.shown else ""
     if counts.uncounted_tokens and counts.uncounted_tokens == counts.tokens:

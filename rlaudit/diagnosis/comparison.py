@@ -77,7 +77,8 @@ class Comparison:
 
     meaning: from the trainer's scores under other meanings where they are there, from logs alone otherwise.
     attribution, split: of the evidence, `evidence_tokens` tokens of the table. tally: what `measurements` are made of.
-    share: of the table's sequences and tokens that are in the figures.
+    share: of the table's sequences and tokens that are in the figures. Rollouts that no trainer has scored have no
+    measurements, no tally and no distance.
     """
 
     name: str
@@ -85,8 +86,8 @@ class Comparison:
     sampling: Semantics
     trainer: Semantics
     measurements: Mapping[str, Measurement]
-    tally: Tally
-    distance: Distance
+    tally: Tally | None
+    distance: Distance | None
     alignment: AlignmentReport
     meaning: Meaning
     attribution: Attribution | None

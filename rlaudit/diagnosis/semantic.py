@@ -14,8 +14,8 @@ from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.figure import figure
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
 from rlaudit.layers import Layer, Verdict
-from rlaudit.meaning.meaning import LoggedFigures, Meaning
-from rlaudit.meaning.sibling_words import beside_scores
+from rlaudit.meaning.meaning import LoggedFigures, Meaning, RolloutFigures
+from rlaudit.meaning.sibling_words import beside_scores, evidence_of_siblings
 from rlaudit.meaning.words import UNEXPLAINED, evidence_of_logs, ratio_line
 from rlaudit.measurement.measure import Measurement
 
@@ -48,6 +48,12 @@ def judge_meaning(meaning: Meaning, attribution: Attribution, ratio: Measurement
     if isinstance(figures, LoggedFigures):
         return _judged(meaning, evidence_of_logs(figures))
     return _judged(meaning, line, NEXT_OF_SCORES.get(meaning.verdict, ""))
+
+
+def judge_rollouts(meaning: Meaning) -> Judgement:
+    """The semantic layer of rollouts that no trainer has scored."""
+    assert isinstance(meaning.figures, RolloutFigures)
+    return _judged(meaning, evidence_of_siblings(meaning.figures.siblings))
 
 
 def judge_meaning_of_arms(

@@ -13,6 +13,7 @@ from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue, Machine
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
+from rlaudit.vllm.resolution_rule import task_of
 from rlaudit.vllm.resolve import Resolution, resolve
 
 FILTERS = ("top_p", "top_k", "min_p")
@@ -75,6 +76,11 @@ class Audit:
     def migrates(self) -> bool:
         """Whether there are two versions."""
         return self.before.version != self.after.version
+
+    @property
+    def generates(self) -> bool:
+        """Whether the engine samples tokens; one for embeddings or scores returns no logprobs."""
+        return task_of(self.after.resolution) in (None, "auto", "generate", "draft")
 
     def crosses(self, first: Version) -> bool:
         """Whether a behaviour is new: its first release is newer than before, and not newer than after."""

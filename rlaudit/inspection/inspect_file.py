@@ -8,10 +8,12 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.inspection.audit import Audit, Rule, audit_of
+from rlaudit.inspection.device import device_of
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
 from rlaudit.inspection.versions import Versions, choose
+from rlaudit.layers import Layer
 from rlaudit.vllm.machine import Machine
 
 
@@ -69,19 +71,22 @@ def inspect_file(
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
+    device = device_of(file.source.text) if context.machine == Machine() else None
+    machine = context.machine if device is None else device.machine
     configs = []
     failures = [*bugs, *read.bugs]
     runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
     for pair, before in zip(read.pairs, runs, strict=True):
         try:
-            audit = audit_of(before, pair.after, (versions.before, versions.after), context.machine)
+            audit = audit_of(before, pair.after, (versions.before, versions.after), machine)
         except Exception as error:
             failures.append(Bug(file.path, f"resolving the settings of {pair.dialect.title}", error))
             continue
         found, failed = run_rules(audit, tuple(context.rules.values()))
         failures += failed
         configs.append(InspectedConfig(pair.dialect, audit, found))
-    return InspectedFile(file, versions, tuple(configs), read.not_seen, tuple(failures))
+    said = (*read.not_seen, *((device.said(file.path),) if device is not None and configs else ()))
+    return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
 
 
 def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:
@@ -89,6 +94,8 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
     findings: list[Finding] = []
     bugs: list[Bug] = []
     for rule in rules:
+        if rule.layer is Layer.SEMANTIC and not audit.generates:
+            continue
         try:
             findings += rule.check(audit)
         except Exception as error:

@@ -12,7 +12,7 @@ from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.discover import discover
+from rlaudit.discover import Offers, discover
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference", re.IGNORECASE)
@@ -57,7 +57,7 @@ class FileConfigs:
 
 
 @lru_cache(maxsize=1)
-def known_dialects() -> Mapping[str, Dialect]:
+def known_dialects() -> Offers[Dialect]:
     """Every dialect, by name."""
     from rlaudit.configs import dialects
 

@@ -32,10 +32,12 @@ def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
                 row = _engine_row(audit, number, name, None)
                 if row["moves"]:
                     yield row
-    groups: tuple[Group, ...] = ("sampling", "environment", "trainer")
-    for group in groups:
-        before: Mapping[str, Setting] = getattr(audit.before.config, group)
-        after: Mapping[str, Setting] = getattr(audit.after.config, group)
+    kept: dict[Group, str] = {
+        "sampling": "sampling", "environment": "environment", "trainer": "trainer", "framework": "options",
+    }  # fmt: skip
+    for group, field in kept.items():
+        before: Mapping[str, Setting] = getattr(audit.before.config, field)
+        after: Mapping[str, Setting] = getattr(audit.after.config, field)
         for name in {**before, **after}:
             yield _row(number, group, name, before.get(name), after.get(name), after.get(name) or before[name])
     for model in filter(None, [audit.config.model]):

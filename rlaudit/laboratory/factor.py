@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlaudit.errors import UsageError
+from rlaudit.inspection.audit import Audit
+from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import RAW, Semantics
@@ -23,7 +25,7 @@ class ArmTrace:
 
     `resolved`: the engine's loaded configuration. `loaded`: what its workers say they loaded and ran
     (engines/vllm/scripts/loaded_engine.py). `batch_probe`: the same request alone and in a batch
-    (engines/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all
+    (engines/vllm/scripts/batch_probe.py). `cached_tokens`: prompt tokens served from the prefix cache, all
     requests together. `prompt_tokens_per_round`: largest number of prompt tokens submitted at once. `head`: precision
     seen in the logprobs of each side ("bfloat16", "float32", or None where it cannot be told). `requested`: what it
     was asked to sample from; `reported`: the meaning that its logprobs follow.
@@ -55,6 +57,11 @@ class Factor:
     """One factor.
 
     `levels` are the values a recipe may name; empty when any string will do (a version). `set_level` is pure.
+    `setting` is what it sets, in vLLM's own name where it has one. `move` is the level to try on a config that changes
+    its release (`ablate CONFIG --from --to`), given its setting; None where it has no place there.
+    `reads` is what `observe` wants to find in `resolved` beyond what is told of every engine (RESOLVED in
+    engines/vllm/scripts/generate.py): a name, and where releases keep it in their loaded VllmConfig, as in
+    {"disable_cascade_attn": ("model_config.disable_cascade_attn",)}.
     `refusal` matches the engine's own words when it will not start with this factor: the arm is then *unsupported*
     rather than failed.
     """
@@ -64,8 +71,10 @@ class Factor:
     levels: tuple[str, ...]
     set_level: Callable[[Treatment, str], Treatment]
     observe: Callable[[ArmTrace], Observation]
+    setting: str
+    move: Callable[[Audit, str], Move | None]
+    reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refusal: re.Pattern[str] | None = None
-    setting: str = ""
 
     def apply(self, treatment: Treatment, level: str) -> Treatment:
         """The treatment with this factor at `level`; raises UsageError for a level that does not exist."""

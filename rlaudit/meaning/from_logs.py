@@ -75,7 +75,7 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
     tokens that the trainer's distribution does not fit. None where nothing convicts."""
     first, sharp, ratio = figures.first_choices, figures.sharp, figures.ratio
     if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
-        return _dishonest(asked, sharper=first.value > 0)
+        return dishonest(asked, sharper=first.value > 0)
     if not shifted and figures.siblings is not None:
         told = _told_by_siblings(figures.siblings, asked)
         if told is not None:
@@ -90,7 +90,7 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
     return None
 
 
-def _dishonest(asked: Semantics, sharper: bool) -> Kind:
+def dishonest(asked: Semantics, sharper: bool) -> Kind:
     """A report that is not of what the tokens were drawn from: raw, where the request moves raw logprobs that way."""
     sharpens, flattens = asked.temperature < 1.0 or asked.filtered, asked.temperature > 1.0 or asked.penalised
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
@@ -102,7 +102,7 @@ def _told_by_siblings(siblings: Siblings, asked: Semantics) -> Kind | None:
     if report is not None and siblings.off(report):
         if siblings.off(trainer) and siblings.alike:
             return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
-        return _dishonest(asked, sharper=report.step.value > 0)
+        return dishonest(asked, sharper=report.step.value > 0)
     return Kind.TRAINER if siblings.off(trainer) else None
 
 

@@ -157,9 +157,9 @@ def keeps_odds(side: Agreement) -> bool:
 
 
 def prompts_needed(side: Agreement) -> int | None:
-    """With how many prompts of as many samples the intervals would be narrow enough to acquit; None where with none:
-    siblings hold too little of too many contexts."""
-    if side.flat >= SAME_MASS:
+    """With how many prompts of as many samples the intervals would be narrow enough to acquit; None where that leads
+    nowhere, because siblings hold too little of too many contexts."""
+    if side.flat >= SAME_MASS / 2:
         return None
     turned = (side.step.high - side.step.low) / 2.0 / (SAME_STEP - TEMPERATURE_EFFECT / 2)
     cut = (side.cut.high - side.cut.low) / 2.0 / (SAME_MASS - side.flat)

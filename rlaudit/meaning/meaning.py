@@ -9,9 +9,9 @@
 AGREE says that the numbers mean the same, not that they are close: what remains is the inference path's to explain.
 
 A meaning is found `from_scores.py`, where the trainer scored the tokens under other meanings, or `from_logs.py`, which
-asks samples of one prompt as well (`from_siblings.py`). Both
-gather what they can see of the three (figures) and decide in one place each; another way to see one of them is a figure
-more. `words.py` says what was found, and nothing reads that back.
+asks samples of one prompt as well (`from_siblings.py`); of rollouts that no trainer has scored these are all there is
+(`from_rollouts.py`). Each gathers what it can see of the three (figures) and decides in one place; another way to see
+one of them is a figure more. `words.py` says what was found, and nothing reads that back.
 """
 
 from dataclasses import dataclass
@@ -122,6 +122,15 @@ class LoggedFigures:
     siblings: Siblings | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class RolloutFigures:
+    """What rollouts show that no trainer has scored."""
+
+    siblings: Siblings
+    tokens: int
+    sequences: int
+
+
 @dataclass(frozen=True)
 class Said:
     """A finding in sentences. cause: of a mismatch. falsifier: what would refute it. next: the experiment that settles
@@ -149,7 +158,7 @@ class Meaning:
     theta_sample: Semantics
     requested: Semantics
     reported: Semantics
-    figures: ScoredFigures | LoggedFigures
+    figures: ScoredFigures | LoggedFigures | RolloutFigures
     said: Said = Said(None, "")
 
     @property

@@ -89,8 +89,13 @@ def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
 
 
 def believed_of_siblings(siblings: Siblings | None) -> str:
-    """What would have been seen of a deviation, where nothing was."""
+    """What both sides say, where nothing convicts."""
     assert siblings is not None
+    return f"both sides say, by samples of one prompt: {would_have_been_seen(siblings)}"
+
+
+def would_have_been_seen(siblings: Siblings) -> str:
+    """The smallest deviation that would have been seen, and by name those that would not."""
     smallest = smallest_of(list(sides_of(siblings).values()))
     beyond = [
         f"top-p below {smallest.top_p:.3f}" if smallest.top_p > 0 else "",
@@ -103,7 +108,7 @@ def believed_of_siblings(siblings: Siblings | None) -> str:
     unseen = f"; not seen: {names}" if names else ""
     because = f" ({NO_RANK})" if Deviation.TOP_K in smallest.unseen else ""
     return (
-        f"both sides say, by samples of one prompt: a temperature {smallest.temperature:.1%} off, or a filter that "
+        f"a temperature {smallest.temperature:.1%} off, or a filter that "
         f"cuts {smallest.mass:.1%} of the mass, would have been seen{witnessed}{unseen}{because}"
     )
 

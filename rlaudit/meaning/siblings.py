@@ -53,8 +53,11 @@ from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
 LEAST_ROOM = 2.0**-25
 # What tokens that no sibling drew lie below log(1 - M) where no other prompt has one: a tail of e^2 equal tokens.
 FIRST_GUESS = 2.0
+# Nats that a token counts for at most where samples go on agreeing: under a hidden penalty they agree on a few tokens
+# that are reported as most improbable, copies on many.
+MOST_SURPRISE = 1.0
 # The trade: where siblings hold less of a context, one draw that they have too would outweigh all others.
-FLAT = 0.05
+FLAT = 0.02
 # So many prompts have to show a token beyond a filter's edge: engine noise moves one across, now and then.
 WITNESSES = 3
 
@@ -64,7 +67,7 @@ class SharedDraws:
     """N draws in contexts that at least two samples share. Contexts are numbered; logprobs are in nats.
 
     prompt_N: 0..prompts-1, what intervals resample. depth_N: tokens since the prompt. surprise_N: -log of what is
-    reported for the tokens that led to the context.
+    reported for the tokens that led to the context, of each MOST_SURPRISE at most.
     """
 
     prompt_N: Integers
@@ -134,7 +137,7 @@ def shared_draws(batch: TokenBatch, group_S: Integers) -> SharedDraws | None:
         drawn = batch.counts_T[row_N]
         found.append((row_N[drawn], context_S[drawn] + numbered, alive_S[drawn], surprise_S[alive_S[drawn]]))
         numbered += len(size)
-        surprise_S[alive_S[drawn]] -= np.nan_to_num(batch.rollout_logprobs_T[row_N[drawn]])
+        surprise_S[alive_S[drawn]] += np.minimum(-np.nan_to_num(batch.rollout_logprobs_T[row_N[drawn]]), MOST_SURPRISE)
         context_S, _ = _numbered(context_S, batch.token_id_T[row_N])
     if not found:
         return None

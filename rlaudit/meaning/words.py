@@ -10,7 +10,7 @@ from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
-from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, Said, ScoredFigures
+from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, RolloutFigures, Said, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     believed_of_siblings,
     evidence_of_siblings,
@@ -34,17 +34,17 @@ NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top l
 
 
 def worded(meaning: Meaning) -> Meaning:
-    """The meaning with everything that is said of it by itself."""
+    """The meaning with everything that is said of it by itself; of rollouts alone, `rollout_words.py` says it."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
+    assert not isinstance(figures, RolloutFigures)
     if isinstance(figures, LoggedFigures):
         said = _convicted_by_logs(meaning, figures) if convicted else _open_to_logs(meaning, figures)
     else:
         said = _convicted_by_scores(meaning, figures) if convicted else _open_to_scores(meaning, figures)
-    return replace(meaning, said=replace(said, not_told=_not_told(meaning)))
+    return replace(meaning, said=replace(said, not_told=_not_told(meaning, figures)))
 
 
-def _not_told(meaning: Meaning) -> tuple[str, ...]:
-    figures = meaning.figures
+def _not_told(meaning: Meaning, figures: LoggedFigures | ScoredFigures) -> tuple[str, ...]:
     if isinstance(figures, LoggedFigures):
         blind = figures.sharp is None and figures.temperature is None
         return (NOT_WITHOUT, *CANNOT_TELL) if blind else CANNOT_TELL

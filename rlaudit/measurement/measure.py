@@ -14,7 +14,7 @@ import numpy as np
 
 from rlaudit import metrics as metrics_package
 from rlaudit.arrays import Floats, Integers
-from rlaudit.discover import discover
+from rlaudit.discover import Offers, discover
 from rlaudit.measurement.metric import Columns, Level, Metric, ObjectiveSettings
 from rlaudit.measurement.quantiles import Quantile, replicate_counts
 from rlaudit.statistics.interval import IntervalMethod, interval, studentising_products
@@ -23,7 +23,7 @@ from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LOG_RATIO_CAP, LogprobPairs
 
 
-def all_metrics() -> dict[str, Metric]:
+def all_metrics() -> Offers[Metric]:
     """Every metric that a file of `rlaudit/metrics` offers, by name."""
     return discover(metrics_package, "METRIC", Metric)
 

@@ -59,10 +59,16 @@ def check(audit: Audit) -> Iterator[Finding]:
         severity = Severity.ERROR if said.place is not None else Severity.WARNING
     message = (
         f"{BACKEND_VARIABLE}={said.value if said.known else '...'} has no effect on vLLM {audit.after.version}, "
-        f"which chooses the backend itself. Set {ARGUMENT} instead."
+        f"which chooses the backend itself. {_remedy(wanted)}"
     )
     confirm = "rlaudit ablate, factor engine-version"
     yield RULE.finding(audit, severity, BACKEND_VARIABLE, message, fix, confirm)
+
+
+def _remedy(wanted: str | None) -> str:
+    if wanted is None or wanted in STILL_THERE:
+        return f"Set {ARGUMENT} instead."
+    return f"It has no backend of that name to ask for with {ARGUMENT}: remove the variable, and compare what runs."
 
 
 RULE = Rule("attention-backend-variable-ignored", Layer.INFERENCE_PATH, check)

@@ -67,7 +67,9 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _may_quantise(audit: Audit) -> str:
     quantization = audit.after.value("quantization")
-    if isinstance(quantization, str) and any(word in quantization.lower() for word in QUANTIZED):
+    # A trainer sends full-precision weights, which the engine quantizes itself: their checkpoint has no scheme.
+    sent = audit.config.says("weight_updates") not in (None, "none")
+    if not sent and isinstance(quantization, str) and any(word in quantization.lower() for word in QUANTIZED):
         return f"quantization is {quantization}"
     name = audit.config.model.value if audit.config.model is not None else None
     if isinstance(name, str) and any(word in name.lower() for word in QUANTIZED):

@@ -41,6 +41,8 @@ NOT_QUANTIZED = ("auto", "bfloat16", "float16", "half", "float32")
 def check(audit: Audit) -> Iterator[Finding]:
     """Quantized weights, or a quantized KV cache that the config asks for."""
     for setting, value in _quantized(audit.after):
+        if setting == "quantization" and audit.config.says("shares_weights"):
+            continue  # the trainer's forward pass runs through the very same quantized weights
         if "fp32" in value and audit.config.says("rollout_head_dtype") == "float32":
             continue  # PipelineRL's bf16_last_layer_fp32 is a float32 head by way of a quantization plug-in
         precision = audit.config.says("dtype") or "its own dtype"

@@ -74,10 +74,16 @@ def _has(catalogue: Catalogue, name: str) -> bool:
 
 
 def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
-    """The replacement, where one says exactly the same; None as value takes the old argument away."""
+    """The replacement, where one says exactly the same; None as value takes the old argument away.
+
+    Alone where the replacement would only say its default.
+    """
     if gone.replacement is None or not said.known or gone.replacement[0] in audit.config.engine:
         return None
     new, translate = gone.replacement
+    declared = audit.after.catalogue.engine.get(new)
+    if declared is not None and declared.default is not None and declared.default == translate(said.value):
+        return audit.fix(f"Take {said.name} away: {new} is {declared.default} by default", True, **{said.name: None})
     return audit.fix(f"Write {new} instead of {said.name}", True, **{said.name: None, new: translate(said.value)})
 
 

@@ -40,6 +40,7 @@ from rlaudit.layers import Layer
 
 HOW = {
     Loss.UNKNOWN_KEY: "is no key that reaches the engine",
+    Loss.REFUSED: "stops the start",
     Loss.NOT_PASSED: "is not passed on to the engine",
     Loss.OVERRULED: "is overruled",
 }
@@ -57,15 +58,16 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, severity, lost.name, message, confirm=CONFIRM, place=lost.place)
 
 
-def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:
+def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 - one for each thing that may run
     """By what runs in its place; a key that neither side knows can only be a mistake."""
+    if lost.loss is Loss.REFUSED and _is_new(audit, lost):
+        return Severity.ERROR, _guess(audit, lost)
     if not audit.after.exists(lost.name):
-        if lost.loss is not Loss.UNKNOWN_KEY:
+        if lost.loss not in (Loss.UNKNOWN_KEY, Loss.REFUSED):
             return Severity.NOTE, f"; vLLM {audit.after.version} has no such argument"
-        from difflib import get_close_matches
-
-        near = get_close_matches(lost.name, audit.after.catalogue.engine, n=1, cutoff=0.8)
-        return Severity.WARNING, f"; did you mean {near[0]}?" if near else ""
+        return Severity.WARNING, _guess(audit, lost)
+    if lost.loss is Loss.REFUSED:
+        return Severity.WARNING, ""
     runs = audit.after.value(lost.name)
     if isinstance(runs, Unknown):
         return Severity.NOTE, f"; what runs instead is open: {runs.reason}"
@@ -74,6 +76,19 @@ def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:
     # Code that overrules is the framework's decision; a key that goes nowhere is nobody's.
     severity = Severity.NOTE if lost.loss is Loss.OVERRULED else Severity.WARNING
     return severity, f"; vLLM {audit.after.version} runs with {runs}"
+
+
+def _is_new(audit: Audit, lost: Lost) -> bool:
+    """Whether it starts today: what stops today as well does not run as this file is read."""
+    before = audit.before.config.lost if audit.migrates else ()
+    return not any(one.name == lost.name and one.loss is Loss.REFUSED for one in before)
+
+
+def _guess(audit: Audit, lost: Lost) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(lost.name, audit.after.catalogue.engine, n=1, cutoff=0.8) if lost.name else []
+    return f"; did you mean {near[0]}?" if near and near[0] != lost.name else ""
 
 
 RULE = Rule("unknown-key-ignored", Layer.INFERENCE_PATH, check)

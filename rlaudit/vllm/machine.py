@@ -1,6 +1,7 @@
 """What vLLM's own decisions depend on beyond the config: the device."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rlaudit.errors import UsageError
 
@@ -9,9 +10,9 @@ from rlaudit.errors import UsageError
 class Machine:
     """The machine that the rollout engine runs on.
 
-    platform: cuda or cpu. gpu: compute capability as `sm90`. memory_gib: memory of one device. name: as the driver
-    spells the model, for the releases that treat one model apart (A100). flashinfer: whether FlashInfer is installed
-    and usable; None where nobody said so.
+    platform: cuda or cpu; npu or rocm for an UnreadMachine. gpu: compute capability as `sm90`. memory_gib: memory of
+    one device. name: as the driver spells the model, for the releases that treat one model apart (A100). flashinfer:
+    whether FlashInfer is installed and usable; None where nobody said so.
     """
 
     platform: str = "cuda"
@@ -26,6 +27,23 @@ class Machine:
         return int(self.gpu.removeprefix("sm")) if self.platform == "cuda" else 0
 
 
+class DeviceDecides(LookupError):
+    """A decision of vLLM that a plug-in takes for its device; the message says which."""
+
+
+class UnreadMachine(Machine):
+    """A machine on which a platform of vLLM decides that is not read here. Its device raises DeviceDecides."""
+
+    def __getattribute__(self, name: str) -> Any:
+        """`platform` and `name` are known."""
+        if name in _OF_THE_DEVICE:
+            raise DeviceDecides(f"vLLM's platform for {self.name} decides it, which is not read here")
+        return super().__getattribute__(name)
+
+
+_OF_THE_DEVICE = {"capability", "gpu", "memory_gib", "flashinfer"}
+NPU = UnreadMachine("npu", "", 0.0, "an Ascend NPU")
+ROCM = UnreadMachine("rocm", "", 0.0, "an AMD GPU")
 MACHINES = {
     "h100": Machine(),
     "h200": Machine(memory_gib=140.0, name="H200"),

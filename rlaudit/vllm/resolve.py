@@ -18,6 +18,7 @@ from rlaudit.vllm import resolution
 from rlaudit.vllm.catalogue import Catalogue, Machine
 from rlaudit.vllm.checkpoint import checkpoint_file
 from rlaudit.vllm.lifetimes import lifetime
+from rlaudit.vllm.machine import DeviceDecides
 from rlaudit.vllm.resolution_rule import ResolutionRule, Resolved
 from rlaudit.vllm.review import unreviewed
 
@@ -113,7 +114,10 @@ class Resolution:
         said = None if derived else self.config.engine.get(name)
         if rule is None and declared is None:
             return _absent(name, said, self.version)
-        resolved = rule.apply(self) if rule is not None else None
+        try:
+            resolved = rule.apply(self) if rule is not None else None
+        except DeviceDecides as error:
+            resolved = Resolved(Unknown(str(error)), "the platform decides")
         if said is not None and said.value is not None and not (resolved is not None and resolved.overrules):
             return said if declared is not None else _absent(name, said, self.version)
         if resolved is not None:

@@ -58,6 +58,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--trials", type=int, default=20)
     asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--only", choices=DEVIATIONS)
     options = asked.parse_args()
     started = time.process_time()
     logits_DV = logits_of(np.random.default_rng(options.seed), CONTEXTS, VOCABULARY, SHARPNESS)
@@ -65,6 +66,8 @@ def main() -> None:
     entropy = -float((known.p_DV * known.reported_DV).sum(axis=1).mean())
     print(json.dumps({"contexts": CONTEXTS, "vocabulary": VOCABULARY, "mean_entropy": round(entropy, 3)}))
     for name, (largest, parameter, sampler) in DEVIATIONS.items():
+        if options.only not in (None, name):
+            continue
         values = [parameter(largest / STEP**step) for step in range(STEPS + 1)]
         for size in SIZES:
 

@@ -99,7 +99,7 @@ def test_a_trainer_at_another_temperature_is_identified_and_not_the_engine(tmp_p
 def test_missing_trainer_logprobs_are_scored(tmp_path, scored, capsys):
     path = written(tmp_path / "t.jsonl", sampled(trainer=False))
     assert run(["compare", str(path), "--quiet"]) == 3
-    assert "give the trainer's table as second argument, or --score MODEL" in capsys.readouterr().err
+    assert "give the trainer's table as second argument, or --score MODEL" in capsys.readouterr().out
     code, report = compared(path, *scored)
     assert code == 0
     assert any("figures are of the tokens that were scored" in line for line in report["not_seen"])

@@ -55,3 +55,11 @@ def test_every_cause_is_listed_and_explained_with_what_refutes_and_removes_it(
         assert cause.title in lines[name]
         for said in (cause.title, cause.falsifier, cause.next, cause.factor or "no factor", *cause.planted.doses):
             assert said in text, name
+
+
+@pytest.mark.parametrize("what", ["factors", "rules", "tests", "frameworks"])
+def test_a_list_cuts_no_sentence_that_takes_two_lines_in_the_source(
+    capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    cut = [line for line in printed(capsys, "list", what).splitlines() if not line.endswith((".", ")", "?"))]
+    assert not cut

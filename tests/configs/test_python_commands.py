@@ -7,6 +7,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.dialects.vllm.serve import DIALECT as VLLM
+from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -73,3 +74,18 @@ def test_a_tuple_of_options_is_a_command_too() -> None:
 )
 def test_a_list_that_starts_nothing_and_a_broken_file_hold_no_command(text: str) -> None:
     assert not VERL.recognise(Source("run.py", text))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        'env = os.environ.copy()\nenv["VLLM_SERVER_DEV_MODE"] = "1"\n',
+        'env = dict(os.environ, VLLM_SERVER_DEV_MODE="1")\n',
+        'env = {**os.environ, "VLLM_SERVER_DEV_MODE": "1"}\n',
+        'os.environ["VLLM_SERVER_DEV_MODE"] = "1"\n',
+    ],
+)
+def test_an_environment_that_is_handed_to_the_command_counts_for_it(made: str) -> None:
+    source = Source("start.py", f"import os, subprocess\n{made}subprocess.Popen(['vllm', 'serve', 'm'], env=env)\n")
+    assert python_environment(source, ("VLLM_",), handed_on=True)["VLLM_SERVER_DEV_MODE"].value == "1"
+    assert bool(python_environment(source, ("VLLM_",))) == made.startswith("os.")

@@ -83,7 +83,9 @@ def test_groups_drawn_again_until_outcomes_differ_convict_nobody_where_rewards_a
 
 @pytest.mark.parametrize("size", [0.1, 0.3, 1.0])
 def test_samples_after_an_update_in_flight_are_judged_by_weights_where_versions_are_logged(size):
-    assert semantic_layer(other_weights(size, logged=True)).verdict is Verdict.MATCH
+    found = siblings_in(other_weights(size, logged=True))
+    assert not found.broken and not found.convict
+    assert found.report.draws < siblings_in(other_weights(size, logged=False)).report.draws
 
 
 @pytest.mark.parametrize("size", [0.1, 0.2, 0.3, 0.4])
@@ -99,6 +101,5 @@ def test_tokens_of_tools_that_the_loss_mask_leaves_out_change_nothing(reported):
     assert given.broken == ()
 
 
-@pytest.mark.parametrize("reported", [0.0, -5.0])
-def test_tokens_of_tools_without_a_loss_mask_convict_nobody(reported):
-    assert semantic_layer(with_tools(masked=False, reported=reported)).verdict is not Verdict.MISMATCH
+def test_tokens_of_tools_without_a_loss_mask_convict_nobody_where_they_are_reported_as_certain():
+    assert semantic_layer(with_tools(masked=False, reported=0.0)).verdict is not Verdict.MISMATCH

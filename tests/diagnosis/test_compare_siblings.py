@@ -40,9 +40,10 @@ def test_an_honest_log_matches_and_says_what_would_have_been_seen():
 
 
 def test_too_few_samples_acquit_nobody_and_say_how_many_would():
-    kind, layer = said(HONEST, HONEST, HONEST, prompts=48, samples=4)
-    assert kind is Kind.UNTOLD
-    assert "prompts with as many samples each" in layer.next
+    for samples, needed in ((16, "prompts with as many samples each"), (4, "more samples of each prompt")):
+        kind, layer = said(HONEST, HONEST, HONEST, prompts=48, samples=samples)
+        assert kind is Kind.UNTOLD
+        assert needed in layer.next
 
 
 @pytest.mark.parametrize("hidden", [at(top_p=0.98), at(top_k=20), at(min_p=0.02), at(0.95), at(1.05)])

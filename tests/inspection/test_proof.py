@@ -110,3 +110,21 @@ def test_every_fix_of_the_examples_that_is_called_safe_is_proven(
     for before, after in (("0.8.5", "0.18.1"), ("0.18.1", "0.32.0")):
         run(["inspect", ".", "--from", before, "--to", after, "--diff", "--allow-no-config"])
         assert "not shown to keep what runs today" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fixed"),
+    [
+        ("a.sh", "vllm serve m --disable-log-requests --port 1\n", "vllm serve m --port 1\n"),
+        ("b.sh", "vllm serve m \\\n  --port 1 \\\n  --disable-log-requests\n", "vllm serve m \\\n  --port 1\n"),
+        ("c.yaml", "args:\n- vllm\n- serve\n- m\n- --disable-log-requests\n", "args:\n- vllm\n- serve\n- m\n"),
+        ("d.yaml", "args: [vllm, serve, m, --disable-log-requests]\n", "args: [vllm, serve, m]\n"),
+    ],
+)
+def test_a_switch_that_is_gone_and_off_by_default_is_taken_away(
+    name: str, text: str, fixed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text)
+    run(["inspect", name, "--from", "0.10.0", "--to", "0.18.1", "--select", "removed-flag", "--fix"])
+    assert (tmp_path / name).read_text() == fixed

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from known_contexts import contexts_of, grow, logits_of, penalised
 from sibling_trees import at, tree
 
 from rlaudit.meaning.broken_groups import Broken, broken
@@ -36,6 +37,13 @@ def test_copies_are_told():
         sequence_T=np.repeat(np.arange(128), lengths),
     )
     assert told(copies) == (Broken.COPIES,)
+
+
+@pytest.mark.parametrize("repetition", [1.1, 1.5, 2.0])
+def test_a_hidden_penalty_is_not_taken_for_copies(repetition):
+    rng = np.random.default_rng(8)
+    known = contexts_of(logits_of(rng, 512, 256, (1.0, 9.0)), penalised(repetition), at())
+    assert told(grow(rng, known, 128, 8, 64)[0]) == ()
 
 
 def test_other_prompts_under_one_name_are_told():

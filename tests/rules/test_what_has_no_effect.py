@@ -9,6 +9,7 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
 from rlaudit.rules.engine_chosen_silently import RULE as SILENTLY
 from rlaudit.rules.engine_variable_ignored import RULE as ENGINE
+from rlaudit.rules.fuse_allreduce_rms import RULE as FUSED
 from rlaudit.rules.removed_flag import RULE as REMOVED
 from rlaudit.rules.removed_nested_key import RULE as NESTED
 from rlaudit.rules.unknown_key_ignored import RULE as UNKNOWN_KEY
@@ -179,3 +180,27 @@ def test_a_variable_that_is_not_read_any_more_is_weighed_by_what_it_chose():
 @pytest.mark.parametrize("name", ["VLLM_USE_V1", "VLLM_ATTENTION_BACKEND", "VLLM_BATCH_INVARIANT", "MY_OWN"])
 def test_variables_with_a_rule_of_their_own_or_of_others_are_left_alone(name):
     assert not findings(VARIABLE, {"from": "0.8.5", "to": "0.18.1", "environment": {name: "1"}})
+
+
+REFUSED = {"name": "enable_prefix_cachin", "written": True, "loss": "refused", "reason": "argparse error"}
+
+
+def test_what_stops_only_the_new_release_is_an_error_and_what_stops_both_is_doubted():
+    new = {"from": "0.8.5", "to": "0.18.1", "lost": [REFUSED], "at_from": {"lost": []}}
+    (finding,) = UNKNOWN_KEY.check(simulated_audit(new))
+    assert finding.severity is Severity.ERROR
+    assert "stops the start" in finding.message and "did you mean enable_prefix_caching?" in finding.message
+    (finding,) = UNKNOWN_KEY.check(simulated_audit({"from": "0.8.5", "to": "0.18.1", "lost": [REFUSED]}))
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(("ranks", "fused"), [(2, 1), (4, 1), (8, 1), (3, 0), (16, 0)])
+def test_all_reduce_is_fused_for_the_ranks_that_the_kernel_takes(ranks, fused):
+    example = {"from": "0.16.0", "to": "0.18.1", "engine": {"tensor_parallel_size": ranks}}
+    assert len(list(FUSED.check(simulated_audit(example)))) == fused
+
+
+def test_a_backend_that_is_gone_is_not_advised():
+    example = {"from": "0.8.5", "to": "0.18.1", "environment": {"VLLM_ATTENTION_BACKEND": "XFORMERS"}}
+    (finding,) = BACKEND.check(simulated_audit(example))
+    assert "Set attention_backend" not in finding.message and finding.fix is None

@@ -75,6 +75,9 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     draft.engine.by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
     _sampling(draft, trl)
     _trainer(draft, root, trl)
+    draft.list_options(
+        root, "rl", "trl.use_vllm", "trl.vllm_mode", "trl.vllm_importance_sampling_correction", "trl.num_generations"
+    )
     if not colocated and section is None:
         draft.not_seen.append(
             "the server's own settings: it is started by another command, as there is no vllm section"

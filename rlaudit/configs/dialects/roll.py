@@ -56,6 +56,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _engine(draft, root, section)
     _sampling(draft, root)
     _trainer(draft, root)
+    draft.list_options(root, "train_infer_correction", "enable_old_logprobs_recompute", "num_return_sequences_in_group")
     for missing in config.missing:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
     home = own.get("actor_infer", "strategy_args", "strategy_config")

@@ -1,4 +1,4 @@
-"""Edits of commands: a flag in place, or a new one after the last word, in shell text or in a list of words."""
+"""Edits of commands: a flag in place, a new one after the last word, or none, in shell text or in a list of words."""
 
 import json
 import re
@@ -22,6 +22,8 @@ def flags_writer(command: Command, spell: Spell) -> Write:
 
 
 def _flag_edits(command: Command, spell: Spell, name: str, value: Any) -> tuple[Edit, ...] | None:
+    if value is None:
+        return _without_flags(command, name)
     spelt = spell(name, value)
     if spelt is None or not command.words:
         return None
@@ -32,6 +34,21 @@ def _flag_edits(command: Command, spell: Spell, name: str, value: Any) -> tuple[
     entry = f"{flag_text} {wanted}".rstrip()
     same = [flag for flag in flags(command.words) if flag.name and _means(flag.place, flag_text)]
     return _replace_flag(command, same[-1], entry, wanted) if same else _append_flag(command, entry)
+
+
+def _without_flags(command: Command, name: str) -> tuple[Edit, ...] | None:
+    """A switch taken away, with the blanks and the line end in front of it."""
+    text, edits = command.text, []
+    for flag in flags(command.words):
+        if not flag.name or canonical(flag.place.setting) != name:
+            continue
+        start, end = flag.place.start, flag.place.end
+        gap = re.search(r"(?:[ \t]|\\\r?\n)+$", text[command.place.start : start])
+        # A word after it is its value, or belongs to nobody: which of them is not known here.
+        if flag.value is not None or gap is None or not text[start:end].startswith("-"):
+            return None
+        edits.append(Edit(command.place.path, command.place.start + gap.start(), end, ""))
+    return tuple(edits) or None
 
 
 def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple[Edit, ...] | None:
@@ -75,6 +92,8 @@ def list_writer(words: Sequence[Node], spell: Spell, text: str) -> Write:
 
 
 def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value: Any) -> tuple[Edit, ...] | None:  # noqa: PLR0911 - one for each way that a list is written
+    if value is None:
+        return _without_elements(words, name, text)
     spelt = spell(name, value)
     if spelt is None or not words:
         return None
@@ -104,6 +123,26 @@ def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value
         separator = "," + newline(text) + alone if not alone.strip() and line >= 0 else ", "
         return (Edit(path, last.end, last.end, "".join(separator + _element(word, element, path) for word in new)),)
     return None
+
+
+def _without_elements(words: Sequence[Node], name: str, text: str) -> tuple[Edit, ...] | None:
+    """A switch taken away: its line of a block list, else its element with the comma in front of it."""
+    edits = []
+    for flag in flags(words):
+        if not flag.name or canonical(flag.place.setting) != name:
+            continue
+        start, end = flag.place.start, flag.place.end
+        line = text.rfind("\n", 0, start) + 1
+        comma = re.search(r",\s*$", text[:start])
+        if flag.value is not None:
+            return None
+        if re.fullmatch(r"[ \t]*-[ \t]+", text[line:start]) and not text[end : line_end(text, end)].strip():
+            edits.append(Edit(flag.place.path, max(line - 1, 0), line_end(text, end), ""))
+        elif comma is not None:
+            edits.append(Edit(flag.place.path, comma.start(), end, ""))
+        else:
+            return None
+    return tuple(edits) or None
 
 
 def _element(word: str, model: str, path: str) -> str:

@@ -9,9 +9,13 @@ from rlaudit.configs.syntax.place import Place
 
 @dataclass(frozen=True)
 class Unknown:
-    """A value that the file alone does not tell, and why: `$BATCH is set nowhere in this file`."""
+    """A value that the file alone does not tell, and why: `$BATCH is set nowhere in this file`.
+
+    among: all the values that it can be, where that much is known.
+    """
 
     reason: str
+    among: tuple[Any, ...] = ()
 
     def __bool__(self) -> bool:
         raise TypeError(f"an unknown value is neither true nor false: {self.reason}")

@@ -158,7 +158,8 @@ class Lexer:
         if character == "\\":
             skip = self.newline_at(start + 1)
             self.at = start + 1 + skip if skip else min(start + 2, len(text))
-            return None if skip else Part(text[start + 1 : self.at], start + 1, True)
+            # At the very end there is nothing to quote, and no word.
+            return None if skip or start + 1 >= len(text) else Part(text[start + 1 : self.at], start + 1, True)
         if text.startswith("$'", start):
             quoted = ansi_quoted(text, start + 2)
             if quoted is None:

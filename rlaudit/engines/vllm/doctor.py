@@ -161,6 +161,7 @@ def _start(
         "engine": expected_engine(version, engine, arguments, declared, machine).as_job(),
         "engine_args": arguments,
         "optional_engine_args": {},
+        "reads": {},
         "sampling": {"temperature": 0.7, "top_p": 0.9, "max_tokens": 16, "ignore_eos": True},
         "top_logprobs": 2,
         "prompt_token_ids": [_PROMPT],

@@ -20,7 +20,9 @@ from dataclasses import replace
 
 from packaging.version import Version
 
+from rlaudit.inspection.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.treatment import Requirement, Treatment
 from rlaudit.layers import Layer
 from rlaudit.vllm.batch_invariant_backends import accepted_backends
@@ -72,6 +74,12 @@ def observe(trace: ArmTrace) -> Observation:
     return Observation(None, f"{variable}, and yet {among} agree bit for bit: no dependence to take away{split}")
 
 
+def move(audit: Audit, setting: str) -> Move:
+    """On, unless the config asks for it already."""
+    set_to = audit.after.variable(setting)
+    return Move("on" if set_to is None or set_to.value in {None, "0", False} else "off")
+
+
 FACTOR = Factor(
     name="batch-invariance",
     layer=Layer.INFERENCE_PATH,
@@ -81,4 +89,5 @@ FACTOR = Factor(
     # The last one: a backend that is named and cannot serve this model or GPU (vllm/platforms/cuda.py, 0.18.1:253).
     refusal=re.compile(r"batch.?invarian|determinism|selected backend \S+ is not valid", re.IGNORECASE),
     setting=VARIABLE,
+    move=move,
 )

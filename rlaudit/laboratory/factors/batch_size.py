@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import never
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -25,4 +26,6 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="max_num_seqs",
+    # Requests alone would take as long as all other arms together.
+    move=never,
 )

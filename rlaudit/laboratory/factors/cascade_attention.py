@@ -11,6 +11,7 @@ vllm/v1/worker/gpu_model_runner.py (0.18.1:2136, 3367), vllm/platforms/cpu.py.
 """
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -54,4 +55,6 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="disable_cascade_attn",
+    move=always("off"),
+    reads={"disable_cascade_attn": ("model_config.disable_cascade_attn",)},
 )

@@ -6,6 +6,7 @@ Source: vllm/engine/arg_utils.py (0.8.5:1501-1530, 0.10.2:1623, 0.18.1:2062-2090
 """
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -41,4 +42,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="enable_chunked_prefill",
+    move=switched,
 )

@@ -11,6 +11,7 @@ that ended with use_inductor=False), vLLM issue 55944.
 from dataclasses import replace
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -45,4 +46,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="compilation_config",
+    move=always("off"),
 )

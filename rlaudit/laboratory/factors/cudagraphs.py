@@ -9,8 +9,10 @@ vLLM issues 55238 and 55944.
 
 from dataclasses import replace
 
+from rlaudit.inspection.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
 from rlaudit.laboratory.factors.compile import PIECEWISE
+from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -47,6 +49,11 @@ def observe(trace: ArmTrace) -> Observation:
     return Observation("on" if captures and level in PIECEWISE else "off", said)
 
 
+def move(audit: Audit, setting: str) -> Move:
+    """Off, unless nothing is captured anyway."""
+    return Move("on" if audit.after.value(setting) == "NONE" else "off")
+
+
 FACTOR = Factor(
     name="cudagraphs",
     layer=Layer.INFERENCE_PATH,
@@ -54,4 +61,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="cudagraph_mode",
+    move=move,
 )

@@ -1,6 +1,7 @@
 """The dtype of weights and activations in the rollout engine."""
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -22,4 +23,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="dtype",
+    move=always("float32"),
 )

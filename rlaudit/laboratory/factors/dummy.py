@@ -2,6 +2,7 @@
 others."""
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -26,4 +27,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting=VARIABLE,
+    move=always("off"),
 )

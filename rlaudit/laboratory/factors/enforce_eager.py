@@ -7,6 +7,7 @@ Source: vllm/config (ModelConfig.enforce_eager); NeMo-RL's diagnostics found com
 """
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation, resolved_switch
+from rlaudit.laboratory.move import switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -28,4 +29,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="enforce_eager",
+    move=switched,
 )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import never
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.vllm.resolution.engine import EngineKind
@@ -40,4 +41,6 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="vllm",
+    # The version is what such an experiment compares already.
+    move=never,
 )

@@ -9,6 +9,7 @@ research on PipelineRL's fp32 head, vLLM pull request 48390, NeMo-RL pull reques
 from dataclasses import replace
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import always
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -39,4 +40,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting='hf_overrides={"head_dtype": "float32"} (0.26.0 and later)',
+    move=always("both"),
 )

@@ -9,7 +9,9 @@ Source: vllm/v1/sample/sampler.py (0.10.2 and later), vLLM pull requests 21398 a
 from collections.abc import Mapping
 from typing import Any
 
+from rlaudit.inspection.audit import Audit
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import RAW
@@ -43,6 +45,12 @@ def _configured(resolved: Mapping[str, Any]) -> tuple[str | None, str]:
     return level, f"loaded configuration: logprobs_mode={mode}"
 
 
+def move(audit: Audit, setting: str) -> Move:
+    """The other mode; processed is what every release once returned."""
+    processed = str(audit.after.value(setting)).startswith("processed")
+    return Move("raw" if processed else "processed", to_reference=not processed)
+
+
 FACTOR = Factor(
     name="logprobs-mode",
     layer=Layer.SEMANTIC,
@@ -50,4 +58,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="logprobs_mode",
+    move=move,
 )

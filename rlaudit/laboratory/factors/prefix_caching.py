@@ -6,6 +6,7 @@ CPU's default block of 128 tokens is longer than most test prompts. Source: vllm
 """
 
 from rlaudit.laboratory.factor import ArmTrace, Factor, Observation
+from rlaudit.laboratory.move import switched
 from rlaudit.laboratory.treatment import Treatment
 from rlaudit.layers import Layer
 
@@ -32,4 +33,5 @@ FACTOR = Factor(
     set_level=set_level,
     observe=observe,
     setting="enable_prefix_caching",
+    move=switched,
 )

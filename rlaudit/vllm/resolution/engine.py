@@ -94,7 +94,8 @@ def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
         yield f"{machine.name} is older than Ampere"
     for name, taken, until in _ONLY:
         value = view.given(name)
-        if view.since(until) or (value in taken and not isinstance(value, Unknown)):
+        possible = value.among if isinstance(value, Unknown) else (value,)
+        if view.since(until) or (possible and all(one in taken for one in possible)):
             continue
         yield value if isinstance(value, Unknown) else f"{name}={value}"
     yield from _formats(view)

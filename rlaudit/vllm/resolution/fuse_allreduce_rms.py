@@ -7,9 +7,11 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, View, number, part
 
 _HOPPER, _BLACKWELL = 90, 100
+# FI_ALLREDUCE_FUSION_MAX_SIZE_MB of vllm/compilation (0.17.0) knows a largest input for these and no others.
+_RANKS = (2, 4, 8)
 
 
-def apply(view: View) -> Resolved:
+def apply(view: View) -> Resolved:  # noqa: PLR0911 - one for each reason
     """On with tensor parallelism where FlashInfer has the kernel."""
     written = part(view, "compilation_config", "pass_config", "fuse_allreduce_rms")
     if written is not None:
@@ -21,6 +23,8 @@ def apply(view: View) -> Resolved:
         return Resolved(Unknown(f"it depends on tensor_parallel_size: {ranks.reason}"), "by tensor parallelism")
     if (number(ranks) or 1) <= 1:
         return Resolved(False, "one tensor parallel rank has nothing to sum")
+    if number(ranks) not in _RANKS:
+        return Resolved(False, f"FlashInfer's kernel takes {', '.join(map(str, _RANKS))} ranks")
     capability = view.machine.capability
     family = capability // 10 == _BLACKWELL // 10 if view.since("0.19.0") else capability == _BLACKWELL
     if capability != _HOPPER and not family:

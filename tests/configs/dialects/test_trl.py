@@ -93,7 +93,7 @@ def test_keys_that_no_release_for_this_vllm_has_are_said_so() -> None:
     text = COLOCATED.replace("vllm_mode: colocate", "vllm_device: auto")
     config = read_one(DIALECT, text, "0.18.1")
     assert any("no TRL release" in sentence for sentence in config.not_seen)
-    assert {lost.name: lost.loss for lost in config.lost}["device"] is Loss.UNKNOWN_KEY
+    assert {lost.name: lost.loss for lost in config.lost}["device"] is Loss.REFUSED
 
 
 def test_sampling_defaults_follow_the_release_and_stay_unknown_without_one() -> None:
@@ -199,3 +199,14 @@ def test_a_config_whose_use_vllm_may_come_with_further_keywords_is_read() -> Non
     text = "# use_vllm\ndef f(**more):\n    return GRPOConfig(num_generations=4, vllm_mode='colocate', **more)\n"
     config = read_one(DIALECT, text, "0.18.1", "train.py")
     assert "further arguments of GRPOConfig: **more: more is an argument of f()" in config.not_seen
+
+
+def test_a_false_on_the_command_line_is_no_vllm() -> None:
+    line = "accelerate launch src/open_r1/grpo.py --use_vllm VALUE --vllm_mode colocate --num_generations 8\n"
+    assert not DIALECT.recognise(source_of(line.replace("VALUE", "False"), "run.sh"))
+    assert DIALECT.recognise(source_of(line.replace("VALUE", "True"), "run.sh"))
+
+
+def test_the_module_of_the_server_is_the_server() -> None:
+    line = "python -m trl.scripts.vllm_serve --model m --enable_prefix_caching true\n"
+    assert read_one(DIALECT, line, "0.18.1", "run.sh").engine["enable_prefix_caching"].value is True

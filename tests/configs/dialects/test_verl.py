@@ -202,10 +202,11 @@ def test_switches_elsewhere_turn_engine_arguments_on() -> None:
     assert engine["enable_return_routed_experts"].value is True
 
 
-def test_a_flag_that_would_be_swallowed_by_a_line_end_is_not_offered() -> None:
+def test_a_flag_is_written_before_a_backslash_that_ends_the_script() -> None:
     script = SCRIPT.replace("    trainer.nnodes=1 trainer.n_gpus_per_node=8\n", "\\")
     config = read_one(DIALECT, script, "0.11.2", "run.sh")
-    assert config.write("enable_prefix_caching", False) is None
+    again = read_one(DIALECT, rewritten(config, script, "async_scheduling", False), "0.11.2", "run.sh")
+    assert again.engine["async_scheduling"].value is False
 
 
 def test_the_server_before_v0_6_reads_no_engine_kwargs() -> None:

@@ -36,7 +36,7 @@ def test_a_negative_key_works_in_every_release_and_quoted_false_is_an_error() ->
         assert config.engine["enable_prefix_caching"].value is False and not config.lost
         config = read("enable-prefix-caching: 'false'\nmax-num-seqs: 1\n", vllm)
         assert isinstance(config.engine["enable_prefix_caching"].value, Unknown)
-        assert [lost.loss for lost in config.lost] == [Loss.UNKNOWN_KEY]
+        assert [lost.loss for lost in config.lost] == [Loss.REFUSED]
 
 
 @pytest.mark.parametrize(("vllm", "known"), [("0.10.1", False), ("0.10.2", True), ("0.18.1", True)])
@@ -54,7 +54,7 @@ def test_mappings_arrive_as_json_from_0_16_0_on(vllm: str, known: bool) -> None:
 def test_front_end_keys_are_no_settings_and_unknown_ones_are_lost() -> None:
     config = read("port: 1\nhost: x\nmodel: org/m\nmax_num_seqs: 1\nnonsense: 2\nallow_credentials: false\n", "0.18.1")
     assert set(config.engine) == {"max_num_seqs"} and config.model is not None and config.model.value == "org/m"
-    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.UNKNOWN_KEY)]
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.REFUSED)]
 
 
 @pytest.mark.parametrize(

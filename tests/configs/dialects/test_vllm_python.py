@@ -33,7 +33,7 @@ def test_keywords_sampling_and_environment_are_read() -> None:
     assert isinstance(unknown, Unknown) and "args.tp" in unknown.reason
     assert config.sampling["temperature"].value == 0.7 and isinstance(config.sampling["top_p"].value, Unknown)
     assert config.environment["VLLM_USE_V1"].value == "0"
-    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.UNKNOWN_KEY)]
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.REFUSED)]
     place = config.engine["enable_prefix_caching"].place
     assert place is not None and (place.line, TEXT[place.start : place.end]) == (13, "False")
 

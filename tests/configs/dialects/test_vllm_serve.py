@@ -153,7 +153,7 @@ def test_what_dash_o_means_depends_on_the_release(vllm: str, name: str, value: o
 def test_a_flag_of_another_release_stays_and_one_of_none_is_lost() -> None:
     config = shell("vllm serve m --swap-space 4 --disable-log-requests --nonsense 1\n", "0.32.0")
     assert values(config) == {"swap_space": 4.0, "disable_log_requests": True}
-    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.UNKNOWN_KEY)]
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("nonsense", Loss.REFUSED)]
 
 
 def test_words_that_only_a_run_tells_are_said() -> None:
@@ -279,3 +279,13 @@ def test_compose_fills_in_defaults_and_leaves_the_rest_open() -> None:
 def test_a_variable_of_a_pod_that_something_else_fills_in_is_not_taken_as_unset(value: str) -> None:
     text = f"spec:\n- env:\n  - name: VLLM_USE_V1\n    {value}\n  command: [vllm, serve, m]\n"
     assert isinstance(read_one(DIALECT, text, "0.8.5", "pod.yaml").environment["VLLM_USE_V1"].value, Unknown)
+
+
+def test_a_backslash_at_the_very_end_is_no_word() -> None:
+    config = shell("vllm serve m --enforce-eager \\")
+    assert config.engine["enforce_eager"].value is True and not config.lost
+
+
+def test_a_word_after_a_switch_stops_the_start() -> None:
+    config = shell("vllm serve m --enable-chunked-prefill true --port 1\n")
+    assert [(lost.name, lost.loss) for lost in config.lost] == [("enable_chunked_prefill", Loss.REFUSED)]

@@ -4,6 +4,9 @@ from types import SimpleNamespace
 
 from vllm._release import IS_V1
 
+# What a configuration object calls otherwise than the engine argument that it comes from.
+RENAMED = {"cache_dtype": "kv_cache_dtype", "policy": "scheduling_policy"}
+
 
 class Dtype:
     """Says its name as torch's dtypes do."""
@@ -13,6 +16,19 @@ class Dtype:
 
     def __str__(self):
         return "torch." + self._name
+
+
+class Section:
+    """One object of the configuration. It has every engine argument of the release: which belong to which object is
+    the real one's affair.
+    """
+
+    def __init__(self, args, **own):
+        self._args = args
+        vars(self).update(own)
+
+    def __getattr__(self, name):
+        return getattr(self._args, RENAMED.get(name, name))
 
 
 def compilation():
@@ -25,26 +41,10 @@ def compilation():
 def config_of(args):
     """`vllm_config` as far as the audit reads it."""
     return SimpleNamespace(
-        model_config=SimpleNamespace(
-            dtype=Dtype(args.dtype),
-            max_model_len=args.max_model_len,
-            seed=args.seed,
-            enforce_eager=args.enforce_eager,
-            quantization=None,
-            get_diff_sampling_param=dict,
-            **({"disable_cascade_attn": True} if IS_V1 else {}),
-            **({"logprobs_mode": args.logprobs_mode} if hasattr(args, "logprobs_mode") else {}),
-        ),
-        cache_config=SimpleNamespace(
-            enable_prefix_caching=args.enable_prefix_caching, block_size=args.block_size, cache_dtype="auto"
-        ),
-        scheduler_config=SimpleNamespace(
-            enable_chunked_prefill=args.enable_chunked_prefill,
-            max_num_batched_tokens=args.max_num_batched_tokens,
-            max_num_seqs=args.max_num_seqs,
-            **({"async_scheduling": args.async_scheduling} if IS_V1 else {}),
-        ),
-        parallel_config=SimpleNamespace(tensor_parallel_size=1),
+        model_config=Section(args, dtype=Dtype(args.dtype), get_diff_sampling_param=dict),
+        cache_config=Section(args),
+        scheduler_config=Section(args),
+        parallel_config=Section(args),
         compilation_config=compilation(),
         device_config=SimpleNamespace(device_type="cpu"),
     )

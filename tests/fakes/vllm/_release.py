@@ -6,9 +6,9 @@ FAKE_VLLM_GPU (any text) makes a release that has both engines choose as on a re
 import os
 from importlib import metadata
 
-VERSION = tuple(int(part) for part in metadata.version("vllm").split("."))
+NAME = metadata.version("vllm")
+VERSION = tuple(int(part) for part in NAME.split("."))
 HAS_V0 = VERSION < (0, 11)
-HAS_LOGPROBS_MODE = VERSION >= (0, 10)
 HEAD_CAN_BE_FLOAT32 = VERSION >= (0, 26)
 V1_IS_SUPPORTED = not HAS_V0 or bool(os.environ.get("FAKE_VLLM_GPU"))
 IS_V1 = V1_IS_SUPPORTED and not (HAS_V0 and os.environ.get("VLLM_USE_V1") == "0")

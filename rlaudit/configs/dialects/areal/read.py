@@ -71,6 +71,10 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _engine(draft, section, vllm)
     _sizes_of_engine(draft, root)
     _environment(draft, root)
+    draft.list_options(
+        root, "actor.rejection_sampling", "actor.use_decoupled_loss", "actor.behave_imp_weight_cap",
+        "actor.recompute_logprob", "gconfig.n_samples", "rollout.max_head_offpolicyness",
+    )  # fmt: skip
     _sampling(draft, root)
     trainer_facts(draft, root, vllm)
     if backend is None:
@@ -108,7 +112,7 @@ def _engine(draft: Draft, section: Node | None, vllm: Version) -> None:
             draft.engine.by_file(name, node, value=None, note="get_py_cmd skips it")
             continue
         if key not in _FIELDS and key not in _OLDER_FIELDS:
-            draft.lose(key, node, Loss.UNKNOWN_KEY, f"{CLI_ARGS}: vLLMConfig has no such field and refuses it")
+            draft.lose(key, node, Loss.REFUSED, f"{CLI_ARGS}: vLLMConfig has no such field and refuses it")
         elif negated:
             _negated(draft, name, node)
         elif node.value is False:

@@ -71,6 +71,7 @@ def swift_config(
 ) -> RolloutConfig:  # fmt: skip
     """One engine. kind: `rlhf` for a trainer, `rollout` for the server."""
     draft = Draft("ms_swift", path, parts=parts)
+    draft.list_flags(arguments, "use_vllm", "vllm_mode", "importance_sampling", "num_generations", "rollout_importance")
     if kind != "rollout" and not is_said(arguments.get("vllm_mode")):
         draft.not_seen.append("vllm_mode is not written: ms-swift up to 3.10 colocates then, later releases stop")
     # The old name wins over the new one (3.8.0 trainers/arguments.py:202).

@@ -40,6 +40,11 @@ _FIELDS = {
     "load_format": "load_format",
     "skip_tokenizer_init": "skip_tokenizer_init",
 }
+_OPTIONS = (
+    "loss_fn.use_importance_sampling_correction", "loss_fn.truncated_importance_sampling_ratio",
+    "loss_fn.truncated_importance_sampling_type", "grpo.num_generations_per_prompt", "grpo.async_grpo",
+    "policy.generation.backend", "policy.generation.vllm_cfg.async_engine",
+)  # fmt: skip
 _HTTP_SERVER = {
     "reasoning_parser",
     "reasoning_parser_plugin",
@@ -99,6 +104,7 @@ def _engine(
     elif served is True:
         draft.not_seen.append("sampling of the requests that reach vllm_cfg.expose_http_server from elsewhere")
     trainer_facts(draft, config.root, inherits=bool(config.gap))
+    draft.list_options(config.root, *_OPTIONS)
     for missing in config.missing:
         inherits = "which `defaults:` inherits" if command is None else "on which the overrides are made"
         draft.not_seen.append(f"{missing}, {inherits}, is not beside this file")

@@ -26,6 +26,9 @@ SWITCHES = {"vllm_enforce_eager", "vllm_enable_prefix_caching", "inflight_update
 # Options of the correction that came after logprobs were processed in code (2026-05-13, #1678).
 _NEWER = {"rho_mask_metric", "rho_mask_source", "rho_mask_level", "rho_mask_direction", "rollout_importance_correction",
           "policy_ratio_denominator"}  # fmt: skip
+# Words in the names of options that decide how rollouts are made and corrected, and are no argument of vLLM.
+_OPTIONS = ("importance", "rho_", "policy_ratio_denominator", "use_vllm_logprobs", "inflight_updates",
+            "vllm_num_engines", "vllm_sync_backend", "num_samples_per_prompt_rollout", "async_steps")  # fmt: skip
 _DRIVING = (
     "vllm_num_engines",
     "vllm_sync_backend",
@@ -33,6 +36,8 @@ _DRIVING = (
     "vllm_top_p",
     "vllm_gdn_prefill_backend",
 )
+# The first release that a commit after #1512 allows.
+_FIRST_AFTER_1512 = Version("0.18.0")
 _UTILS = "open-instruct 0051d7f vllm_utils.py, create_vllm_engines"
 
 
@@ -40,10 +45,12 @@ def collect(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
     """Fill every part of the draft from the options of one grpo_fast.py command."""
     _engine(draft, arguments)
     _logprobs(draft, arguments, vllm)
+    _generation_config(draft, arguments, vllm)
     _sampling(draft, arguments)
     draft.environment.by_code("VLLM_ENABLE_V1_MULTIPROCESSING", "0", _UTILS)
     _facts(draft, arguments)
     _correction(draft, arguments)
+    draft.list_flags(arguments, *_OPTIONS)
     driving = [name for name in _DRIVING if name in arguments and name != "vllm_top_p"]
     if driving:
         draft.not_seen.append(f"{', '.join(driving)}: how engines are driven; no setting that is read here")
@@ -91,6 +98,12 @@ def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> Non
     if not _NEWER & arguments.keys():
         value = Unknown(f"processed_logprobs is {note}; the commit is not known")
     draft.engine.by_code("logprobs_mode", value, note)
+
+
+def _generation_config(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
+    note = "vllm in code since 2026-03-06 (#1512), vLLM's own default before"
+    newer = vllm >= _FIRST_AFTER_1512 or _NEWER & arguments.keys()
+    draft.engine.by_code("generation_config", "vllm" if newer else Unknown(f"{note}; the commit is not known"), note)
 
 
 def _sampling(draft: Draft, arguments: Mapping[str, Node]) -> None:

@@ -50,6 +50,7 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, Options]]:
 def _config(source: Source, command: Command, at: int, options: Options, vllm: Version) -> RolloutConfig:
     draft = Draft("openrlhf", source.path)
     collect(draft, options, vllm)
+    draft.list_flags(options.nodes, "is_correction", "vllm_is_", "num_engines", "n_samples_per_prompt", "async_train")
     draft.not_seen += untold(command, at)
     _variables(draft, command, at)
     return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))

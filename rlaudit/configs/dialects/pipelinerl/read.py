@@ -22,6 +22,7 @@ from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
+from rlaudit.vllm.resolution.engine import has_v0
 
 # PipelineRL's vllm0.py refuses anything newer.
 LAST_WITH_V0 = Version("0.10.0")
@@ -69,6 +70,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _sampling(draft, root)
     trainer_facts(draft, root, vllm, v0=v0)
     _inherited(draft, root, config)
+    draft.list_options(root, "vllm_config.use_v1", "fp32_lm_head", "finetune.send_weight_updates", "attempts")
     draft.not_seen.append(
         "the number of rollout engines: it follows from the GPUs of the cluster, which this file does not name"
     )
@@ -181,6 +183,9 @@ def _environment(draft: Draft, root: Node, use_v1: Node | None, vllm: Version, *
             "flags go to the V1 server"
         )
         draft.lose("use_v1", use_v1, Loss.OVERRULED, reason)
+    elif use_v1 is not None and use_v1.value is True and has_v0(vllm):
+        note = "vllm_config.use_v1 is true: PipelineRL starts its V1 server (vllm1.py), which builds V1's AsyncLLM"
+        draft.environment.by_file("VLLM_USE_V1", use_v1, "1", note)
     debug = known(root.get("debug", "use_existing_llms"))
     if debug is True:
         draft.not_seen.append("the engines themselves: debug.use_existing_llms is true, so others started them")

@@ -64,6 +64,12 @@ def _config(source: Source, found: Layout, vllm: Version, parts: tuple[str, ...]
         collect_engine(draft, found, vllm)
     collect_sampling(draft, found)
     collect_facts(draft, found, vllm)
+    if found.trainer is not None:
+        draft.list_options(found.trainer, "loss")
+    if found.orchestrator is not None:
+        draft.list_options(
+            found.orchestrator, "rollouts_per_example", "group_size", "max_async_level", "max_off_policy_steps"
+        )
     replicas = replicas_of(found)
     if replicas is not None:
         draft.trains("replicas", replicas, "deployment")

@@ -8,6 +8,7 @@ from packaging.version import Version
 from rlaudit.configs.dialects.prime_rl.layout import Layout
 from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.python_kwargs import neutral_sampling
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.vllm.milestones import PAUSE_TAKES_A_MODE
 
@@ -34,6 +35,8 @@ def collect_sampling(draft: Draft, found: Layout) -> None:
     for name, value in (("top_k", -1), ("min_p", 0.0)):
         draft.sampling.unless_set(name, value, f"sent with every request ({_ORCHESTRATOR})")
     draft.sampling.by_code("logprobs", 0, f"logprobs are asked for with every request ({_ORCHESTRATOR})")
+    if found.orchestrator.get("renderer") is not None:
+        neutral_sampling(draft, "a renderer asks /inference/v1/generate, which applies no defaults of the model")
     for place in _own_sampling(found.orchestrator):
         draft.not_seen.append(f"{place}: this environment samples differently")
 

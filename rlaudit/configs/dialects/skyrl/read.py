@@ -51,6 +51,13 @@ _OLDER = {
 }
 # Read for the endpoint before it was vLLM's own server (pop_openai_kwargs), beside vLLM's own names.
 _FRONT = {"enable_auto_tools", "tool_parser", "reasoning_parser", "chat_template"}
+_OPTIONS = (
+    "trainer.algorithm.off_policy_correction", "trainer.algorithm.use_tis", "trainer.algorithm.tis_imp_ratio_cap",
+    "trainer.fully_async", "generator.n_samples_per_prompt", "generator.use_cache_salt",
+    "generator.num_inference_engines", "generator.weight_sync_backend",
+    "generator.inference_engine.num_engines", "generator.inference_engine.backend",
+    "generator.inference_engine.weight_sync_backend", "generator.inference_engine.run_engines_locally",
+)  # fmt: skip
 _OWN = "generator.inference_engine."
 _SIGNS = ("num_inference_engines", "inference_engine_tensor_parallel_size", "engine_init_kwargs", "weight_sync_backend")
 
@@ -114,6 +121,7 @@ def _config(
     if command is not None and not older:
         _refused(draft, command)
     trainer_facts(draft, root, section, vllm)
+    draft.list_options(root, *_OPTIONS)
     if known(section.get("run_engines_locally")) is False:
         draft.not_seen.append("the engines' own settings: run_engines_locally is false, so others started them")
     draft.not_seen += [f"{part}, which `defaults:` inherits, is not beside this file" for part in missing]
@@ -169,7 +177,7 @@ def _refused(draft: Draft, command: "Command") -> None:
     for flag in overrides(command.words):
         if flag.operator.startswith("+") and flag.value is not None:
             reason = f"SkyRL stops: it takes no `+` in front of {flag.name} (config.py, from_cli_overrides)"
-            draft.lose(flag.name.rpartition(".")[2], flag.value, Loss.UNKNOWN_KEY, reason)
+            draft.lose(flag.name.rpartition(".")[2], flag.value, Loss.REFUSED, reason)
 
 
 def _multiprocessing(draft: Draft, node: Node | None, *, older: bool) -> None:

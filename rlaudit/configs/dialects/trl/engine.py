@@ -42,6 +42,11 @@ CONNECTION = (
     "use_vllm", "vllm_mode", "vllm_server_base_url", "vllm_server_host", "vllm_server_port", "vllm_server_timeout",
     "vllm_group_port", "vllm_sync_frequency",
 )  # fmt: skip
+# Words in the names of switches that decide how rollouts are made and corrected, and are no argument of vLLM.
+OPTIONS = (
+    *CONNECTION, "vllm_importance_sampling", "num_generations", "off_policy_mask", "cast_lm_head", "num_iterations",
+    "steps_per_generation", "importance_sampling_level",
+)  # fmt: skip
 # Trainers with another default of vllm_gpu_memory_utilization.
 _SHARES = {"OnlineDPO": 0.55, "GOLD": 0.9}
 _LITERAL = "TRL 1.16.0 generation/vllm_generation.py:347"
@@ -62,6 +67,7 @@ def trainer_config(
     collect_sampling(draft, arguments, trainer, told)
     collect_facts(draft, arguments, trainer, told)
     _connection(draft, arguments, mode)
+    draft.list_flags(arguments, *OPTIONS)
     model = arguments.get("model_name_or_path") or arguments.get("model")
     if mode == "colocate":
         _colocated(draft, arguments, trainer, told)
@@ -198,7 +204,7 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases) ->
         if not is_said(node):
             continue
         if told.past(field):
-            draft.lose(name, node, Loss.UNKNOWN_KEY, f"{told} has no {field} any more, and its parser stops there")
+            draft.lose(name, node, Loss.REFUSED, f"{told} has no {field} any more, and its parser stops there")
         elif told.since("0.16"):
             reason = "in server mode the engine is not built by the trainer: write it on the server's command line"
             draft.lose(name, node, Loss.NOT_PASSED, reason)

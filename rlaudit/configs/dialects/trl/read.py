@@ -109,7 +109,7 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
 
 def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
     """Commands of interest, the index of their first argument, and `serve` or a trainer's script or subcommand."""
-    for command in command_lines(source, "vllm-serve", "use_vllm", "use-vllm", "trl "):
+    for command in command_lines(source, "vllm-serve", "vllm_serve", "use_vllm", "use-vllm", "trl "):
         words = [word.value if isinstance(word.value, str) else "" for word in command.words]
         for at, word in enumerate(words):
             following = words[at + 1] if at + 1 < len(words) else ""
@@ -120,14 +120,14 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
                 yield command, at + 1, "serve"
                 break
             trains = (PurePath(word).name == "trl" and following in {"grpo", "rloo"}) or _is_script(words, at)
-            if trains and any(_asks_for_vllm(later) for later in words[at:]):
+            if trains and _asks_for_vllm(command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
                 break
 
 
-def _asks_for_vllm(word: str) -> bool:
-    """Whether a word is the flag itself: other frameworks have options that begin with it."""
-    return word.partition("=")[0].replace("-", "_") == "__use_vllm"
+def _asks_for_vllm(command: Command, at: int) -> bool:
+    """Whether the flag itself is there, and not false: other frameworks have options that begin with it."""
+    return truth(by_name(flags(command.words, at)).get("use_vllm"), False) is not False
 
 
 def _is_script(words: list[str], at: int) -> bool:

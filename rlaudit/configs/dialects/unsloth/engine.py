@@ -88,7 +88,7 @@ def _types(engine: dict[str, Setting], arguments: Mapping[str, Node]) -> None:
     dtype = arguments.get("dtype")
     if not is_said(dtype):
         reason = "dtype is not written: bfloat16 where the GPU has it, else float16"
-        engine["dtype"] = by_code("dtype", Unknown(reason), reason)
+        engine["dtype"] = by_code("dtype", Unknown(reason, ("bfloat16", "float16")), reason)
     else:
         assert dtype is not None
         engine["dtype"] = by_file("dtype", dtype)

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.trl.engine import OPTIONS
 from rlaudit.configs.dialects.trl.release import releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
@@ -71,6 +72,7 @@ def _config(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
 
     draft = Draft("unsloth", source.path)
     collect_engine(draft, call.arguments, vllm)
+    draft.list_flags(call.arguments, "fast_inference", "load_in_4bit", "load_in_8bit", "load_in_fp8")
     if call.open:
         draft.not_seen.append(f"further arguments of from_pretrained: {call.open}")
     variables = python_environment(source, VARIABLES)
@@ -99,6 +101,7 @@ def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
     arguments: Mapping[str, Node] = call.arguments
     told = releases(arguments, vllm, colocated=True, born="0.18", patched=True)
     collect_sampling(draft, arguments, "GRPO", told)
+    draft.list_flags(arguments, *OPTIONS)
     collect_facts(draft, arguments, "GRPO", told)
     draft.trainer.pop("resets_prefix_cache", None)
     draft.not_seen.append(
@@ -106,6 +109,7 @@ def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
     )
     note = "the trainer's own model is the engine's: an update is a new adapter for the next generation"
     draft.trains("weight_updates", "between rollouts", note)
+    draft.trains("shares_weights", True, note)
     draft.trains("seeds_replicas", False, "load_vllm seeds every process with 0")
     given = arguments.get("vllm_sampling_params")
     if given is None:

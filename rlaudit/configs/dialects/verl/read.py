@@ -47,6 +47,15 @@ class Read:
     missing: tuple[str, ...]
 
 
+_OPTIONS = (
+    "algorithm.rollout_correction", "algorithm.rollout_is", "algorithm.rollout_is_threshold",
+    "algorithm.rollout_is_level", "algorithm.rollout_is_mode", "actor_rollout_ref.actor.tis_imp_ratio_cap",
+    "actor_rollout_ref.actor.use_rollout_log_probs",
+    "actor_rollout_ref.rollout.n", "actor_rollout_ref.rollout.name", "actor_rollout_ref.rollout.mode",
+    "actor_rollout_ref.rollout.calculate_log_probs", "async_training",
+)  # fmt: skip
+
+
 def recognise(source: Source) -> bool:
     """Whether `actor_rollout_ref.rollout` is set or inherited, or the file is verl's own rollout group."""
     text = source.text
@@ -110,6 +119,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
+    draft.list_options(one.root, *_OPTIONS)
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None)

@@ -88,7 +88,7 @@ def _unknown(reader: FlagReader, key: str, node: Node, reason: str) -> None:
     """A value that cannot be told; nothing for front-end arguments."""
     known = reader.known(key.replace("-", "_").partition(".")[0])
     if known is None:
-        reader.draft.lose(canonical(key), node, Loss.UNKNOWN_KEY, "argparse error at start: no such flag")
+        reader.draft.lose(canonical(key), node, Loss.REFUSED, "argparse error at start: no such flag")
     elif known.engine:
         written: Any = node.text if isinstance(node.value, Unknown) else node.plain()
         reader.draft.engine[known.name] = Setting(known.name, Unknown(reason), written, Origin.FILE, node.place)

@@ -94,7 +94,7 @@ class FlagReader:
             return
         before = f" after --{previous.name.replace('_', '-')}" if previous is not None and previous.name else ""
         reason = f"argparse error at start: {node.value!r}{before} belongs to no flag; a switch takes no value"
-        self.draft.lose(previous.name if previous is not None else "", node, Loss.UNKNOWN_KEY, reason)
+        self.draft.lose(previous.name if previous is not None else "", node, Loss.REFUSED, reason)
 
     @staticmethod
     def _is_truth(node: Node, previous: Flag | None) -> bool:
@@ -109,18 +109,18 @@ class FlagReader:
         known = self.known(head)
         node = flag.value if flag.value is not None else Node(True, flag.place, flag.place)
         if known is None:
-            self.draft.lose(canonical(flag.name), node, Loss.UNKNOWN_KEY, "argparse error at start: no such flag")
+            self.draft.lose(canonical(flag.name), node, Loss.REFUSED, "argparse error at start: no such flag")
         elif not known.engine:
             if known.name in {"model", "model_tag"} and flag.value is not None:
                 self.named_model = flag.value
         elif not known.now and known.name in self.catalogue.engine:
             reason = f"argparse error at start: vLLM {self.vllm} has {known.name}, but not as {flag.place.setting}"
-            self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
+            self.draft.lose(known.name, node, Loss.REFUSED, reason)
         elif known.name == "model":
             self.model_flag(flag)
         elif path and self.vllm < DOTTED_FLAGS:
             reason = "argparse error at start: dotted flags are read from 0.9.0 on"
-            self.draft.lose(known.name, node, Loss.UNKNOWN_KEY, reason)
+            self.draft.lose(known.name, node, Loss.REFUSED, reason)
         elif path:
             self.nest(known, path.rstrip("+"), node)
         else:
@@ -146,7 +146,7 @@ class FlagReader:
         if is_switch(declared):
             if flag.value is not None:
                 reason = f"argparse error at start: {flag.place.setting} takes no value"
-                self.draft.lose(known.name, flag.value, Loss.UNKNOWN_KEY, reason)
+                self.draft.lose(known.name, flag.value, Loss.REFUSED, reason)
                 return Unknown(reason)
             return not known.negated
         if flag.value is None:
@@ -205,9 +205,7 @@ class FlagReader:
             arriving = {key: value} if isinstance(value, int) else value
             note = f"-O is a {key} of torch.compile in vLLM {self.vllm}, and the optimization level from 0.12.0"
         elif isinstance(value, dict):
-            self.draft.lose(
-                "compilation_config", node, Loss.UNKNOWN_KEY, "-O takes a level from 0.12.0; -cc takes JSON"
-            )
+            self.draft.lose("compilation_config", node, Loss.REFUSED, "-O takes a level from 0.12.0; -cc takes JSON")
             return
         self.draft.engine[name] = Setting(name, arriving, value, Origin.FILE, flag.place, note)
 

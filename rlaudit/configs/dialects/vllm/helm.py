@@ -2,6 +2,7 @@
 
 The chart writes `--enable-x` or `--no-enable-x` for prefix caching in any case, for chunked prefill where the key is
 there; the operator does so for both. So a missing `enablePrefixCaching` is off, whatever vLLM's own default is.
+`runner` and `convert` are read since January 2026.
 Source: vllm-project/production-stack at 010004e, helm/templates/deployment-vllm-multi.yaml, and at 0f1e829,
 operator/internal/controller/vllmruntime_controller.go.
 """
@@ -31,7 +32,7 @@ CHART = "production-stack chart (010004e)"
 OPERATOR = "production-stack operator (0f1e829)"
 _KEYS = {
     "enableChunkedPrefill", "enablePrefixCaching", "maxModelLen", "dtype", "tensorParallelSize", "maxNumSeqs",
-    "gpuMemoryUtilization", "maxLoras",
+    "gpuMemoryUtilization", "maxLoras", "runner", "convert",
 }  # fmt: skip
 _MODEL_KEYS = ("enableLoRA", "maxModelLen", "dtype", "maxNumSeqs")
 _HANDLED = {"extraArgs", "env", "v0", "v1", "port", "prometheusMultiprocDir"}

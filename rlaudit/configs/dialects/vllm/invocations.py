@@ -39,7 +39,7 @@ def invocations(source: Source) -> tuple[Invocation, ...]:
         from rlaudit.configs.python_commands import python_commands
         from rlaudit.configs.python_environment import python_environment
 
-        variables = python_environment(source, ("VLLM_", "NCCL_"))
+        variables = python_environment(source, ("VLLM_", "NCCL_"), handed_on=True)
         found = [(words, tail(words), node) for words, node in python_commands(source, lambda text: "vllm" in text)]
         return tuple(
             Invocation(words, *started, node.place, variables, lists=words) for words, started, node in found if started

@@ -21,6 +21,7 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_text import Call
@@ -31,6 +32,7 @@ SAMPLING = "SamplingParams"
 _NAMES = (*ENGINES, SAMPLING, *METHODS)
 # LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
 _POSITIONAL = ("model",)
+_LOGPROBS = {"logprobs", "prompt_logprobs"}
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
 
 
@@ -91,16 +93,21 @@ def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Cata
     elif name in call.own:
         draft.not_seen.append(f"{name}, which a subclass of {call.name} in this file takes itself")
     elif name not in _LLM_ONLY:
-        draft.lose(name, node, Loss.UNKNOWN_KEY, f"TypeError at start: {call.name} has no argument {name}")
+        draft.lose(name, node, Loss.REFUSED, f"TypeError at start: {call.name} has no argument {name}")
 
 
 def _sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
-    """The sampling parameters where all calls agree; Unknown where they differ."""
+    """The sampling parameters where all calls agree; Unknown where they differ.
+
+    Where some ask for logprobs and others do not, the others are no training rollouts: evaluation, or a judge.
+    """
+    asking = [call for call in sampled if call.arguments.keys() & _LOGPROBS]
+    sampled = asking or sampled
     for call in sampled:
         for name, node in call.arguments.items():
             if name not in catalogue.sampling and lifetime("sampling", name) is None:
                 reason = f"TypeError: SamplingParams has no argument {name}"
-                draft.lose(name, node, Loss.UNKNOWN_KEY, reason)
+                draft.lose(name, node, Loss.REFUSED, reason)
                 continue
             setting = by_file(name, node)
             earlier = draft.sampling.get(name)
@@ -111,6 +118,8 @@ def _sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None
             draft.sampling[name] = setting
         if call.open:
             draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
+            for name in (*NEUTRAL_SAMPLING, *sorted(_LOGPROBS)):
+                draft.sampling.unless_set(name, Unknown(call.open), call.open)
     if not sampled:
         draft.not_seen.append("sampling parameters: no SamplingParams(...) in this file")
 

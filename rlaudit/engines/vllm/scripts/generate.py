@@ -11,6 +11,8 @@ job
   sampling              keyword arguments of SamplingParams; `top_logprobs` more logprobs per position
   prompt_token_ids      one list per prompt
   requests              [{"prompt", "sample", "round", "seed"}] ; rounds are generated one after the other
+  reads                 {"name": ["model_config.dtype", ...]}: what to tell of the loaded configuration besides
+                        RESOLVED, each with the paths under which one release or another has it
   concurrency           "batch": a round is one call;  "alone": one request at a time
 
 samples.jsonl           one line per request: token ids, their logprobs, top logprobs, cached tokens, finish reason
@@ -23,6 +25,7 @@ Every vLLM from 0.8.5 on, V0 and V1: differences are found by feature, never by 
 import contextlib
 import dataclasses
 import importlib.util
+import operator
 import os
 import time
 import traceback
@@ -30,6 +33,32 @@ import traceback
 EXTENSION = "rlaudit_fp32_head.Fp32Head"
 # vLLM 0.8.5 to 0.10.2 decide on V0 or V1 in this method of EngineArgs, and raise from it where V1 was insisted on.
 CHOOSES_ENGINE = "_is_v1_supported_oracle"
+# What is told of every engine, and where releases keep it; a factor that looks at more says so itself (Factor.reads).
+RESOLVED = {
+    "dtype": ("model_config.dtype",),
+    "head_dtype": ("model_config.head_dtype",),
+    "logprobs_mode": ("model_config.logprobs_mode",),
+    "max_model_len": ("model_config.max_model_len",),
+    "seed": ("model_config.seed",),
+    "enforce_eager": ("model_config.enforce_eager",),
+    "quantization": ("model_config.quantization",),
+    "generation_config": ("model_config.generation_config",),
+    "enable_prefix_caching": ("cache_config.enable_prefix_caching",),
+    "block_size": ("cache_config.block_size",),
+    "cache_dtype": ("cache_config.cache_dtype",),
+    "async_scheduling": ("scheduler_config.async_scheduling",),
+    "enable_chunked_prefill": ("scheduler_config.enable_chunked_prefill", "scheduler_config.chunked_prefill_enabled"),
+    "max_num_batched_tokens": ("scheduler_config.max_num_batched_tokens",),
+    "max_num_seqs": ("scheduler_config.max_num_seqs",),
+    "tensor_parallel_size": ("parallel_config.tensor_parallel_size",),
+    "attention_backend": ("attention_config.backend",),
+    "cudagraph_mode": ("compilation_config.cudagraph_mode",),
+    "compilation_mode": ("compilation_config.mode", "compilation_config.level"),
+    "compile_backend": ("compilation_config.backend",),
+    "use_inductor": ("compilation_config.use_inductor",),
+    "use_cudagraph": ("compilation_config.use_cudagraph",),
+    "device": ("device_config.device_type",),
+}
 
 
 def neighbour(name):
@@ -68,7 +97,7 @@ def run(job, channel):
         refusals = [reason for reason in llm.collective_rpc("rlaudit_install_fp32_head") if reason]
         if refusals:
             raise channel.Unsupported("fp32 head: " + refusals[0])
-    resolved = resolve(llm)
+    resolved = resolve(llm, job["reads"])
     looked = time.time()
     unseen = unseen or loaded_engine.watch(llm.collective_rpc)
     channel.emit("loaded", resolved=resolved, loaded=loaded_engine.loaded(llm.collective_rpc, unseen))
@@ -212,44 +241,22 @@ def refusal_of_engine(job, channel):
         ) from error
 
 
-def resolve(llm):
+def resolve(llm, reads):
     """What the loaded configuration objects say, not what was asked for or logged: 0.18.1 on CPU logs that asynchronous
-    scheduling is enabled before its platform turns it off."""
+    scheduling is enabled before its platform turns it off. reads: more of them, as the job has them."""
     config = llm.llm_engine.vllm_config
-    model, cache, scheduler = config.model_config, config.cache_config, config.scheduler_config
-    compilation = getattr(config, "compilation_config", None)
-    attention = getattr(config, "attention_config", None)
-    found = {
-        "engine": "V1" if ".v1." in type(llm.llm_engine).__module__ else "V0",
-        "dtype": model.dtype,
-        "head_dtype": getattr(model, "head_dtype", None),
-        "logprobs_mode": getattr(model, "logprobs_mode", None),
-        "max_model_len": model.max_model_len,
-        "seed": model.seed,
-        "enforce_eager": model.enforce_eager,
-        "quantization": model.quantization,
-        "disable_cascade_attn": getattr(model, "disable_cascade_attn", None),
-        "generation_config": getattr(model, "generation_config", None),
-        "enable_prefix_caching": cache.enable_prefix_caching,
-        "block_size": cache.block_size,
-        "cache_dtype": cache.cache_dtype,
-        "async_scheduling": getattr(scheduler, "async_scheduling", None),
-        "enable_chunked_prefill": getattr(
-            scheduler, "enable_chunked_prefill", getattr(scheduler, "chunked_prefill_enabled", None)
-        ),
-        "max_num_batched_tokens": scheduler.max_num_batched_tokens,
-        "max_num_seqs": scheduler.max_num_seqs,
-        "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
-        "attention_backend": getattr(attention, "backend", None),
-        "cudagraph_mode": getattr(compilation, "cudagraph_mode", None),
-        "compilation_mode": getattr(compilation, "mode", getattr(compilation, "level", None)),
-        "compile_backend": getattr(compilation, "backend", None),
-        "use_inductor": getattr(compilation, "use_inductor", None),
-        "use_cudagraph": getattr(compilation, "use_cudagraph", None),
-        "device": config.device_config.device_type,
-        "default_sampling_params": model.get_diff_sampling_param(),
-    }
+    found = {"engine": "V1" if ".v1." in type(llm.llm_engine).__module__ else "V0"}
+    found.update((name, read(config, paths)) for name, paths in {**RESOLVED, **reads}.items())
+    found["default_sampling_params"] = config.model_config.get_diff_sampling_param()
     return {name: _plain(value) for name, value in found.items()}
+
+
+def read(config, paths):
+    """The value at the first path that this release has; None where it has none of them."""
+    for path in paths:
+        with contextlib.suppress(AttributeError):
+            return operator.attrgetter(path)(config)
+    return None
 
 
 def _plain(value):

@@ -61,7 +61,7 @@ async def play(job, channel):
         engine = neighbour("steerable_engine").start(job, channel)
     try:
         await engine.prepare()
-        resolved = generate.resolve(Described(engine.config, engine.kind))
+        resolved = generate.resolve(Described(engine.config, engine.kind), {})
         channel.emit("loaded", resolved=resolved)
         generate.check_engine(job, resolved["engine"], channel)
         channel.phase("update")

@@ -17,17 +17,14 @@ from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.finding import Finding
 from rlaudit.laboratory.factor import Factor
 from rlaudit.laboratory.machine_limits import Limits, fit_engine_args
+from rlaudit.laboratory.move import Move
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.laboratory.studies.arms.recipe import Sampling
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 USUAL_FACTORS = ("logprobs-mode", "prefix-caching", "async-scheduling", "batch-invariance", "fp32-head")
-# The level of a factor for a value that its setting resolves to. What is not here is no on/off factor of one argument.
-SWITCHES = ("prefix-caching", "async-scheduling", "chunked-prefill", "enforce-eager")
 FLOATS = {"float32": "float32", "fp32": "float32", "bfloat16": "bfloat16", "bf16": "bfloat16", "float16": "float16"}
 DEFAULT_TEMPERATURE = 1.0
-# The version is what the block compares already, and requests alone take as long as all other arms together.
-NOT_IN_ONE_BLOCK = {"engine-version", "batch-size"}
 
 
 @dataclass(frozen=True)
@@ -81,39 +78,17 @@ def experiment_from(
     return ConfigExperiment(document, tuple(dict.fromkeys(changed)))
 
 
-@dataclass(frozen=True)
-class _Move:
-    level: str
-    to_reference: bool
-
-
-def _factors(audit: Audit, findings: Sequence[Finding]) -> dict[str, _Move]:
-    """Factor: the level to try. Where the migration moves it, that is the level of before, and part of parity."""
+def _factors(audit: Audit, findings: Sequence[Finding]) -> dict[str, Move]:
+    """The level to try of each factor that has one here."""
     known = known_factors()
     suspected = [factor.name for factor in known.values() for finding in findings if _would_confirm(factor, finding)]
-    names = dict.fromkeys((*USUAL_FACTORS, *suspected))
-    return {name: _move(audit, known[name]) for name in names if name not in NOT_IN_ONE_BLOCK}
+    moves = {name: known[name].move(audit, known[name].setting) for name in (*USUAL_FACTORS, *suspected)}
+    return {name: move for name, move in moves.items() if move is not None}
 
 
 def _would_confirm(factor: Factor, finding: Finding) -> bool:
     """Whether the finding is about what the factor sets, or names the factor as the way to confirm it."""
     return factor.setting == finding.setting or re.search(rf"factor {factor.name}\b(?!-)", finding.confirm) is not None
-
-
-def _move(audit: Audit, factor: Factor) -> _Move:
-    if factor.name == "logprobs-mode":
-        processed = str(audit.after.value("logprobs_mode")).startswith("processed")
-        return _Move("raw" if processed else "processed", not processed)
-    if factor.name in SWITCHES:
-        before, after = audit.before.value(factor.setting), audit.after.value(factor.setting)
-        level = "off" if after is True else "on"
-        return _Move(level, isinstance(before, bool | None) and bool(before) == (level == "on") and before != after)
-    if factor.name == "cudagraphs":
-        return _Move("on" if audit.after.value(factor.setting) == "NONE" else "off", False)
-    if factor.name == "batch-invariance":
-        set_to = audit.after.variable(factor.setting)
-        return _Move("on" if set_to is None or set_to.value in {None, "0", False} else "off", False)
-    return _Move({"fp32-head": "both", "dtype": "float32"}.get(factor.name, factor.levels[-1]), False)
 
 
 def _point(side: Side, limits: Limits, changed: list[str]) -> dict[str, Any]:

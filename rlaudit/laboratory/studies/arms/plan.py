@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from rlaudit.discover import discover
+from rlaudit.discover import Offers, discover
 from rlaudit.engines.environments.environment_spec import engine_spec
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.emulated_dtypes import emulated
@@ -136,7 +136,7 @@ def scoring_request(arm: Arm) -> ScoringRequest:
     return ScoringRequest(arm.treatment.trainer, sampling)
 
 
-def known_factors() -> dict[str, Factor]:
+def known_factors() -> Offers[Factor]:
     """Every factor there is a file for."""
     return discover(factor_files, "FACTOR", Factor)
 

@@ -92,6 +92,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
                 {"factor": need.factor, "engine_args": list(need.engine_args), "modules": list(need.modules)}
                 for need in treatment.requires
             ],
+            "reads": {name: list(paths) for factor in known_factors().values() for name, paths in factor.reads.items()},
             "fp32_head": treatment.fp32_head,
             "sampling": dict(treatment.sampling),
             "top_logprobs": block.top_logprobs,

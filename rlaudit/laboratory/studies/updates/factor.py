@@ -18,11 +18,6 @@ LEVELS = ("none", "keep", "wait", "abort")
 SETTING = "pause_generation(mode, clear_cache), then reload_weights, update_weights or a worker extension"
 
 
-def summary() -> str:
-    """The first sentence of the documentation."""
-    return (__doc__ or "").splitlines()[0]
-
-
 def documentation() -> str:
     """What `rlaudit explain weight-update` prints."""
     levels = f"{', '.join(LEVELS)}; each with clear_cache true or false"

@@ -1,29 +1,33 @@
-"""Engine arguments of the two generations. One that a release does not know is Python's own TypeError, as in vLLM."""
+"""Engine arguments of a release, as its catalogue declares them. One that it does not know is Python's own TypeError,
+as in vLLM."""
 
+import copy
 import dataclasses
-from typing import Any
+import json
+from functools import partial
+from pathlib import Path
 
-from vllm._release import HAS_LOGPROBS_MODE, IS_V1, V1_IS_REFUSED
+from vllm._release import IS_V1, NAME, V1_IS_REFUSED
+
+CATALOGUE = Path(__file__).parents[4] / "rlaudit" / "vllm" / "data" / f"{NAME}.json"
+# What a release leaves to its start, as this stand-in decides it.
+DECIDED_AT_START = {
+    "model": "",
+    "dtype": "float32",
+    "seed": 0,
+    "max_model_len": 1024,
+    "block_size": 16,
+    "max_num_batched_tokens": 1024,
+    "max_num_seqs": 256,
+    "hf_overrides": None,
+    "enable_prefix_caching": IS_V1,
+    "enable_chunked_prefill": IS_V1,
+    "async_scheduling": False,
+    "disable_cascade_attn": True,
+}
 
 
-@dataclasses.dataclass
-class _V0:
-    model: str = ""
-    revision: str | None = None
-    trust_remote_code: bool = False
-    dtype: str = "float32"
-    seed: int = 0
-    max_model_len: int = 1024
-    block_size: int = 16
-    enforce_eager: bool = False
-    enable_prefix_caching: bool = False
-    enable_chunked_prefill: bool = False
-    max_num_batched_tokens: int = 1024
-    max_num_seqs: int = 256
-    worker_extension_cls: str = ""
-    hf_overrides: dict[str, Any] | None = None
-    hf_token: str | None = None
-
+class _Checked:
     def create_engine_config(self):
         """Nothing here; the real one makes the configuration, and chooses the engine in the same way."""
         self._is_v1_supported_oracle()
@@ -33,18 +37,11 @@ class _V0:
             raise NotImplementedError("VLLM_USE_V1=1 is not supported with device type=cpu.")
 
 
-@dataclasses.dataclass
-class _V1(_V0):
-    enable_prefix_caching: bool = True
-    enable_chunked_prefill: bool = True
-    async_scheduling: bool = False
-    disable_cascade_attn: bool = True
+def _fields():
+    declared = json.loads(CATALOGUE.read_text(encoding="utf-8"))["engine"]
+    for name, (default, annotation, *_) in declared.items():
+        value = DECIDED_AT_START.get(name, default)
+        yield name, annotation, dataclasses.field(default_factory=partial(copy.copy, value))
 
 
-@dataclasses.dataclass
-class _V1WithModes(_V1):
-    logprobs_mode: str = "raw_logprobs"
-
-
-_FIELDS = (_V1WithModes if HAS_LOGPROBS_MODE else _V1) if IS_V1 else _V0
-EngineArgs = dataclasses.make_dataclass("EngineArgs", [], bases=(_FIELDS,))
+EngineArgs = dataclasses.make_dataclass("EngineArgs", list(_fields()), bases=(_Checked,))

@@ -1,0 +1,43 @@
+"""A file for another device than CUDA's is not judged by CUDA's defaults."""
+
+from pathlib import Path
+
+import pytest
+
+from rlaudit.cli.app import run
+from rlaudit.inspection.device import device_of
+
+
+@pytest.mark.parametrize(
+    ("text", "platform"),
+    [
+        ("export VLLM_ASCEND_ENABLE_NZ=0\n", "npu"),
+        ("python t.py trainer.device=npu\n", "npu"),
+        ("image: quay.io/ascend/vllm-ascend:v0.18\n", "npu"),
+        ("HIP_VISIBLE_DEVICES=0 vllm serve m\n", "rocm"),
+        ("image: rocm/vllm:latest\n", "rocm"),
+    ],
+)
+def test_variables_images_and_options_tell_the_device(text: str, platform: str) -> None:
+    found = device_of(text)
+    assert found is not None and found.machine.platform == platform
+
+
+@pytest.mark.parametrize("text", ["", "# export VLLM_ASCEND_ENABLE_NZ=0\n", "CUDA_VISIBLE_DEVICES=0\n", "input: npu\n"])
+def test_other_words_and_comments_tell_none(text: str) -> None:
+    assert device_of(text) is None
+
+
+def test_what_the_device_decides_is_unknown_and_the_rest_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.sh").write_text("export VLLM_ASCEND_ENABLE_NZ=0\nvllm serve m -tp 2 --swap-space 4\n")
+    command = ["inspect", "run.sh", "--from", "0.8.5", "--to", "0.18.1"]
+    assert run([*command, "--output", "concise"]) == 1
+    out = capsys.readouterr().out
+    assert "fuse-allreduce-rms" not in out and "removed-flag" in out
+    run(command)
+    assert "VLLM_ASCEND_E is of an Ascend NPU" in capsys.readouterr().out
+    run([*command, "--platform", "a100", "--output", "concise"])
+    assert "decides it, which is not read here" not in capsys.readouterr().out

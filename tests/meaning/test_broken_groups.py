@@ -7,6 +7,7 @@ import pytest
 from known_contexts import contexts_of, grow, logits_of, penalised
 
 from rlaudit.meaning.broken_groups import Broken, broken
+from rlaudit.meaning.from_siblings import siblings_of
 from rlaudit.meaning.siblings import shared_draws
 from rlaudit.worlds.sibling_tree import at, tree
 
@@ -70,8 +71,16 @@ def test_groups_chosen_by_their_outcome_are_told():
     assert told(replace(batch, sequence_columns={"reward": np.random.default_rng(6).normal(size=512)})) == ()
 
 
-@pytest.mark.parametrize(("planted", "kind"), [("copied", Broken.COPIES), ("strangers", Broken.DOUBTFUL_CONTEXTS)])
-def test_what_is_wrong_with_one_prompt_in_five_is_told_as_well(planted, kind):
-    how = {"sampler": at(), "report": at(), "sharpness": (1.0, 9.0), "noise": 1e-3}
-    assert told(tree(np.random.default_rng(8), 256, 16, 64, **how)) == ()
-    assert told(tree(np.random.default_rng(8), 256, 16, 64, **how, **{planted: 0.2})) == (kind,)
+HONEST = {"sampler": at(), "report": at(), "sharpness": (1.0, 9.0), "noise": 1e-3}
+
+
+def test_strangers_in_one_prompt_of_five_are_told_as_well():
+    assert told(tree(np.random.default_rng(8), 256, 16, 64, **HONEST)) == ()
+    assert told(tree(np.random.default_rng(8), 256, 16, 64, **HONEST, strangers=0.2)) == (Broken.DOUBTFUL_CONTEXTS,)
+
+
+def test_a_few_prompts_that_hold_copies_are_left_out_and_convict_nobody():
+    batch = tree(np.random.default_rng(8), 256, 16, 64, **HONEST, copied=0.2)
+    found = siblings_of((batch, batch.prompt_S))
+    assert Broken.COPIES in found.broken or found.left_out > 0
+    assert not found.convict

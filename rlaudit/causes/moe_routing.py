@@ -2,9 +2,8 @@
 
 Covered: tokens beyond six standard deviations of what every other covariate explains. Told from precision, which is
 dense, from noise with heavy tails, which thins out on the way there, and from a local cause, which its covariate
-explains. Not covered: routing differences in most tokens, which
-look like dense noise, and rollouts under a filter, whose
-edge moves with any noise and puts a few tokens far off.
+explains. Not covered: routing differences in most tokens, which look like dense noise, and rollouts under a filter,
+whose edge moves with any noise and puts a few tokens far off.
 Source: R3 (arXiv 2510.11370) and its share of extreme ratios; ms-swift and slime replay the routing.
 """
 

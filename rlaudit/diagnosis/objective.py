@@ -90,7 +90,9 @@ def _judged(
 ) -> Judgement:
     open_layers = [judgement.layer.value for judgement in earlier if judgement.verdict is not Verdict.MATCH]
     if open_layers:
-        because = f"the {' and the '.join(open_layers)} layer comes first: a correction over it would hide it"
+        layers, come, them = ("layer", "comes", "it") if len(open_layers) == 1 else ("layers", "come", "them")
+        open_now = " and the ".join(open_layers)
+        because = f"the {open_now} {layers} {come} first: a correction over {them} would hide {them}"
         step = "switch on no importance-sampling correction before the layers above match"
         return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, because, evidence=evidence, next=step)
     felt = consequence(measurements, settings)

@@ -73,7 +73,8 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
         Broken.DOUBTFUL_CONTEXTS: not other
         and overfull_C.mean() > DOUBTFUL_SHARE
         and overfull_C.sum() >= FEWEST_OVERFULL,
-        Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED,
+        # Tokens that nobody shares can still be reported with more than all there is.
+        Broken.UNSEEN_CONTEXTS: shared < FEWEST_SHARED and not other,
         **_choices(batch, group_S),
     }
     return tuple(kind for kind, found in told.items() if found)

@@ -112,7 +112,7 @@ def reach_of(side: Agreement) -> float:
 
 def cut_of(side: Agreement) -> float:
     """The largest share of mass that a filter may have cut, unseen."""
-    return max(side.cut.high, 0.0) + side.flat
+    return min(max(side.cut.high, 0.0) + side.flat, 1.0)
 
 
 @dataclass(frozen=True)

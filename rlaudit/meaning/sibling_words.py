@@ -53,7 +53,10 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
     whose = "the trainer recomputes" if kind is Kind.TRAINER else "is reported"
     # A single step of Newton's falls short of a large change.
     least = "or less" if side.step.value > 0 else "or more"
-    like = "a filter" if keeps_odds(side) else f"{1 / max(0.1, 1 + side.step.value):.2f} times the temperature {least}"
+    like = f"{1 / max(0.1, 1 + side.step.value):.2f} times the temperature {least}"
+    if keeps_odds(side):
+        # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
+        like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
     cause, step = CAUSES[kind]
     return Said(
         cause,

@@ -37,6 +37,8 @@ def test_no_correction_is_advised_over_an_open_layer(verdict: Verdict) -> None:
     judged = judge_objective_of_arm(arm(gspo=(1.0, 0.9, 1.0)), earlier(path=verdict), SETTINGS, None)
     assert judged.verdict is Verdict.NOT_TESTED
     assert "inference path layer comes first" in judged.because
+    both = judge_objective_of_arm(arm(gspo=(1.0, 0.9, 1.0)), earlier(verdict, verdict), SETTINGS, None)
+    assert "the semantic and the inference path layers come first" in both.because
     assert "no importance-sampling correction" in judged.next
     both = judge_objective_of_arm(arm(), earlier(verdict, verdict), SETTINGS, None)
     assert "the semantic and the inference path layer" in both.because

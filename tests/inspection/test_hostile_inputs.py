@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -20,7 +21,9 @@ SLOW = {"inherits-many.yaml", "documents.yaml", "many-commands.sh", "k8s.yaml", 
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A command that hangs, as one that opens a pipe does, is given up."""
+    """A command that hangs is given up: early where it computes for ever, and where it waits, as for a pipe, so late
+    that no load on the machine looks like it.
+    """
     monkeypatch.setattr(hostile, "GIVEN_UP", 5.0)
     with hostile.guarded():
         yield
@@ -63,6 +66,10 @@ def test_the_watch_sees_a_change_a_crash_and_a_hang(tmp_path: Path, monkeypatch:
     assert "changed" in hostile.measured(one).problem
     monkeypatch.setattr(hostile, "run", lambda _words: 70)
     assert "exit code 70" in hostile.measured(one).problem
+    with monkeypatch.context() as waiting:
+        waiting.setattr(hostile, "WAITED", 0.01)
+        waiting.setattr(hostile, "run", lambda _words: signal.pause())
+        assert "given up" in hostile.measured(one).problem
     monkeypatch.setattr(hostile, "GIVEN_UP", 0.01)
-    monkeypatch.setattr(hostile, "run", lambda _words: signal.pause())
+    monkeypatch.setattr(hostile, "run", lambda _words: next(number for number in count() if number < 0))
     assert "given up" in hostile.measured(one).problem

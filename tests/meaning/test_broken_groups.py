@@ -62,6 +62,14 @@ def test_tokens_of_no_model_are_no_samples_of_one_prompt():
     assert set(told(scrambled)) & {Broken.OTHER_CONTEXTS, Broken.UNSEEN_CONTEXTS}
 
 
+def test_what_is_seen_to_differ_is_not_called_unseen():
+    """Two samples of each prompt share no token, and what they report in one context is still more than there is."""
+    rng = np.random.default_rng(7)
+    batch = tree(rng, 64, 2, 16, sampler=at(), report=at())
+    scrambled = replace(batch, token_id_T=rng.integers(0, 50_000, batch.tokens))
+    assert told(scrambled) == (Broken.OTHER_CONTEXTS,)
+
+
 def test_groups_chosen_by_their_outcome_are_told():
     batch = tree(np.random.default_rng(5), 64, 8, 16, sampler=at(), report=at())
     chosen_S = np.tile([0.0, 1.0] + [0.0] * 6, 64)

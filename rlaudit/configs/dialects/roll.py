@@ -1,8 +1,8 @@
 """ROLL: YAML whose `actor_infer.strategy_args` name vLLM and configure it under `strategy_config`.
 
 `strategy_config` goes to AsyncEngineArgs as it is, after the strategy has taken out keys of its own and filled in
-others (vllm_strategy.py). ROLL's trainer does not divide its logits by the sampling temperature: vLLM's raw logprobs
-are the ones that agree with it.
+others (ROLL's vllm_strategy.py). Its trainer does not divide its logits by the sampling temperature: vLLM's raw
+logprobs are the ones that agree with it.
 """
 
 import re

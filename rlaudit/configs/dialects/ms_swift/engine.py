@@ -74,7 +74,7 @@ def swift_config(
     draft.list_flags(arguments, "use_vllm", "vllm_mode", "importance_sampling", "num_generations", "rollout_importance")
     if kind != "rollout" and not is_said(arguments.get("vllm_mode")):
         draft.not_seen.append("vllm_mode is not written: ms-swift up to 3.10 colocates then, later releases stop")
-    # The old name wins over the new one (3.8.0 trainers/arguments.py:202).
+    # The old name wins over the new one (ms-swift 3.8.0, trainers/arguments.py:202).
     arguments = {**arguments, **{new: arguments[old] for old, new in COMPATIBLE.items() if old in arguments}}
     mode = "rollout" if kind == "rollout" else _mode(arguments)
     if kind != "rollout":

@@ -42,7 +42,7 @@ _UTILS = "open-instruct 0051d7f vllm_utils.py, create_vllm_engines"
 
 
 def collect(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
-    """Fill every part of the draft from the options of one grpo_fast.py command."""
+    """Fill every part of the draft from the options of one command of open_instruct/grpo_fast.py."""
     _engine(draft, arguments)
     _logprobs(draft, arguments, vllm)
     _generation_config(draft, arguments, vllm)

@@ -55,7 +55,7 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
 
 
 def _launcher(command: Command, at: int) -> Iterator[tuple[str, Node]]:
-    """`mason.py --env NAME=value ... -- command`: the job's own variables."""
+    """`mason.py --env NAME=value ... -- command` of open-instruct: the job's own variables."""
     for flag in flags(command.words[:at]):
         for word in (flag.value, *flag.more) if flag.name == "env" else ():
             if word is not None and isinstance(word.value, str) and word.value.startswith("VLLM_"):

@@ -1,6 +1,6 @@
 """OpenRLHF's options: flat until 0.9 (`--vllm_num_engines`), dotted from 0.10 on (`--vllm.num_engines`).
 
-Read in the released wheels 0.8.6, 0.8.11, 0.9.9, 0.10.4 and 0.11.2, cli/train_ppo_ray.py.
+Read in the released wheels 0.8.6, 0.8.11, 0.9.9, 0.10.4 and 0.11.2, openrlhf/cli/train_ppo_ray.py.
 """
 
 from collections.abc import Mapping

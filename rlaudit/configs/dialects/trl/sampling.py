@@ -1,6 +1,6 @@
 """Sampling parameters as TRL's trainers send them: all of them, always, whatever the model's generation_config says.
 
-Defaults by release were read in the wheels that trl_releases.py names.
+Defaults by release were read in the wheels that release.py names.
 """
 
 from collections.abc import Mapping

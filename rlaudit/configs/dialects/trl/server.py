@@ -16,7 +16,7 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.vllm.milestones import LOGPROBS_MODE, WEIGHT_TRANSFER_CONFIG
 
-# Flag -> engine argument, default, and first release with it (ScriptArguments of scripts/vllm_serve.py).
+# Flag -> engine argument, default, and first release with it (ScriptArguments of trl/scripts/vllm_serve.py).
 ENGINE: Mapping[str, tuple[str, Any, str]] = {
     "tensor_parallel_size": ("tensor_parallel_size", 1, "0.16"),
     "gpu_memory_utilization": ("gpu_memory_utilization", 0.9, "0.16"),

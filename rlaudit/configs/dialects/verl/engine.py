@@ -206,7 +206,7 @@ def _switched_on(draft: Draft, root: Node, rollout: Node) -> None:
 
 
 def _in_process(draft: Draft, rollout: Node) -> None:
-    """What vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
+    """What verl's vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
     sleeps = rollout.get("free_cache_engine")
     if sleeps is not None:
         draft.engine.by_file("enable_sleep_mode", sleeps, note=f"{SPMD}: free_cache_engine")

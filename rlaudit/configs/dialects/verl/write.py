@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROLLOUT = "actor_rollout_ref.rollout."
 # A field of older releases too; others need the `+` of a new key where verl's base config does not have them.
 _NEWER = {"logprobs_mode", "scheduling_policy", "enable_sleep_mode", "seed", "quantization"}
-# What vllm_rollout_spmd.py (v0.4.1, v0.5.0, v0.6.1) passes to LLM from a field of the same meaning.
+# What verl's vllm_rollout_spmd.py (v0.4.1, v0.5.0, v0.6.1) passes to LLM from a field of the same meaning.
 _IN_PROCESS_FIELDS = {
     "dtype",
     "enforce_eager",

@@ -49,7 +49,7 @@ class Flight:
             self.token_ids.append(token)
             self.logprobs.append(position[token].logprob)
         # V1 ends an aborted request with no tokens and, in place of none, all logprobs of the request once more
-        # (0.18.1 v1/engine/output_processor.py slices them with [-0:]): whoever appends deltas has them twice.
+        # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): whoever appends deltas has them twice.
         self.surplus_logprobs += len(logprobs) - len(ids)
         self.deltas.append((at, len(ids)))
         if output.num_cached_tokens is not None and self.cached_tokens is None:

@@ -21,7 +21,7 @@ from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
 
 # How the weights of each update path reach the worker here, the same on a CPU and on a GPU
-# (engines/scripts/steerable_engine.py, engines/extension/rlaudit_weight_update.py).
+# (engines/vllm/scripts/steerable_engine.py, engines/vllm/extension/rlaudit_weight_update.py).
 TRANSPORTS = {
     "reload_weights": "the engine's own loader reads the checkpoint from disk",
     "reload_from_iterator": "the engine's reload_weights is given tensors that the worker reads from disk",

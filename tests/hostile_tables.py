@@ -261,7 +261,7 @@ def _array(values: list[Any], random: Random) -> pa.Array:
 
 
 def _dump(path: Path, records: list[Record], random: Random) -> Path:
-    made = random.choice((_prime_rl, _nemo_rl, _open_instruct, _pipelinerl_training_data, _pipelinerl_actor))
+    made = random.choice(list(DUMPS.values()))
     sound = [record for record in records if all(name in record for name in ("token_id", "rollout_logprob"))]
     return _lines(path, _broken([made(one, place) for place, one in enumerate(sound)], random), random)
 
@@ -316,6 +316,16 @@ def _pipelinerl_actor(record: Record, place: int) -> Record:
         "input_ids": _around(record["token_id"], 9), "labels": _around(record["token_id"], -100),
         "group_id": f"g{place // 2}", "metadata": {"model_version": 12, "rollout_index": place},
     }  # fmt: skip
+
+
+# How each export writes a record; tests/tokens/test_exports.py holds the names against those that there are.
+DUMPS: dict[str, Callable[[Record, int], Record]] = {
+    "prime-rl": _prime_rl,
+    "nemo-rl": _nemo_rl,
+    "open-instruct": _open_instruct,
+    "pipelinerl-training-data": _pipelinerl_training_data,
+    "pipelinerl-actor": _pipelinerl_actor,
+}
 
 
 def _damage(path: Path, random: Random) -> None:

@@ -78,11 +78,14 @@ def because_of(named: Sequence[NamedCause]) -> str:
 
 @dataclass(frozen=True)
 class Untested:
-    """A cause that could be neither named nor excluded, and why. column: of the log, that would tell."""
+    """A cause that could be neither named nor excluded, and why. column: of the log, that would tell. left: whether the
+    procedure ended before it came to this cause.
+    """
 
     name: str
     reason: str
     column: str | None = None
+    left: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,7 @@ class _Case:
 
     def leave(self, reason: str) -> None:
         """Note the causes that are not looked at any more."""
-        self.untested += [Untested(name, reason) for name in self.waiting]
+        self.untested += [Untested(name, reason, left=True) for name in self.waiting]
         self.waiting.clear()
 
     def fit(self) -> None:

@@ -26,6 +26,8 @@ MARGIN_OF_A_COMMAND = "--margin"
 SHIFTS = frozenset({Misalignment.TOKEN_DROPPED.value, Misalignment.RETOKENISED.value})
 # Reasons why causes could not be tested that a reader is shown at most; the report's JSON has all.
 SHOWN = 4
+# Causes that are named one by one where all of them were left for one reason.
+NAMED = 4
 UNREFUTED = "a factor whose arm brings the distance within what is let pass"
 
 
@@ -166,13 +168,18 @@ def _wanted(attribution: Attribution) -> str:
 
 def _untested(attribution: Attribution) -> tuple[str, ...]:
     """Causes that the data could not tell, grouped by the reason."""
-    by_reason: dict[tuple[bool, str], list[str]] = {}
+    by_reason: dict[tuple[bool, bool, str], list[str]] = {}
     for one in attribution.not_tested:
-        by_reason.setdefault((one.column is None, one.reason), []).append(one.name)
+        by_reason.setdefault((one.column is None, one.left, one.reason), []).append(one.name)
     # What a column more in the log would tell comes first: that is in the reader's hands.
-    reasons = sorted(by_reason, key=lambda reason: reason[0])
-    lines = [f"not tested: {', '.join(by_reason[reason])} ({reason[1]})" for reason in reasons]
+    reasons = sorted(by_reason, key=lambda reason: reason[:2])
+    lines = [f"not tested: {_which(by_reason[one], left=one[1])} ({one[2]})" for one in reasons]
     return (*lines[:SHOWN], *([f"not tested: {len(lines) - SHOWN} more reasons"] if len(lines) > SHOWN else []))
+
+
+def _which(names: Sequence[str], *, left: bool) -> str:
+    # Whoever wants the names of all that were left has them in the JSON report.
+    return "all other causes" if left and len(names) > NAMED else ", ".join(names)
 
 
 def _effect_line(effect: FactorEffect) -> str:

@@ -11,7 +11,8 @@ from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
-from rlaudit.vllm.catalogue import Catalogue, Machine
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolution_rule import task_of
 from rlaudit.vllm.resolve import Resolution, resolve

@@ -1,1 +1,8 @@
-"""How far apart rollout and trainer logprobs are: one metric a file."""
+"""How far apart rollout and trainer logprobs are: one metric a file.
+
+To add one, imitate `k3.py`: bind METRIC, whose `columns` are per-token or per-sequence terms and whose `combine` makes
+the figure of their means; the interval comes from `measurement/`. The docstring says what is covered, what is not, and
+the source. `pytest tests/metrics` asks for its value on a table computed by hand (BY_HAND); a metric that stands in
+the text of a report moves the case studies: `UPDATE_EXAMPLES=1 pytest tests/examples/test_case_studies.py`, then `git
+diff`.
+"""

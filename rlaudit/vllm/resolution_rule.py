@@ -9,7 +9,8 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.catalogue import Catalogue, Machine
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import Machine
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.discover import discover
 from rlaudit.vllm import resolution
-from rlaudit.vllm.catalogue import Catalogue, Machine
+from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.checkpoint import checkpoint_file
 from rlaudit.vllm.lifetimes import lifetime
-from rlaudit.vllm.machine import DeviceDecides
+from rlaudit.vllm.machine import DeviceDecides, Machine
 from rlaudit.vllm.resolution_rule import ResolutionRule, Resolved
 from rlaudit.vllm.review import unreviewed
 

@@ -2,17 +2,20 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from token_tables import table, with_columns, with_trainer
 
+from rlaudit import causes
 from rlaudit.attribution.attribute import ALIGNMENT, MEANING, all_causes, attribute, holm_adjusted
 from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.tokens.alignment import alignment_report
+from rlaudit.worlds.plant import Dose
 
 FLOOR = 0.01
 
@@ -38,12 +41,19 @@ def lags(batch, seed=3):
     return {"rollout_version": 9 - lag_S[batch.sequence_T], "trainer_version": np.full(batch.tokens, 9)}
 
 
-def test_every_cause_of_the_contract_has_a_file_of_its_own():
-    assert set(all_causes()) == {
-        "raw-logprobs", "trainer-temperature", "filters-not-replayed", "hidden-truncation", "penalty", "off-by-one",
-        "token-dropped-after-resume", "retokenised", "bos", "stale-weights", "wrong-weights", "stale-prefix-kv",
-        "body-precision", "head-precision", "batch-dependence", "chunk-boundary", "quantised-kv", "moe-routing",
-    }  # fmt: skip
+def test_every_file_of_causes_offers_the_cause_that_it_is_named_after():
+    files = {path.stem.replace("_", "-") for path in Path(causes.__path__[0]).glob("*.py")} - {"--init--"}
+    assert set(all_causes()) == files
+
+
+@pytest.mark.parametrize("name", sorted(all_causes()))
+def test_a_cause_says_what_it_covers_where_it_belongs_and_what_its_doses_are(name):
+    cause = all_causes()[name]
+    assert "Covered:" in all_causes().documentation(name)
+    assert [other for other in all_causes().values() if other.title == cause.title] == [cause]
+    assert cause.layer in {Layer.SEMANTIC, Layer.INFERENCE_PATH}
+    assert cause.least.because
+    assert len(set(cause.planted.doses)) == len(Dose)
 
 
 def test_what_no_covariate_shows_is_looked_for_before_anything_is_fitted():

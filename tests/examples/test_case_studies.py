@@ -4,6 +4,7 @@ After a change of the attribution, look at what `UPDATE_EXAMPLES=1 pytest tests/
 the expected output: `git diff examples` shows it.
 """
 
+import difflib
 import os
 import re
 import shlex
@@ -53,12 +54,32 @@ def _transcript(case: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]
         yield f"$ {line}\n{printed.out}[exit code {code}]\n"
 
 
-def _same(printed: str, expected: str) -> bool:
-    """Whether two transcripts say the same, up to the last digits of numbers: other machines round otherwise."""
-    printed, expected = IMPROBABLE.sub("", printed), IMPROBABLE.sub("", expected)
-    ours, theirs = (list(map(float, NUMBER.findall(text))) for text in (printed, expected))
-    words = NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
-    return words and ours == pytest.approx(theirs, rel=0.03, abs=2e-3)
+def _difference(printed: str, expected: str) -> str:
+    """What two transcripts say otherwise, as a diff; "" where they say the same up to the last digits of numbers: other
+    machines round otherwise.
+    """
+    ours, theirs = printed.splitlines(), expected.splitlines()
+    blocks = difflib.SequenceMatcher(None, *([_words(line) for line in lines] for lines in (ours, theirs)), False)
+    for our_first, their_first, size in blocks.get_matching_blocks():
+        for our, their in zip(range(our_first, our_first + size), range(their_first, their_first + size), strict=True):
+            if _numbers(ours[our]) == pytest.approx(_numbers(theirs[their]), rel=0.03, abs=2e-3):
+                ours[our] = theirs[their]
+    return "\n".join(difflib.unified_diff(theirs, ours, "expected", "printed", lineterm="", n=1))
+
+
+def _words(line: str) -> str:
+    return NUMBER.sub("#", IMPROBABLE.sub("", line))
+
+
+def _numbers(line: str) -> list[float]:
+    return list(map(float, NUMBER.findall(IMPROBABLE.sub("", line))))
+
+
+def test_a_difference_is_shown_and_the_last_digits_of_a_number_are_none() -> None:
+    expected = "k2 0.5, adjusted p 3e-9\na\nb\n"
+    assert not _difference("k2 0.501, adjusted p 2e-10\na\nb\n", expected)
+    assert "-k2 0.5, adjusted p 3e-9\n+k2 0.6, adjusted p 3e-9" in _difference(expected.replace("0.5", "0.6"), expected)
+    assert "+new" in _difference(expected + "new\n", expected)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -73,7 +94,8 @@ def test_a_case_study_prints_what_stands_beside_it(
     expected = case / "expected.txt"
     if UPDATE:
         expected.write_text(printed, encoding="utf-8")
-    assert _same(printed, expected.read_text(encoding="utf-8"))
+    different = _difference(printed, expected.read_text(encoding="utf-8"))
+    assert not different, different
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

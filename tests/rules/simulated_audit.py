@@ -63,7 +63,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.finding import Finding, Fix
-from rlaudit.vllm.catalogue import Machine
+from rlaudit.vllm.machine import Machine
 
 PATH = "rollout.yaml"
 SECTIONS = ("engine", "sampling", "environment", "trainer")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hostile_tables import DUMPS
 from table_files import whole, write_lines
 
 from rlaudit.tokens.fault import Faults
@@ -46,6 +47,12 @@ FILES = {
     "pipelinerl-training-data": ("streams/training_data/0/0/0.jsonl", PACKED),
     "open-instruct": ("run_rollouts_000000.jsonl", TRACE),
 }
+
+
+def test_every_dump_of_a_framework_has_a_record_here_and_is_broken_among_the_hostile_tables():
+    dumps = {name for name, export in all_exports().items() if export.of_trainer is None}
+    assert set(FILES) == dumps
+    assert set(DUMPS) == dumps
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -20,8 +20,8 @@ from rlaudit.configs import dialects
 from rlaudit.inspection.read_configs import known_dialects
 
 PACKAGE = Path(rlaudit.__file__).parent
-CHECKOUT = PACKAGE.parent
-FILES = {f"/{path.relative_to(CHECKOUT)}" for top in (PACKAGE, CHECKOUT / "tests") for path in top.rglob("*.py")}
+TESTS = Path(__file__).parent
+FILES = {f"/{path.relative_to(top.parent)}" for top in (PACKAGE, TESTS) for path in top.rglob("*.py")}
 MENTION = re.compile(r"[\w./-]*\w\.py\b")
 SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z`])")
 # Beside the dialects: what engines and trainers are made of, who logs, and a package that is not called as its project.

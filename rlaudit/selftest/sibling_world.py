@@ -74,7 +74,7 @@ class SiblingFault:
     """
 
     name: str
-    doses: tuple[str, str, str]
+    doses: tuple[str, ...]
     plant: Callable[[Dose], SiblingWorld]
     kinds: frozenset[Kind]
     broken: frozenset[Broken] = frozenset()

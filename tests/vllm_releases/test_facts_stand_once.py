@@ -11,6 +11,8 @@ PACKAGE = Path(rlaudit.__file__).parent
 # What looks like a release of vLLM and is none, or is a fact about somebody else. Why, for each.
 ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
+    "cli/demo.py": "the releases whose tokens the demo has",
+    "configs/dialects/open_instruct/engine.py": "the vLLM beside which open-instruct's code sets generation_config",
     "configs/dialects/nemo_rl/read.py": "the vLLM beside which NeMo-RL stopped to set logprobs_mode",
     "configs/dialects/ms_swift/engine.py": "the vLLM beside which ms-swift is 3.11 for certain",
     "configs/dialects/pipelinerl/read.py": "what PipelineRL's own server refuses",

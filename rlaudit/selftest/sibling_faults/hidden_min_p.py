@@ -15,4 +15,4 @@ def plant(dose: Dose) -> SiblingWorld:
     return SiblingWorld(sampled=Semantics(min_p=PLANTED[dose]))
 
 
-FAULT = SiblingFault("hidden-min-p", ("0.02", "0.05", "0.2"), plant, HIDDEN)
+FAULT = SiblingFault("hidden-min-p", tuple(map(str, PLANTED)), plant, HIDDEN)

@@ -15,4 +15,4 @@ def plant(dose: Dose) -> SiblingWorld:
     return SiblingWorld(sampled=Semantics(top_p=PLANTED[dose]))
 
 
-FAULT = SiblingFault("hidden-top-p", ("0.95", "0.9", "0.8"), plant, HIDDEN)
+FAULT = SiblingFault("hidden-top-p", tuple(map(str, PLANTED)), plant, HIDDEN)

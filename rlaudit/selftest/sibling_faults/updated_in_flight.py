@@ -16,4 +16,4 @@ def plant(dose: Dose) -> SiblingWorld:
     return SiblingWorld(drift=PLANTED[dose])
 
 
-FAULT = SiblingFault("updated-in-flight", ("0.02 nats a logit", "0.05", "0.1"), plant, OPEN | {Kind.AGREE})
+FAULT = SiblingFault("updated-in-flight", tuple(f"{nats} nats a logit" for nats in PLANTED), plant, OPEN | {Kind.AGREE})

@@ -31,6 +31,14 @@ from rlaudit.laboratory import scoring
 
 FAKES = Path(__file__).with_name("fakes")
 V0, V1, V1_WITH_FLOAT32_HEAD = "0.8.5", "0.18.1", "0.32.0"
+# The smallest block in which a factor removes a mismatch.
+ONE_FACTOR = {
+    "name": "migration",
+    "reference": {"version": V0},
+    "candidate": {"version": V1},
+    "factors": {"logprobs-mode": "processed"},
+    "repeats": 0,
+}
 PATIENCE_SECONDS = 30.0
 MARK = "RLAUDIT_TEST_RUN"
 # rlaudit as a process of its own, with the scoring script of this one.

@@ -4,7 +4,6 @@ Whatever the fix writes, and whatever vLLM decides otherwise because of it, must
 migration runs with; all else, of every engine in the file, must be as it was. What cannot be told proves nothing.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Side
 from rlaudit.inspection.inspect_file import InspectedFile
 from rlaudit.vllm.renamed import COMPILATION, predecessors, renamed_keys, renamed_value, translated
+from rlaudit.vllm.resolution_rule import object_of
 from rlaudit.vllm.resolve import resolution_rules
 
 # Arguments that mean another thing in another release: what they lead to, which is resolved too, is compared instead.
@@ -74,8 +74,8 @@ def _runs_today(name: str, today: Side) -> Any:
 
 def _moved_keys(old: Side, new: Side, today: Side) -> Iterator[str]:
     """Keys of the compilation config: as they are written today, or what vLLM decides by itself today."""
-    was, would_be = _leaves(_mapping(_said(old, COMPILATION))), _leaves(_mapping(_said(new, COMPILATION)))
-    written = _mapping(_said(today, COMPILATION))
+    was, would_be = _leaves(object_of(_said(old, COMPILATION))), _leaves(object_of(_said(new, COMPILATION)))
+    written = object_of(_said(today, COMPILATION))
     gone = [key for key in _leaves(written) if f"{COMPILATION}.{key}" not in new.catalogue.nested]
     runs = _leaves(renamed_keys(written, gone, new.catalogue.nested) or {})
     for key in dict.fromkeys([*was, *would_be]):
@@ -92,15 +92,6 @@ def _leaves(written: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in written.items():
         found |= _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
     return found
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _said(side: Side, name: str) -> Any:

@@ -30,9 +30,7 @@ How to confirm
     vLLM logs at start that default sampling parameters have been overridden by the model's generation_config.json.
 """
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule, Side
@@ -40,6 +38,7 @@ from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 from rlaudit.layers import Layer
 from rlaudit.vllm.milestones import PENALTIES_FROM_THE_MODEL
+from rlaudit.vllm.resolution_rule import object_of
 
 COMMON = ("temperature", "top_p", "top_k", "repetition_penalty")
 RARE = ("min_p",)
@@ -76,7 +75,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
     """What neither requests nor an override name, and what they may name, with the reason why that is not known."""
     override = side.value("override_generation_config")
-    overridden = _mapping(override)
+    overridden = object_of(override)
     names = (*COMMON, *RARE, *(PENALTIES if side.version >= PENALTIES_FROM_THE_MODEL else ()))
     said = {name: side.config.sampling.get(name) for name in names if name not in overridden}
     left = [name for name, setting in said.items() if setting is None or setting.value is None]
@@ -89,15 +88,6 @@ def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
     if isinstance(override, Unknown):
         return [], {**dict.fromkeys(left, override.reason), **unknown}
     return left, unknown
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
 
 
 RULE = Rule("generation-config-auto", Layer.SEMANTIC, check)

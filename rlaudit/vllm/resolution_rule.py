@@ -110,6 +110,16 @@ def task_of(view: View) -> Any:
     return runner if runner is not None else view.given("task")
 
 
+def object_of(value: Any) -> dict[str, Any]:
+    """An argument that takes a mapping or its JSON text; empty where it is neither."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
 def part(view: View, name: str, *path: str) -> Any:
     """A value inside a config object that is given as a mapping or as JSON text; None where it is not given."""
     value = view.given(name)

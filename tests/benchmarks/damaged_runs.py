@@ -25,17 +25,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from laboratories import V0, V1, Laboratory, build_engine_cache, laboratory_in
+from laboratories import ONE_FACTOR, Laboratory, build_engine_cache, laboratory_in
 
 from rlaudit.cli.app import run
 
-BLOCK = {
-    "name": "migration",
-    "reference": {"version": V0},
-    "candidate": {"version": V1},
-    "factors": {"logprobs-mode": "processed"},
-    "repeats": 0,
-}
 # Nothing is read from these once their cell is done, or they hold nothing.
 DECIDES_NOTHING = frozenset({"log.txt", "events.jsonl", ".lock", "cells.json"})
 UNFINISHED = 3
@@ -164,7 +157,7 @@ class DamagedRuns:
     def __init__(self, laboratory: Laboratory) -> None:
         self.run_dir = laboratory.run_dir
         self._whole = laboratory.folder / "whole"
-        self._again = laboratory.arguments(laboratory.recipe(BLOCK))
+        self._again = laboratory.arguments(laboratory.recipe(ONE_FACTOR))
         self.looks = {
             "report": ("report", str(self.run_dir), "--output", "json"),
             "compare": ("compare", str(self.run_dir), "--arm", "candidate", "--quiet", "--output", "json"),

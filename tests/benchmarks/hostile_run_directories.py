@@ -14,15 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hostile_commands import audit, part
 from hostile_runs import hostile_run
-from laboratories import V0, V1, build_engine_cache, laboratory_in
-
-BLOCK = {
-    "name": "migration",
-    "reference": {"version": V0},
-    "candidate": {"version": V1},
-    "factors": {"logprobs-mode": "processed"},
-    "repeats": 0,
-}
+from laboratories import ONE_FACTOR, build_engine_cache, laboratory_in
 
 
 def main() -> int:
@@ -37,7 +29,7 @@ def main() -> int:
         home.mkdir()
         build_engine_cache(cache)
         with laboratory_in(home, cache) as laboratory:
-            done = laboratory.ablate(laboratory.recipe(BLOCK))
+            done = laboratory.ablate(laboratory.recipe(ONE_FACTOR))
             assert done.exit_code == 1, done.stderr
             return audit(__file__, number, first, str(done.folder))
 

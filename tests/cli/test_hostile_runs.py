@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 from hostile_runs import FORMATS, hostile_run
-from laboratories import V0, V1
+from laboratories import ONE_FACTOR
 
 from rlaudit.cli.app import run
 
@@ -12,9 +12,7 @@ from rlaudit.cli.app import run
 @pytest.fixture(scope="module")
 def whole(shared_laboratory):
     """A finished run of one factor."""
-    sides = {"reference": {"version": V0}, "candidate": {"version": V1}}
-    block = {"name": "migration", **sides, "factors": {"logprobs-mode": "processed"}, "repeats": 0}
-    done = shared_laboratory.ablate(shared_laboratory.recipe(block))
+    done = shared_laboratory.ablate(shared_laboratory.recipe(ONE_FACTOR))
     assert done.exit_code == 1, done.stderr
     return done.folder
 

@@ -74,7 +74,7 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
     effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))
-    semantic = judge_meaning_of_arms(block, measured, effects)
+    semantic = judge_meaning_of_arms(block, measured, effects, run.of_block(block))
     path = judge_path_of_arm(judged, effects, floor)
     objective = judge_objective_of_arm(measured.get("candidate"), (semantic, path), settings, distance)
     parity = parity_yaml(block, effects)

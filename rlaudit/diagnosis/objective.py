@@ -64,7 +64,7 @@ def judge_objective_of_arm(
 ) -> Judgement:
     """Of an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:
-        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, "no arm has figures")
+        return Judgement(Layer.OBJECTIVE, Verdict.NOT_TESTED, "the candidate has no figures")
     evidence = (
         f"{arm.name}: {_figures(arm.measurements)}",
         "staleness: 0, every arm scores the weights it sampled from",

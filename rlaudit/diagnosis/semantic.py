@@ -13,6 +13,7 @@ from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.figure import figure
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role
+from rlaudit.laboratory.studies.arms.run import FinishedArm
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.meaning import LoggedFigures, Meaning, RolloutFigures
 from rlaudit.meaning.sibling_words import beside_scores, evidence_of_siblings
@@ -57,16 +58,19 @@ def judge_rollouts(meaning: Meaning) -> Judgement:
 
 
 def judge_meaning_of_arms(
-    block: BlockPlan, measured: Mapping[str, MeasuredArm], effects: Sequence[FactorEffect]
+    block: BlockPlan,
+    measured: Mapping[str, MeasuredArm],
+    effects: Sequence[FactorEffect],
+    arms: Mapping[str, FinishedArm],
 ) -> Judgement:
-    """The semantic layer of one block of an ablation, by its candidate."""
+    """The semantic layer of one block of an ablation, by its candidate. arms: of the block, measured or not."""
     candidate = measured.get("candidate")
     if candidate is None:
-        return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, "the candidate has no figures")
+        return _without_candidate(arms.get("candidate"))
     meaning = candidate.meaning
-    arms = [measured[name] for name in ("reference", *block.judged) if name in measured]
-    evidence = [_line(arm) for arm in arms]
-    evidence += [f"{arm.name}: {line}" for arm in arms for line in beside_scores(arm.meaning.kind, arm.siblings)]
+    judged = [measured[name] for name in ("reference", *block.judged) if name in measured]
+    evidence = [_line(arm) for arm in judged]
+    evidence += [f"{arm.name}: {line}" for arm in judged for line in beside_scores(arm.meaning.kind, arm.siblings)]
     step = ""
     if meaning.verdict is Verdict.MISMATCH:
         evidence += [
@@ -83,6 +87,14 @@ def judge_meaning_of_arms(
     elif meaning.verdict is Verdict.INCONCLUSIVE:
         step = "more tokens: raise samples or max_tokens"
     return _judged(meaning, tuple(evidence), step)
+
+
+def _without_candidate(candidate: FinishedArm | None) -> Judgement:
+    because, step = "the candidate has no figures", ""
+    if candidate is not None and candidate.failure is not None:
+        because += f" ({candidate.status} at {candidate.failure.boundary}: {candidate.failure.message})"
+        step = "mend what stopped the candidate, then give the same command again: arms that ended well are kept"
+    return Judgement(Layer.SEMANTIC, Verdict.NOT_TESTED, because, next=step)
 
 
 def _judged(meaning: Meaning, evidence: tuple[str, ...], step: str = "") -> Judgement:

@@ -93,6 +93,9 @@ def test_when_the_candidate_has_no_figures_no_layer_is_judged(laboratory: Labora
     run = laboratory.ablate(recipe)
     assert {layer["verdict"] for layer in run.report["layers"]} == {"not tested"}
     assert run.exit_code == 3
+    semantic = run.layer("semantic")
+    assert "failed at" in semantic["because"]
+    assert "arms that ended well are kept" in semantic["next"]
 
 
 def test_a_second_rlaudit_in_one_run_directory_is_told_so_and_touches_nothing(laboratory: Laboratory) -> None:

@@ -80,8 +80,11 @@ def evidence_of_siblings(siblings: Siblings | None) -> tuple[str, ...]:
 
 
 def beside_scores(kind: Kind, siblings: Siblings | None) -> tuple[str, ...]:
-    """The figures where the trainer's scores decide, and where the two contradict each other. kind: by the scores."""
-    if siblings is None:
+    """The figures where the trainer's scores decide, and where the two contradict each other. kind: by the scores.
+
+    Nothing where too few samples leave everything open: the scores say more.
+    """
+    if siblings is None or not any(siblings.off(side) or siblings.same(side) for side in sides_of(siblings).values()):
         return ()
     contradictions = [
         f"contradiction: the trainer's scores say {kind.value!r}, and by samples of one prompt tokens are "

@@ -57,3 +57,7 @@ def test_a_contradiction_is_said_beside_the_figures_of_both_sides():
         "contradiction",
     ]
     assert beside_scores(Kind.AGREE, None) == ()
+
+
+def test_samples_that_leave_everything_open_say_nothing_beside_the_scores():
+    assert beside_scores(Kind.AGREE, found(HONEST, HONEST, HONEST, prompts=40, samples=2)) == ()

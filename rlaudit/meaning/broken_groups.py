@@ -8,17 +8,20 @@ Not covered: a choice by rewards that were not logged, where it leaves as many s
 in flight where no version was logged, whose small changes pull agreement a little below what is reported.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.arrays import Integers
+from rlaudit.arrays import Floats, Integers
 from rlaudit.meaning.siblings import SharedDraws
 from rlaudit.tokens.token_batch import TokenBatch
 
 # Two honest samples go on agreeing for so many nats once in e^20 pairs.
 COPIED_NATS = 20.0
+# Where there are that many prompts with copies, there are some whose copies end too soon to be as sure.
+FEWEST_COPIED = 3
 # A sampler twice as sharp as its report gets there in a few prompts of a thousand: more than this are copies.
 COPIED_SHARE = 0.1
 # A sample that is another one to its end says so where chance makes it one so seldom, and most samples are.
@@ -68,7 +71,7 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
     told = {
         # Where reports of one context differ, what they add up to tells no copies.
         Broken.COPIES: not other
-        and (copied(draws).mean() > COPIED_SHARE or _twins_share(batch, group_S) > TWINS_SHARE),
+        and (copied(draws, batch, group_S).mean() > COPIED_SHARE or _twins(batch, group_S).share > TWINS_SHARE),
         Broken.OTHER_CONTEXTS: other,
         Broken.DOUBTFUL_CONTEXTS: not other
         and overfull_C.mean() > DOUBTFUL_SHARE
@@ -80,15 +83,37 @@ def broken(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> tuple[Br
     return tuple(kind for kind, found in told.items() if found)
 
 
-def copied(draws: SharedDraws) -> NDArray[np.bool_]:
-    """(P,) prompts in which two samples agree for longer than chance lets them."""
+def copied(draws: SharedDraws, batch: TokenBatch, group_S: Integers) -> NDArray[np.bool_]:
+    """(P,) prompts in which two samples agree for longer than chance lets them, or to their very end."""
     longest_P = np.zeros(draws.prompts)
     np.maximum.at(longest_P, draws.prompt_N, draws.surprise_N)
-    return longest_P > COPIED_NATS
+    twins = _twins(batch, group_S)
+    _, prompt_S = np.unique(batch.prompt_S, return_inverse=True)
+    np.maximum.at(longest_P, prompt_S[twins.has_S], twins.surprise_S[twins.has_S])
+    copied_P = longest_P > COPIED_NATS
+    if copied_P.sum() >= FEWEST_COPIED:
+        copied_P[prompt_S[twins.has_S & twins.telling_S]] = True
+    return copied_P
 
 
-def _twins_share(batch: TokenBatch, group_S: Integers) -> float:
-    """Of the samples that have a twin by chance seldom enough, the share that has one: copies of any length."""
+@dataclass(frozen=True, eq=False)
+class _Twins:
+    """surprise_S: nats of a sample's tokens. has_S: another of its group is the same to the end.
+
+    telling_S: by chance there is one seldom enough.
+    """
+
+    surprise_S: Floats
+    has_S: NDArray[np.bool_]
+    telling_S: NDArray[np.bool_]
+
+    @property
+    def share(self) -> float:
+        """Of the samples that tell, those that have one: copies of any length."""
+        return float(self.has_S[self.telling_S].mean()) if self.telling_S.any() else 0.0
+
+
+def _twins(batch: TokenBatch, group_S: Integers) -> _Twins:
     surprise_T = np.where(batch.counts_T, -np.nan_to_num(batch.rollout_logprobs_T), 0.0)
     surprise_S = np.add.reduceat(surprise_T, batch.offsets[:-1])
     depth_T = np.arange(batch.tokens) - batch.offsets[batch.sequence_T]
@@ -96,11 +121,10 @@ def _twins_share(batch: TokenBatch, group_S: Integers) -> float:
     mixed_T = (batch.token_id_T.astype(np.uint64) + np.uint64(1)) * _odd_numbers(int(depth_T.max()) + 1)[depth_T]
     tokens_S = np.add.reduceat(mixed_T, batch.offsets[:-1])
     _, group_S, size_G = np.unique(group_S, return_inverse=True, return_counts=True)
-    _, same_S, twins = np.unique(
+    _, same_S, count = np.unique(
         np.stack([group_S, tokens_S.view(np.int64)]), axis=1, return_inverse=True, return_counts=True
     )
-    telling_S = (size_G[group_S] - 1) * np.exp(-surprise_S) < CHANCE_OF_A_TWIN
-    return float((twins[same_S] > 1)[telling_S].mean()) if telling_S.any() else 0.0
+    return _Twins(surprise_S, count[same_S] > 1, (size_G[group_S] - 1) * np.exp(-surprise_S) < CHANCE_OF_A_TWIN)
 
 
 def _odd_numbers(many: int) -> NDArray[np.uint64]:

@@ -97,7 +97,7 @@ def siblings_of(groups: tuple[TokenBatch, Integers] | None) -> Siblings | None:
     draws = None if groups is None else shared_draws(*groups)
     if groups is None or draws is None:
         return None
-    wrong, copied_P = broken(draws, *groups), copied(draws)
+    wrong, copied_P = broken(draws, *groups), copied(draws, *groups)
     draws = draws if copied_P.all() else draws.of_prompts(~copied_P)
     report, trainer = (
         agreement(draws, logprobs_N) for logprobs_N in (draws.rollout_logprobs_N, draws.trainer_logprobs_N)

@@ -15,7 +15,6 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.errors import UsageError
-from rlaudit.vllm.machine import Machine
 
 DATA = Path(__file__).parent / "data"
 
@@ -149,4 +148,4 @@ def _default(stored: dict[str, Any]) -> tuple[Any, str]:
     return stored, ""
 
 
-__all__ = ["Catalogue", "Declared", "Machine", "Resolver", "known_versions"]
+__all__ = ["Catalogue", "Declared", "Resolver", "known_versions"]

@@ -9,11 +9,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.vllm.lifetimes import first_without, lifetime, names
+from rlaudit.vllm.lifetimes import first_without, lifetime
 from rlaudit.vllm.milestones import UNKNOWN_KEY_IS_REFUSED, UNKNOWN_VARIABLE_IS_LOGGED
 
 Translate = Callable[[Any], Any]
-KINDS = ("engine", "flag", "sampling", "variable", "nested", "method")
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,6 @@ def removed(kind: str, name: str, version: Version) -> Removed | None:
         home = lifetime("engine", replacement[0])
         replacement = replacement if home is not None and home[0] <= version <= home[1] else None
     return Removed(kind, name, span[1], gone, effect(kind, name, version), text, replacement)
-
-
-def all_removed(version: Version) -> tuple[Removed, ...]:
-    """Everything that is gone in a release."""
-    found = (removed(kind, name, version) for kind in KINDS for name in names(kind))
-    return tuple(gone for gone in found if gone is not None)
 
 
 def effect(kind: str, name: str, version: Version) -> str:  # noqa: PLR0911 - one line per decision

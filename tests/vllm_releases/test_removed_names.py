@@ -3,7 +3,7 @@ from packaging.version import Version
 
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import KINDS, first_without, lifetime, names
-from rlaudit.vllm.removed import ADVICE, all_removed, removed
+from rlaudit.vllm.removed import ADVICE, removed
 
 NEWEST = known_versions()[-1]
 
@@ -84,7 +84,7 @@ def test_the_index_agrees_with_the_catalogues() -> None:
 
 
 def test_everything_gone_between_the_ends_of_the_catalogue_is_listed() -> None:
-    gone = {(found.kind, found.name) for found in all_removed(NEWEST)}
-    oldest = Catalogue.at(known_versions()[0])
-    assert {("engine", name) for name in set(oldest.engine) - set(Catalogue.at(NEWEST).engine)} <= gone
-    assert not all_removed(known_versions()[0])
+    first = known_versions()[0]
+    gone = {name for name in names("engine") if removed("engine", name, NEWEST)}
+    assert set(Catalogue.at(first).engine) - set(Catalogue.at(NEWEST).engine) <= gone
+    assert not [name for kind in KINDS for name in names(kind) if removed(kind, name, first)]

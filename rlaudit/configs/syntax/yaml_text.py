@@ -11,7 +11,6 @@ from typing import Any
 
 import yaml
 
-from rlaudit.configs.syntax.interpolation import interpolate
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
 
@@ -34,12 +33,6 @@ class UnreadableYaml(ValueError):
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)
         self.line = line
-
-
-def parse_yaml(text: str, path: str) -> tuple[Node, ...]:
-    """The documents of `text`, with OmegaConf's interpolations resolved. Raises UnreadableYaml."""
-    documents = parse_plain_yaml(text, path)
-    return tuple(interpolate(root) for root in documents) if "${" in text else documents
 
 
 def parse_plain_yaml(text: str, path: str) -> tuple[Node, ...]:

@@ -12,7 +12,7 @@ from rlaudit.configs.syntax.spelling import Write, apply, scalar_text
 from rlaudit.configs.syntax.toml_edits import toml_writer
 from rlaudit.configs.syntax.toml_text import parse_toml
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
-from rlaudit.configs.syntax.yaml_text import parse_yaml
+from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
 Edited = Callable[[str, str, object], str | None]
 
@@ -39,7 +39,7 @@ def spell_flag(name: str, value: object) -> tuple[str, str]:
 
 def yaml(text: str, name: str, value: object, *path: str) -> str | None:
     def write_of(now: str) -> Write:
-        mapping: Node | None = parse_yaml(now, "f.yaml")[0].get(*path)
+        mapping: Node | None = parse_plain_yaml(now, "f.yaml")[0].get(*path)
         assert mapping is not None
         return yaml_writer(mapping, spell_yaml, now)
 
@@ -89,7 +89,7 @@ def test_a_nested_mapping_keeps_its_indentation() -> None:
 
 
 def test_a_key_in_another_spelling_is_the_same_key() -> None:
-    (mapping,) = parse_yaml("enable-prefix-caching: true # x\n", "f")
+    (mapping,) = parse_plain_yaml("enable-prefix-caching: true # x\n", "f")
     text = "enable-prefix-caching: true # x\n"
     edits = yaml_writer(mapping, lambda _name, _value: ("no-enable-prefix-caching", "true"), text)("", False)
     assert edits is not None and apply(text, edits) == "no-enable-prefix-caching: true # x\n"
@@ -153,7 +153,7 @@ def test_what_would_need_quotes_inside_quotes_is_not_written() -> None:
 )
 def test_a_word_of_a_list_is_replaced_or_appended(before: str, name: str, value: object, after: str) -> None:
     def write_of(now: str) -> Write:
-        listed = parse_yaml(now, "f.yaml")[0].get("c")
+        listed = parse_plain_yaml(now, "f.yaml")[0].get("c")
         assert listed is not None
         return list_writer(listed.elements(), spell_flag, now)
 

@@ -16,7 +16,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.python_text import UnreadablePython, calls
 from rlaudit.configs.syntax.shell_text import UnreadableShell, commands
 from rlaudit.configs.syntax.toml_text import UnreadableToml, parse_toml
-from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_yaml
+from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 
 SEEDS = (
     "services:\n  s:\n    image: vllm/vllm-openai\n    command: [--model, m, --seed, '1']\n    environment: [A=1]\n",
@@ -43,7 +43,7 @@ SCRAPS = (
 PATHS = ("x.yaml", "x.json", "x.sh", "x.py", "x.log", "x.toml", "Dockerfile")
 READERS = (vllm_serve.DIALECT, vllm_config_file.DIALECT, vllm_python.DIALECT, vllm_server_report.DIALECT)
 PARSERS = (
-    (parse_yaml, UnreadableYaml), (parse_toml, UnreadableToml), (commands, UnreadableShell),
+    (parse_plain_yaml, UnreadableYaml), (parse_toml, UnreadableToml), (commands, UnreadableShell),
     (lambda text, path: calls(text, path, {"LLM"}), UnreadablePython),
 )  # fmt: skip
 

@@ -1,11 +1,16 @@
 import pytest
 
-from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.yaml_text import parse_yaml
+from rlaudit.configs.syntax.interpolation import interpolate
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
+
+
+def interpolated(text: str) -> tuple[Node, ...]:
+    return tuple(interpolate(root) for root in parse_plain_yaml(text, ""))
 
 
 def read(text: str) -> dict[str, object]:
-    plain = parse_yaml(text, "")[0].plain()
+    plain = interpolated(text)[0].plain()
     assert isinstance(plain, dict)
     return plain
 
@@ -56,7 +61,7 @@ def test_a_missing_key_of_a_composed_config_may_be_in_another_file() -> None:
     ids=["cycle", "parent", "self", "chain", "bomb", "open", "many"],
 )  # fmt: skip
 def test_loops_chains_and_explosions_end_in_unknown(text: str) -> None:
-    (root,) = parse_yaml(text, "")
+    (root,) = interpolated(text)
     todo, reasons = [root], []
     while todo:
         node = todo.pop()
@@ -67,5 +72,5 @@ def test_loops_chains_and_explosions_end_in_unknown(text: str) -> None:
 
 def test_places_stay_at_the_interpolation() -> None:
     text = "a: 3\nb: ${a}\n"
-    node = parse_yaml(text, "")[0].get("b")
+    node = interpolated(text)[0].get("b")
     assert node is not None and text[node.place.start : node.place.end] == "${a}"

@@ -2,12 +2,12 @@ import math
 
 import pytest
 
-from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml, parse_yaml
+from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 
 
 def test_every_value_knows_its_line_column_span_and_path_of_keys() -> None:
     text = "a:\n  b: 1 # note\n  c: [x, 'y z']\n"
-    (root,) = parse_yaml(text, "f.yaml")
+    (root,) = parse_plain_yaml(text, "f.yaml")
     node = root.get("a", "b")
     assert node is not None and node.key is not None
     assert (node.place.line, node.place.column, node.place.setting) == (2, 6, "a.b")
@@ -27,17 +27,17 @@ def test_every_value_knows_its_line_column_span_and_path_of_keys() -> None:
     ],
 )  # fmt: skip
 def test_scalars_read_as_pyyaml_and_omegaconf_read_them(written: str, value: object) -> None:
-    (root,) = parse_yaml(f"a: {written}\n", "")
+    (root,) = parse_plain_yaml(f"a: {written}\n", "")
     assert root.plain() == {"a": value}
 
 
 def test_own_keys_win_over_merged_ones_and_the_first_merged_mapping_over_the_second() -> None:
-    (root,) = parse_yaml("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz:\n  <<: [*x, *y]\n  a: 3\n", "")
+    (root,) = parse_plain_yaml("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz:\n  <<: [*x, *y]\n  a: 3\n", "")
     assert root.plain()["z"] == {"a": 3, "b": 1, "c": 2}
 
 
 def test_a_foreign_tag_is_unknown_and_is_not_obeyed() -> None:
-    (root,) = parse_yaml("a: !!python/object/apply:os.system [x]\nb: !env HOME\n", "")
+    (root,) = parse_plain_yaml("a: !!python/object/apply:os.system [x]\nb: !env HOME\n", "")
     assert root.get("b") is not None
     assert "!env" in str(root.plain()["b"])
 
@@ -76,11 +76,11 @@ def test_a_foreign_tag_is_unknown_and_is_not_obeyed() -> None:
 )
 def test_what_is_no_config_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(UnreadableYaml) as refusal:
-        parse_yaml(text, "")
+        parse_plain_yaml(text, "")
     assert str(refusal.value)
 
 
 def test_dollar_braces_stay_text_where_they_are_no_interpolation() -> None:
     text = "command: vllm serve ${MODEL:-x}\n"
     assert parse_plain_yaml(text, "")[0].plain() == {"command": "vllm serve ${MODEL:-x}"}
-    assert "MODEL" in str(parse_yaml(text, "")[0].plain()["command"])
+    assert "MODEL" in str(parse_plain_yaml(text, "")[0].plain()["command"])

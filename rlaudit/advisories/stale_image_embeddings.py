@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from rlaudit.inspection.advisory import Advisory, Condition, Seen, Window
 from rlaudit.inspection.audit import Side
-from rlaudit.inspection.conditions import IMAGES, UPDATED
+from rlaudit.inspection.conditions import IMAGES, IN_PROMPTS, UPDATED
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
@@ -43,7 +43,7 @@ ADVISORY = Advisory(
             "what no request holds any more stays until it is evicted, under its hash",
         ),
     ),
-    conditions=(UPDATED, IMAGES),
+    conditions=(UPDATED, IMAGES, IN_PROMPTS),
     setting="weight_updates",
     way_out="Call reset_encoder_cache (0.16.0 on) with every update, or freeze the vision encoder.",
     confirm="Send one image before and after an update of the encoder, with and without reset_encoder_cache.",

@@ -64,10 +64,14 @@ class Window:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that must hold. says: a clause, `prefix caching is on`. holds: Unknown where a config does not tell."""
+    """One thing that must hold. says: a clause, `prefix caching is on`. holds: Unknown where a config does not tell.
+
+    about: what is asked; whoever knows it decides every condition that is about it.
+    """
 
     says: str
     holds: Callable[[Side], bool | Unknown]
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,20 +95,22 @@ class Advisory:
     workarounds: tuple[Condition, ...] = ()
     escape: Mapping[str, Any] = field(default_factory=dict)
 
-    def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
-        """The conditions that one side of an audit leaves open; None where one does not hold, or a workaround does."""
+    def undecided(self, side: Side) -> frozenset[tuple[str, str]] | None:
+        """What one side of an audit leaves open: what is asked, and why it is not told. None where a condition does not
+        hold, or a workaround does.
+        """
         if not self.window.holds(side.version):
             return None
-        found = []
+        found = set()
         for condition in self.conditions:
             held = condition.holds(side)
             if isinstance(held, Unknown):
-                found.append((condition, held))
+                found.add((condition.about or condition.says, held.reason))
             elif not held:
                 return None
         if any(workaround.holds(side) is True for workaround in self.workarounds):
             return None
-        return tuple(found)
+        return frozenset(found)
 
 
 def rule_of(advisory: Advisory, sentence: str) -> Rule:
@@ -112,9 +118,9 @@ def rule_of(advisory: Advisory, sentence: str) -> Rule:
 
     def check(audit: Audit) -> Iterator[Finding]:
         """Every condition is known to hold in the release that is moved to."""
-        if advisory.undecided(audit.after) != ():
+        if advisory.undecided(audit.after) != frozenset():
             return
-        already = audit.migrates and advisory.undecided(audit.before) == ()
+        already = audit.migrates and advisory.undecided(audit.before) == frozenset()
         since = f", as {audit.before.version} does" if already else ""
         because = " and ".join(condition.says for condition in advisory.conditions)
         message = f"{sentence} vLLM {audit.after.version} does that{since} (affected: {advisory.window}), and here "

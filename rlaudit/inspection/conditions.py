@@ -12,7 +12,7 @@ from rlaudit.inspection.sampling import GREEDY_BELOW, filters, temperature
 from rlaudit.inspection.update_path import UpdatePath, update_path
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
-from rlaudit.vllm.resolution_rule import number
+from rlaudit.vllm.resolution_rule import number, object_of
 
 Asked = bool | Unknown
 
@@ -29,12 +29,12 @@ def setting(name: str, says: str, *wanted: Any) -> Condition:
 
 def model(says: str, holds: Callable[[Architecture], bool]) -> Condition:
     """Of the model that runs."""
-    return Condition(says, lambda side: told(architecture(side.config), holds))
+    return Condition(says, lambda side: told(architecture(side.config), holds), "the model")
 
 
 def written_by(says: str, *paths: UpdatePath) -> Condition:
     """New weights come in one of these ways."""
-    return Condition(says, lambda side: told(update_path(side), lambda path: path in paths))
+    return Condition(says, lambda side: told(update_path(side), lambda path: path in paths), "the update path")
 
 
 def gpu(says: str, *families: int) -> Condition:
@@ -57,6 +57,14 @@ def _unquantized(side: Side) -> Asked:
     if given is not None:
         return told(given, lambda method: False)
     return told(found, lambda kind: not kind.quantized)
+
+
+def _images_in_prompts(side: Side) -> Asked:
+    """A model that reads images is as often trained on text alone."""
+    limits = object_of(side.value("limit_mm_per_prompt"))
+    if side.value("language_model_only") is True or (limits and not any(limits.values())):
+        return False
+    return True if limits else Unknown("whether prompts have images is not told by this file")
 
 
 def _flashinfer_experts(side: Side) -> Asked:
@@ -117,7 +125,8 @@ MIXTURE = model("the model is a mixture of experts", lambda kind: kind.mixture)
 LATENT_ATTENTION = model("the model has multi-head latent attention", lambda kind: kind.latent_attention)
 MAMBA2 = model("the model has Mamba-2 layers", lambda kind: kind.mamba2)
 IMAGES = model("the model reads images", lambda kind: kind.images)
-UNQUANTIZED = Condition("weights are not quantized", _unquantized)
+IN_PROMPTS = Condition("prompts have images", _images_in_prompts)
+UNQUANTIZED = Condition("weights are not quantized", _unquantized, "the model")
 FLASHINFER_EXPERTS = Condition("FlashInfer's kernels for experts are not ruled out", _flashinfer_experts)
 HOPPER = gpu("the GPU is a Hopper", 9)
 BLACKWELL = gpu("the GPU is a Blackwell of a data center", 10)

@@ -41,10 +41,10 @@ _OF_FRAMEWORKS = {
 
 def update_path(side: Side) -> UpdatePath | Unknown | None:
     """None where weights are not updated, or nothing says that they are: an inference server has no such danger."""
-    if side.resolution.given("weight_transfer_config") is not None:
-        return (
-            UpdatePath.RELOADED
-        )  # update_weights of vLLM's own engines for weight transfer (gpu_worker.py 0.16.0:985)
+    transfer = side.value("weight_transfer_config")
+    if transfer is not None and not isinstance(transfer, Unknown):
+        # update_weights of vLLM's own engines for weight transfer (vllm/v1/worker/gpu_worker.py 0.16.0:985).
+        return UpdatePath.RELOADED
     updates = side.config.trainer.get("weight_updates")
     if updates is None or updates.value in (None, "none"):
         return None

@@ -43,10 +43,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     for name, advisory in known_advisories().items():
         if has_rule(name) or (audit.migrates and advisory.window.holds(audit.before.version)):
             continue
-        undecided = advisory.undecided(audit.after) or ()
-        reasons = {unknown.reason for _, unknown in undecided}
-        if len(reasons) == 1:
-            reason = reasons.pop()
+        undecided = advisory.undecided(audit.after) or frozenset()
+        if len(undecided) == 1:
+            [(_, reason)] = undecided
             by_reason.setdefault(reason, []).append(name)
             settings.setdefault(reason, advisory.setting)
     for reason, names in by_reason.items():

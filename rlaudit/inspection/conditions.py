@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from packaging.version import Version
+
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.advisory import Condition
 from rlaudit.inspection.audit import Side
@@ -45,6 +47,12 @@ def gpu(says: str, *families: int) -> Condition:
         return not isinstance(machine, UnreadMachine) and machine.capability // 10 in families
 
     return Condition(says, holds)
+
+
+def patched_by(framework: str, since: str, says: str) -> Condition:
+    """A framework mends the defect itself, in what it publishes for this vLLM and later ones."""
+    first = Version(since)
+    return Condition(says, lambda side: side.config.framework == framework and side.version >= first)
 
 
 def more_than_one(name: str, says: str) -> Condition:

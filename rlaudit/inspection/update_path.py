@@ -6,8 +6,8 @@ reload (`reload_weights`, or start_weight_update to finish_weight_update in chec
 Read in TRL f2cd577 trl/generation/vllm_generation.py:392 and trl/scripts/vllm_serve.py:149, OpenRLHF 3c3be62
 openrlhf/trainer/ray/vllm_worker_wrap.py:48, PipelineRL 58d3934 pipelinerl/vllm1.py:122, verl 1dda039
 verl/workers/rollout/vllm_rollout/utils.py:334, NeMo-RL 7ea279a nemo_rl/models/generation/vllm/vllm_backend.py:617,
-prime-rl 559b447 src/prime_rl/inference/vllm/worker/weight_transfer.py:22, SkyRL a956457
-skyrl/backends/skyrl_train/inference_servers/layerwise_reload.py:83.
+prime-rl 559b447 src/prime_rl/inference/vllm/worker/weight_transfer.py:22 (the default since 319af10, with vLLM
+0.20.1), SkyRL 5a527df skyrl/backends/skyrl_train/inference_servers/layerwise_reload.py (with vLLM 0.20.2, late).
 """
 
 from enum import StrEnum
@@ -34,8 +34,8 @@ _OF_FRAMEWORKS = {
     "verl": (Version("0.18.0"), UpdatePath.PROCESSED),
     "rllm": (Version("0.18.0"), UpdatePath.PROCESSED),
     "nemo_rl": (Version("0.20.0"), UpdatePath.PROCESSED),
-    "prime_rl": (Version("0.20.0"), UpdatePath.RELOADED),
-    "skyrl": (Version("0.23.0"), UpdatePath.RELOADED),
+    "prime_rl": (Version("0.20.1"), UpdatePath.RELOADED),
+    "skyrl": (Version("0.21.0"), UpdatePath.RELOADED),
 }
 
 

@@ -15,6 +15,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from rlaudit.report.parts.ablation import Arm, Block, Effect, Run
+from rlaudit.report.parts.bump import Bump
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Judged, Source
@@ -46,6 +47,7 @@ class Report(TypedDict):
     run: NotRequired[Run]
     configs: NotRequired[Sequence[Config]]
     inspection: NotRequired[Inspected]
+    bump: NotRequired[Bump]
     curves: NotRequired[Curves]
     comparisons: NotRequired[Sequence[Compared]]
     sources: NotRequired[Sequence[Source]]

@@ -22,6 +22,7 @@ from rlaudit.report.parts.diagnosis import Judged, Source
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.selftest import SelfTest
 from rlaudit.report.parts.token_figures import TokenFigures
+from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 
 ExitCode = Literal[0, 1, 2, 3, 70, 130]
@@ -53,3 +54,4 @@ class Report(TypedDict):
     weight_updates: NotRequired[WeightUpdates]
     token_figures: NotRequired[Sequence[TokenFigures]]
     selftest: NotRequired[SelfTest]
+    watch: NotRequired[WatchedRun]

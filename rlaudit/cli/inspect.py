@@ -45,6 +45,7 @@ def inspect(arguments: list[str]) -> int:
 def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
     """The exit code, after the report was written. bump: whose files are inspected, from the working directory."""
     # Catalogue, readers and rules are imported once the command line is known to be this one's.
+    from rlaudit.configs.framework_source.environment import folders_of
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
     from rlaudit.inspection.read_configs import known_dialects
@@ -67,7 +68,7 @@ def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = N
         baseline=asked.baseline or (None if asked.write_baseline is not None else settings.baseline),
         write_baseline=asked.write_baseline,
     )
-    _check(asked.paths, wishes, asked.defaults)
+    _check(asked.paths, wishes, asked.defaults, asked.framework_source)
     if asked.defaults:
         from rlaudit.cli.defaults import print_defaults
 
@@ -81,6 +82,7 @@ def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = N
         stdin_name=asked.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
+        framework_sources=(*asked.framework_source, *(folder for one in asked.python for folder in folders_of(one))),
     )
     return _run(request, wishes, bump)
 
@@ -91,11 +93,14 @@ def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
     return None if fail_on == "never" or exit_zero else Severity(fail_on)
 
 
-def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool) -> None:
+def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sources: Sequence[str]) -> None:
     if not paths and not defaults:
         raise UsageError("nothing to inspect was named", "rlaudit inspect CONFIG --from VERSION --to VERSION")
     if paths and defaults:
         raise UsageError("--defaults is about vLLM alone: leave out the paths")
+    for folder in framework_sources:
+        if not Path(folder).is_dir():
+            raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
     if "-" in paths and wishes.fix is not None and not wishes.diff:
         raise UsageError("standard input cannot be fixed in place", "--diff prints the fixes")
     if wishes.diff and any(one.path is None for one in wishes.outputs):

@@ -23,6 +23,8 @@ class Asked:
     before: str | None
     after: str | None
     platform: str | None
+    framework_source: list[str]
+    python: list[str]
     select: list[str]
     ignore: list[str]
     fail_on: str | None
@@ -78,6 +80,10 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--from", dest="before", metavar="VERSION", help="vLLM that runs today; from lock files when left out")
     add("--to", dest="after", metavar="VERSION", help="vLLM to move to; from lock files when left out")
     add("--platform", metavar="NAME", help="cuda, cpu, or a device such as a100: defaults depend on it")
+    add("--framework-source", action="append", default=[], metavar="DIR",
+        help="a folder with the framework's source, repeatable; else the checkout that the config lies in")  # fmt: skip
+    add("--python", action="append", default=[], metavar="PATH",
+        help="an interpreter in whose environment the framework is installed; it is not run")  # fmt: skip
     add("--select", action="append", default=[], metavar="RULE|LAYER", help="run only these, repeatable")
     add("--ignore", action="append", default=[], metavar="RULE|LAYER", help="do not run these, repeatable")
     add("--fail-on", choices=FAIL_ON, help="the severity from which findings exit with 1 (error)")

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from rlaudit.bump.defects import crossed_defects
 from rlaudit.bump.gone import gone_names
 from rlaudit.bump.migration import Migration, migration_of
 from rlaudit.bump.moves import Move, Pins, pins_of
@@ -61,8 +62,10 @@ def _identity(one: Judged) -> tuple[object, ...]:
     return finding.rule, finding.severity, finding.place, finding.setting, finding.value
 
 
-def reported(bump: Bump, standing: int, machine: Machine) -> "ReportedBump":
-    """Its part of the report. standing: how many findings the old release has already."""
+def reported(bump: Bump, inspection: Inspection | None, standing: int, machine: Machine) -> "ReportedBump":
+    """Its part of the report. inspection: None where nothing moves. standing: how many findings the old release has
+    already.
+    """
     migration = bump.migration
     gone = gone_names(migration.before, migration.after, machine, bump.trees.after) if migration is not None else []
     return {
@@ -72,6 +75,7 @@ def reported(bump: Bump, standing: int, machine: Machine) -> "ReportedBump":
         "said": list(migration.said) if migration is not None else [],
         "pin_files": bump.pins.files,
         "gone": gone,
+        "advisories": crossed_defects(migration, inspection) if migration and inspection else [],
         "standing": standing,
     }
 

@@ -65,4 +65,4 @@ def _unmoved(bump: Bump, none_is_fine: bool) -> int:
 
 def _document(bump: Bump, code: int) -> "Report":
     layers = [untested(layer, "no pin of vLLM moves") for layer in Layer]
-    return {**new_report("inspect", code, layers=layers), "bump": reported(bump, 0, Machine())}
+    return {**new_report("inspect", code, layers=layers), "bump": reported(bump, None, 0, Machine())}

@@ -145,7 +145,7 @@ def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     if bump is not None:
         from rlaudit.bump.bump import reported
 
-        document["bump"] = reported(bump, standing, request.context.machine)
+        document["bump"] = reported(bump, inspection, standing, request.context.machine)
     if wishes.diff:
         to_stdout(patch)
         for sentence in summary(document):

@@ -52,6 +52,17 @@ def test_a_moved_pin_is_found_and_the_configs_of_the_new_tree_are_inspected_for_
     assert gone["swap_space"] == []
 
 
+def test_the_known_defects_that_the_range_crosses_are_named(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repository.commit("v4", {"requirements.txt": PIN.format("0.25.1"), "conf/base.yaml": CONFIG})
+    repository.commit("v5", {"requirements.txt": PIN.format("0.26.0")})
+    repository.commit("v6", {"requirements.txt": PIN.format("0.27.0")})
+    for bumped, move in (("v4..v5", "entered"), ("v5..v6", "left")):
+        advisories = {one["name"]: one for one in bump(capsys, "--bump", bumped)[1]["bump"]["advisories"]}
+        assert advisories["rounded-processed-logprobs"]["move"] == move
+
+
 def test_what_the_old_release_has_already_is_counted_and_not_repeated(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

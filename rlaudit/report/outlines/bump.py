@@ -19,7 +19,7 @@ from rlaudit.report.outline import (
 from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, shown, summary
 
 if TYPE_CHECKING:
-    from rlaudit.report.parts.bump import Bump, GoneName
+    from rlaudit.report.parts.bump import Bump, CrossedDefect, GoneName
     from rlaudit.report.parts.inspection import Finding, Location
     from rlaudit.report.report import Report
 
@@ -35,6 +35,7 @@ def outline(report: "Report") -> Outline:
         [
             Section("pins", "Pins", _pins(bump)),
             Section("findings", "What it brings to the configs", _findings(report)),
+            Section("advisories", "Known defects of the two releases", _advisories(report)),
             Section("settings", "Settings that move", _settings(report)),
             Section("gone", f"What vLLM {report['versions']['to']} does not take any more", _gone(bump)),
             listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
@@ -85,6 +86,20 @@ def _places(places: "Sequence[Location]") -> str:
     said = [f"{one['path']}:{one['line']}" for one in places]
     more = f" and {len(said) - MOST_PLACES} more" if len(said) > MOST_PLACES else ""
     return f"{', '.join(said[:MOST_PLACES])}{more}"
+
+
+def _advisories(report: "Report") -> list[Block]:
+    versions = report["versions"]
+    told = {"entered": f"only vLLM {versions['to']}", "still open": "both", "left": f"only vLLM {versions['from']}"}
+    rows = [[one["name"], told[one["move"]], _met(one), one["says"]] for one in report["bump"]["advisories"]]
+    return [Table(["advisory", "which has it", "configs here", "what"], rows)] if rows else []
+
+
+def _met(one: "CrossedDefect") -> str:
+    """`2 have it, 5 may (the model is hybrid)`."""
+    said = [f"{one['certain']} {'has' if one['certain'] == 1 else 'have'} it"] if one["certain"] else []
+    said += [f"{one['open']} may: it cannot be told whether {' and '.join(one['undecided'])}"] if one["open"] else []
+    return ", ".join(said) or "none"
 
 
 def _settings(report: "Report") -> list[Block]:

@@ -1,6 +1,7 @@
 """What a bump of vLLM is: the pins that move between two trees of a repository, and what the move takes away."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from typing_extensions import TypedDict
 
@@ -27,6 +28,23 @@ class GoneName(TypedDict):
     found: Sequence[Location]
 
 
+class CrossedDefect(TypedDict):
+    """A known defect of either release. move: entered where only the new release has it, left where only the old.
+
+    certain, open: how many configs have all that must come together, and of how many that cannot be told. undecided:
+    what cannot be told, as clauses.
+    """
+
+    name: str
+    says: str
+    window: str
+    move: Literal["entered", "left", "still open"]
+    way_out: str
+    certain: int
+    open: int
+    undecided: Sequence[str]
+
+
 class Bump(TypedDict):
     """base, head: the two trees as they were named. pin_files: how many files with pins were looked at. standing: how
     many findings the configs have at the old release already; they are not in the report.
@@ -38,4 +56,5 @@ class Bump(TypedDict):
     said: Sequence[str]
     pin_files: int
     gone: Sequence[GoneName]
+    advisories: Sequence[CrossedDefect]
     standing: int

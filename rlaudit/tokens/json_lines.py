@@ -111,7 +111,7 @@ def _unpacked(path: Path) -> BufferedReader:
     if start.startswith((GZIP, ZSTANDARD)):
         file.close()
         packed = gzip.GzipFile(path) if start.startswith(GZIP) else pa.input_stream(str(path), compression="zstd")
-        return BufferedReader(packed)  # type: ignore[type-var]
+        return BufferedReader(packed)
     return file
 
 

@@ -7,11 +7,11 @@ import math
 from dataclasses import dataclass
 
 from rlaudit.attribution.cause import Signature
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Verdict
 from rlaudit.meaning.from_logs import first_choice_excess, temperature_ratio
 from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.statistics.estimate import Estimate
 from rlaudit.statistics.resample import chance_above, standard_score
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.meaning.token_evidence import TokenEvidence
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import pytest
 from token_tables import table, with_columns
 
 from rlaudit.attribution.attribute import all_causes, attribute
-from rlaudit.attribution.least_data import OF_A_BIAS, LeastData
-from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.least_data import OF_A_BIAS, LeastData
+from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.alignment import alignment_report
 
 

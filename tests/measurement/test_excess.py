@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rlaudit.attribution.base_slope import base_slope
-from rlaudit.attribution.excess import CONSTANT, fit_excess
+from rlaudit.measurement.excess import CONSTANT, fit_excess
 
 
 def world(seed, parts, outliers=0.0, clusters=40, tokens=100):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
+from rlaudit.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 
 # Binades of the step: of logits in [2, 4) and in [64, 128).
 FINEST, COARSEST = -6, -1

@@ -95,22 +95,20 @@ class Advisory:
     workarounds: tuple[Condition, ...] = ()
     escape: Mapping[str, Any] = field(default_factory=dict)
 
-    def undecided(self, side: Side) -> frozenset[tuple[str, str]] | None:
-        """What one side of an audit leaves open: what is asked, and why it is not told. None where a condition does not
-        hold, or a workaround does.
-        """
+    def undecided(self, side: Side) -> tuple[tuple[Condition, Unknown], ...] | None:
+        """The conditions that one side of an audit leaves open; None where one does not hold, or a workaround does."""
         if not self.window.holds(side.version):
             return None
-        found = set()
+        found = []
         for condition in self.conditions:
             held = condition.holds(side)
             if isinstance(held, Unknown):
-                found.add((condition.about or condition.says, held.reason))
+                found.append((condition, held))
             elif not held:
                 return None
         if any(workaround.holds(side) is True for workaround in self.workarounds):
             return None
-        return frozenset(found)
+        return tuple(found)
 
 
 def rule_of(advisory: Advisory, sentence: str) -> Rule:
@@ -118,9 +116,9 @@ def rule_of(advisory: Advisory, sentence: str) -> Rule:
 
     def check(audit: Audit) -> Iterator[Finding]:
         """Every condition is known to hold in the release that is moved to."""
-        if advisory.undecided(audit.after) != frozenset():
+        if advisory.undecided(audit.after) != ():
             return
-        already = audit.migrates and advisory.undecided(audit.before) == frozenset()
+        already = audit.migrates and advisory.undecided(audit.before) == ()
         since = f", as {audit.before.version} does" if already else ""
         because = " and ".join(condition.says for condition in advisory.conditions)
         message = f"{sentence} vLLM {audit.after.version} does that{since} (affected: {advisory.window}), and here "

@@ -43,9 +43,10 @@ def check(audit: Audit) -> Iterator[Finding]:
     for name, advisory in known_advisories().items():
         if has_rule(name) or (audit.migrates and advisory.window.holds(audit.before.version)):
             continue
-        undecided = advisory.undecided(audit.after) or frozenset()
-        if len(undecided) == 1:
-            [(_, reason)] = undecided
+        undecided = advisory.undecided(audit.after) or ()
+        asked = {(condition.about or condition.says, unknown.reason) for condition, unknown in undecided}
+        if len(asked) == 1:
+            [(_, reason)] = asked
             by_reason.setdefault(reason, []).append(name)
             settings.setdefault(reason, advisory.setting)
     for reason, names in by_reason.items():

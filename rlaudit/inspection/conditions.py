@@ -31,7 +31,7 @@ def setting(name: str, says: str, *wanted: Any) -> Condition:
 
 def model(says: str, holds: Callable[[Architecture], bool]) -> Condition:
     """Of the model that runs."""
-    return Condition(says, lambda side: told(architecture(side.config), holds), "the model")
+    return Condition(says, lambda side: told(architecture(side.resolution), holds), "the model")
 
 
 def written_by(says: str, *paths: UpdatePath) -> Condition:
@@ -61,7 +61,7 @@ def more_than_one(name: str, says: str) -> Condition:
 
 
 def _unquantized(side: Side) -> Asked:
-    given, found = side.value("quantization"), architecture(side.config)
+    given, found = side.value("quantization"), architecture(side.resolution)
     if given is not None:
         return told(given, lambda method: False)
     return told(found, lambda kind: not kind.quantized)
@@ -80,8 +80,8 @@ def _flashinfer_experts(side: Side) -> Asked:
     variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
     if side.machine.flashinfer is False or side.value("enable_lora") is True:
         return False
-    if variable is not None and str(variable.value) == "0":
-        return False
+    if variable is not None and (not variable.known or str(variable.value) == "0"):
+        return variable.value if isinstance(variable.value, Unknown) else False
     return told(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
 
 
@@ -103,6 +103,8 @@ def _cache_survives(side: Side) -> Asked:
 SECOND_RUNNER = setting("model_runner", "Model Runner V2 runs", "V2")
 ASYNC_SCHEDULING = setting("async_scheduling", "async scheduling is on", True)
 PREFIX_CACHING = setting("enable_prefix_caching", "prefix caching is on", True)
+SLEEPS = setting("enable_sleep_mode", "the engine sleeps", True)
+EIGHT_BIT_CACHE = setting("kv_cache_dtype", "the key-value cache has 8 bits", "fp8", "fp8_e4m3", "fp8_e5m2")
 REPLAYS_ROUTING = setting("enable_return_routed_experts", "routed experts are returned", True)
 DECODE_GRAPHS = setting(
     "cudagraph_mode", "decoding runs in CUDA graphs", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"

@@ -39,6 +39,14 @@ MET: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         {"to": "0.26.0", "sampling": {"seed": 1}, "machine": {"platform": "cpu"}},
         [{"machine": {"platform": "cuda"}}, {"sampling": {"seed": None}}],
     ),
+    "expert-adapters-transposed": (
+        {
+            "to": "0.13.0",
+            "model": "openai/gpt-oss-20b",
+            "engine": {"enable_lora": True, "lora_target_modules": ["experts.w13"]},
+        },
+        [{"model": "Qwen/Qwen3-30B-A3B"}, {"engine": {"lora_target_modules": ["q_proj"]}}],
+    ),
     "experts-in-another-layout": (
         {"to": "0.26.0", **QWEN_MOE, **LOADS, **B200},
         [
@@ -57,8 +65,13 @@ MET: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         ],
     ),
     "filters-read-the-wrong-rows": (
-        {"to": "0.18.1", "sampling": {"top_p": 0.9}, "engine": {"dtype": "float32"}, "vocabulary": 128_264},
-        [{"vocabulary": 128_256}, {"engine": {"dtype": "bfloat16"}}, {"sampling": {"top_p": 1.0}}],
+        {
+            "to": "0.18.1",
+            "sampling": {"top_p": 0.9},
+            "engine": {"dtype": "float32"},
+            "checkpoint": {"vocab_size": 128_264},
+        },
+        [{"checkpoint": {"vocab_size": 128_256}}, {"engine": {"dtype": "bfloat16"}}, {"sampling": {"top_p": 1.0}}],
     ),
     "fused-reduction-depends-on-batch": (
         {"to": "0.26.0", "environment": {"VLLM_BATCH_INVARIANT": "1"}, "engine": {"tensor_parallel_size": 4}},
@@ -138,6 +151,18 @@ MET: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         {"to": "0.25.1", **QWEN_MOE, **B200, "model": "openai/gpt-oss-20b"},
         [{"machine": {"gpu": "sm90"}}, {"model": "Qwen/Qwen3-30B-A3B"}],
     ),
+    "sleep-zeroes-cache-scales": (
+        {"to": "0.11.0", **LOADS, "engine": {"enable_sleep_mode": True, "kv_cache_dtype": "fp8"}},
+        [{"engine": {"enable_sleep_mode": False}}, {"engine": {"kv_cache_dtype": "auto"}}, {"framework": "openrlhf"}],
+    ),
+    "wake-up-forgets-cache-scales": (
+        {
+            "to": "0.18.1",
+            "engine": {"enable_sleep_mode": True, "kv_cache_dtype": "fp8"},
+            "checkpoint": {"quantization_config": {"kv_cache_scheme": {"num_bits": 8}}},
+        },
+        [{"engine": {"enable_sleep_mode": False}}, {"checkpoint": {"quantization_config": {"quant_method": "fp8"}}}],
+    ),
     "stale-image-embeddings": (
         {
             **{"to": "0.26.0", **QWEN_MOE, **LOADS, "model": "Qwen/Qwen2.5-VL-7B-Instruct"},
@@ -156,11 +181,10 @@ EVERY = pytest.mark.parametrize("name", MET)
 
 
 def _said(name: str, example: dict[str, Any], folder: Path) -> list[Finding]:
-    """What an advisory's rule says; `vocabulary` stands for a checkpoint with one of that size."""
-    size = example.get("vocabulary")
-    if size is not None:
-        (folder / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": size}))
-        example = {**{key: value for key, value in example.items() if key != "vocabulary"}, "model": str(folder)}
+    """What an advisory's rule says; `checkpoint` is what stands in the model's config.json, beside its type."""
+    if "checkpoint" in example:
+        (folder / "config.json").write_text(json.dumps({"model_type": "llama", **example["checkpoint"]}))
+        example = {**{key: value for key, value in example.items() if key != "checkpoint"}, "model": str(folder)}
     return findings(known_rules()[name], example)
 
 
@@ -250,3 +274,19 @@ def test_how_weights_are_loaded_is_not_guessed_from_a_server_that_another_comman
     untold = {"engine": {"weight_transfer_config": {"unknown": "another command"}, "kv_cache_dtype": "fp8"}}
     assert findings(known_rules()["reload-refuses-cache-scales"], {**example, **untold}) == []
     assert not any("reload-" in one.message for one in findings(UNDECIDED, {**example, **untold}))
+
+
+@pytest.mark.parametrize("value", [5, "x", None, True, [1], {"a": []}, -1, [{}]])
+def test_a_strange_checkpoint_decides_nothing_and_breaks_nothing(value: object, tmp_path: Path) -> None:
+    keys = (
+        "model_type",
+        "num_experts",
+        "kv_lora_rank",
+        "layer_types",
+        "topk_method",
+        "quantization_config",
+        "vocab_size",
+    )
+    strange = {**dict.fromkeys(keys, value), "text_config": value, "vision_config": value}
+    for name, (example, _) in MET.items():
+        _said(name, {**example, "checkpoint": strange}, tmp_path)

@@ -41,5 +41,8 @@ ADVISORY = Advisory(
     way_out="Move to 0.24.0, or load with model.load_weights and no reload.",
     confirm="rlaudit ablate weight-update, with this model under its engine",
     threads=("prime-rl#2714", "vllm#48284"),
-    workarounds=(patched_by("prime_rl", "0.22.0", "prime-rl 7f6ca61 and later patch it"),),
+    workarounds=(
+        patched_by("prime_rl", "0.22.0", "prime-rl 7f6ca61 and later patch it"),
+        patched_by("skyrl", "0.21.0", "SkyRL fedc0b7 and later patch it"),
+    ),
 )

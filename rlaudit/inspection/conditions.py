@@ -36,7 +36,14 @@ def model(says: str, holds: Callable[[Architecture], bool]) -> Condition:
 
 def written_by(says: str, *paths: UpdatePath) -> Condition:
     """New weights come in one of these ways."""
-    return Condition(says, lambda side: told(update_path(side), lambda path: path in paths), "the update path")
+
+    def holds(side: Side) -> Asked:
+        path = update_path(side)
+        if isinstance(path, Unknown) and path.among and not set(path.among) & set(paths):
+            return False
+        return told(path, lambda path: path in paths)
+
+    return Condition(says, holds, "the update path")
 
 
 def gpu(says: str, *families: int) -> Condition:

@@ -119,10 +119,11 @@ def architecture(view: View) -> Architecture | Unknown:
     said = view.config.model
     if said is None or said.value is None:
         return Unknown("this file names no model")
-    if isinstance(said.value, Unknown):
-        return Unknown(f"the model is not told: {said.value.reason}")
-    name = PurePosixPath(str(said.value)).name.lower()
+    # `$HOME/models/Qwen3-8B` does not tell where the model is, and tells what it is.
+    name = PurePosixPath(str(said.value if said.known else said.written)).name.lower()
     for pattern, says in _PUBLISHED:
         if re.match(pattern, name):
             return Architecture(says)
+    if isinstance(said.value, Unknown):
+        return Unknown(f"the model is not told: {said.value.reason}")
     return Unknown(f"the architecture of {said.value} is not known, and its config.json is not here")

@@ -15,7 +15,7 @@ from rlaudit.vllm.catalogue import known_versions
 
 QWEN_MOE = {"model": "Qwen/Qwen3-30B-A3B", "trainer": {"weight_updates": "between rollouts"}}
 DEEPSEEK = {**QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
-RELOADS, PROCESSES, LOADS = ({"framework": name} for name in ("prime_rl", "verl", "trl"))
+RELOADS, PROCESSES, LOADS = ({"framework": name} for name in ("skyrl", "verl", "trl"))
 NATIVE = {"engine": {"weight_transfer_config": {"backend": "nccl"}}}
 NEMOTRON = {**NATIVE, "model": "nvidia/Nemotron-H-8B"}
 B200 = {"machine": {"gpu": "sm100", "name": "B200", "memory_gib": 179.0}}
@@ -255,6 +255,24 @@ def test_two_arguments_that_are_not_told_for_one_reason_are_two_unknowns() -> No
     untold = {"unknown": "another command"}
     engine = {"enable_return_routed_experts": untold, "pipeline_parallel_size": untold}
     assert findings(UNDECIDED, {"to": "0.20.2", "engine": engine}) == []
+
+
+def test_a_way_of_loading_that_no_release_of_a_framework_took_is_excluded_and_not_open() -> None:
+    example = {"to": "0.18.1", **QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
+    reload = "reload-overwrites-router-bias"
+    assert not any(reload in one.message for one in findings(UNDECIDED, {**example, "framework": "nemo_rl"}))
+    assert any(reload in one.message for one in findings(UNDECIDED, {**example, "framework": "roll"}))
+
+
+def test_weights_that_prime_rl_copies_in_place_have_nothing_to_be_derived_again() -> None:
+    example = {"to": "0.23.0", **DEEPSEEK, "framework": "prime_rl", "sampling": {"temperature": 1.0}}
+    name = "mla-graphs-keep-old-projections"
+    copied = {"options": {"weight_broadcast.quantize_in_weight_transfer": True}}
+    assert len(findings(known_rules()[name], example)) == 1
+    assert findings(known_rules()[name], laid_over(example, copied)) == []
+    alone = {**example, "sampling": {}}
+    assert findings(known_rules()[name], alone) == []
+    assert any("in another file" in one.message for one in findings(UNDECIDED, alone))
 
 
 def test_a_window_that_the_release_of_today_is_in_as_well_is_not_entered() -> None:

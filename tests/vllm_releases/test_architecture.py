@@ -1,6 +1,7 @@
 """What kind of model runs, from its config.json or the name that its makers gave it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,16 @@ def known(model: str) -> Architecture:
 def test_a_published_name_tells_what_the_model_is_made_of(model: str, kind: str) -> None:
     traits = ("mixture", "latent_attention", "mamba2", "several_caches", "biased_router", "images", "quantized")
     assert [name for name in traits if getattr(known(model), name)] == [name for name in traits if name in kind.split()]
+
+
+def test_a_folder_that_is_not_told_still_has_a_name() -> None:
+    audit = simulated_audit({"to": "0.18.1", "model": "Qwen/Qwen3-8B"})
+    view, said = audit.after.resolution, audit.config.model
+    assert said is not None
+    for written, kind in (("$HOME/models/Qwen3-30B-A3B", True), ("$MODEL", None)):
+        untold = replace(said, value=Unknown("$HOME is set nowhere in this file"), written=written)
+        found = architecture(replace(view, config=replace(view.config, model=untold)))
+        assert (found.mixture if isinstance(found, Architecture) else None) is kind
 
 
 def test_another_name_is_not_guessed() -> None:

@@ -5,11 +5,11 @@ import re
 STEM = "stdin"
 _PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import |def \w|class \w|async def )", re.M)
 _SHELL = re.compile(
-    r"^\s*(?:(?:export\s+)?[A-Z_]+=\S*\s+)*(?:export|vllm serve|trl|torchrun|accelerate|ray|srun|uv run|python3?|docker run)"
-    r"\s",
+    r"^[ \t]*(?:(?:export[ \t]+)?[A-Z_]+=\S*[ \t]+)*"
+    r"(?:export|vllm serve|trl|torchrun|accelerate|ray|srun|uv run|python3?|docker)\s",
     re.M,
 )
-_DOCKERFILE = re.compile(r"\A(?:\s*#[^\n]*\n|\s*\n|ARG [^\n]*\n)*FROM \S")
+_DOCKERFILE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n|ARG [^\n]*\n)*FROM \S")
 
 
 def stdin_name(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 
 import pytest
 from toy_dialect import PLAIN, Desk
@@ -27,6 +28,13 @@ from rlaudit.inspection.stdin_name import stdin_name
 )
 def test_the_kind_is_told_by_the_text(text: str, name: str) -> None:
     assert stdin_name(text) == name
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "# x\n", "A=1 ", "ARG \n", "import", "["])
+def test_a_long_text_takes_no_longer_than_its_length(piece: str) -> None:
+    begun = time.process_time()
+    stdin_name(piece * (500_000 // len(piece)))
+    assert time.process_time() - begun < 3
 
 
 def test_a_name_that_is_given_wins(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

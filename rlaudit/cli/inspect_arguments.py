@@ -35,8 +35,9 @@ class Asked:
     baseline: Path | None
     write_baseline: Path | None
     defaults: bool
-    stdin_name: str
+    stdin_name: str | None
     allow_no_config: bool
+    bump: str | None = None
 
 
 class _Help(argparse.HelpFormatter):
@@ -92,7 +93,8 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--fix", choices=FIX_MODES, metavar="MODE", help="make the safe fixes; =unsafe makes all of them")
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
+    add("--bump", metavar="BASE..HEAD", help="what a moved vLLM pin changes: revisions, or an older folder before PATH")
     add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")
-    add("--stdin-name", default="stdin.yaml", metavar="NAME", help="what to take standard input for (stdin.yaml)")
+    add("--stdin-name", metavar="NAME", help="what to take standard input for, as base.yaml; recognised when left out")
     add("--allow-no-config", action="store_true", help="finding no config is no failure, for hooks")
     return parser

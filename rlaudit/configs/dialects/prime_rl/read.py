@@ -66,6 +66,9 @@ def _config(source: Source, found: Layout, vllm: Version, parts: tuple[str, ...]
         collect_engine(draft, found, vllm)
     collect_sampling(draft, found)
     collect_facts(draft, found, vllm)
+    for section in dict.fromkeys((found.root, found.inference, found.trainer)):
+        if section is not None:
+            draft.list_options(section, "weight_broadcast")
     if found.trainer is not None:
         draft.list_options(found.trainer, "loss")
     if found.orchestrator is not None:

@@ -115,11 +115,14 @@ class Audit:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. check: yields findings for one audit; `finding` below builds them."""
+    """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments of whose
+    moved default it speaks, so that changed-default does not list them.
+    """
 
     name: str
     layer: Layer
     check: Callable[[Audit], Iterator[Finding]]
+    defaults: tuple[str, ...] = ()
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,

@@ -9,6 +9,7 @@ the sources does not go in. `pytest tests/advisories` holds it against the catal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 
 from packaging.version import Version
 
@@ -27,6 +28,11 @@ def known_advisories() -> Offers[Advisory]:
 def sentence(name: str) -> str:
     """What an advisory says in one sentence."""
     return " ".join(known_advisories().documentation(name).partition("\n\n")[0].split())
+
+
+def has_rule(name: str) -> bool:
+    """Whether a rule of the same name speaks for an advisory: it knows more of a config than conditions say."""
+    return find_spec(f"rlaudit.rules.{name.replace('-', '_')}") is not None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".ndjson", ".parquet")
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
     stat.S_IFIFO: "a pipe",

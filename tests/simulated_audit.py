@@ -8,9 +8,11 @@ The form is the one that rules' docstrings give their examples in, so that an ex
     sampling: {temperature: 0.7}                  # SamplingParams names
     environment: {VLLM_USE_V1: "0"}
     trainer: {divides_by_temperature: true}       # names of TRAINER in rollout_config.py
+    options: {weight_broadcast.type: nccl}        # the framework's own switches
 
 and, where a rule needs them:
 
+    framework: trl                   # the dialect's name
     offline: true                    # an in-process LLM, not a server
     model: Qwen/Qwen2.5-7B
     machine: {platform: cpu}         # fields of Machine
@@ -66,8 +68,8 @@ from rlaudit.inspection.finding import Finding, Fix
 from rlaudit.vllm.machine import Machine
 
 PATH = "rollout.yaml"
-SECTIONS = ("engine", "sampling", "environment", "trainer")
-KEYS = {"from", "to", "offline", "model", "machine", "set_by_framework", "at_from", "lost", *SECTIONS}
+SECTIONS = ("engine", "sampling", "environment", "trainer", "options")
+KEYS = {"from", "to", "framework", "offline", "model", "machine", "set_by_framework", "at_from", "lost", *SECTIONS}
 
 
 def simulated_audit(example: Mapping[str, Any] | str) -> Audit:
@@ -112,7 +114,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
     assert not strange, f"no trainer fact is called {sorted(strange)}"
     by_framework = data.get("set_by_framework", ())
     config = RolloutConfig(
-        framework="simulated",
+        framework=data.get("framework", "simulated"),
         path=PATH,
         lost=tuple(_lost(**lost) for lost in data.get("lost", ())),
         offline=data.get("offline", False),

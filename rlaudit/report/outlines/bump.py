@@ -38,6 +38,9 @@ def outline(report: "Report") -> Outline:
             Section("advisories", "Known defects of the two releases", _advisories(report)),
             Section("settings", "Settings that move", _settings(report)),
             Section("gone", f"What vLLM {report['versions']['to']} does not take any more", _gone(bump)),
+            listed(
+                "routes", f"What the server of vLLM {report['versions']['to']} serves itself", _routes(bump), indent=1
+            ),
             listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
             Section("summary", "Summary", [Prose(_summary(report))]),
         ],
@@ -134,6 +137,13 @@ def _gone(bump: "Bump") -> list[Block]:
         [Lines([_gone_line(one) for one in found], "The word stands in this repository")] if found else []
     )
     return [*blocks, *([Lines([", ".join(others)], "Not found in this repository")] if others else [])]
+
+
+def _routes(bump: "Bump") -> list[str]:
+    return [
+        f"{one['path']}, since {one['since']}; the path stands in {_places(one['found'])}."
+        for one in bump["new_routes"]
+    ]
 
 
 def _gone_line(one: "GoneName") -> str:

@@ -140,11 +140,8 @@ def _not_seen(report: "Report") -> list[str]:
 def _gone(bump: "Bump") -> list[Block]:
     found = [one for one in bump["gone"] if one["found"]]
     others = [one["name"] for one in bump["gone"] if not one["found"]]
-    blocks: list[Block] = (
-        [Lines([_gone_line(one) for one in found], "The word stands in this repository; where it reaches vLLM")]
-        if found
-        else []
-    )
+    reaching = "The word stands in this repository; where it reaches vLLM"
+    blocks: list[Block] = [Lines([_gone_line(one) for one in found], reaching)] if found else []
     return [*blocks, *([Lines([", ".join(others)], "Not found in this repository")] if others else [])]
 
 

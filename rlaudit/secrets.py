@@ -21,7 +21,9 @@ MASK = "***"
 # A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
 _SHORTEST_KNOWN_ANYWHERE = 8
 _REFERENCE = re.compile(r"\$\{?\w|\{\{|%\(|^<.*>$|^\**$")
-_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[ _./:-]?[A-Z]?[a-z]+)*|[\d.,:+-]+")
+# A word after the first begins with a sign or a capital: if it could begin with nothing, a long one would be cut in
+# every way there is before it is no match.
+_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:(?:[ _./:-][A-Z]?|[A-Z])[a-z]+)*|[\d.,:+-]+")
 _LETTERS_AND_DIGITS = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^()\[\]{}<>\s]+$")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

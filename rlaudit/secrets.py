@@ -65,6 +65,7 @@ _SHAPES = tuple(
     )
 )
 _TELLING = ("token", "key", "pass", "pwd", "pw", "secret", "credential", "auth", "bearer", "cookie")
+_TELLS = re.compile("|".join(_TELLING))
 _LONGEST_NAME = 80
 _SHORT = 400
 _REST_OF_A_NAME = re.compile(rf"[\w.-]{{0,{_LONGEST_NAME}}}", re.ASCII)
@@ -244,6 +245,8 @@ def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
     lowered = text.lower()
     if len(lowered) != len(text):  # there are capitals that become two characters
         lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
+    if not _TELLS.search(lowered):
+        return
     found = sorted(telling.span() for word in _TELLING for telling in re.finditer(word, lowered))
     done = 0
     for telling, telling_end in found:

@@ -46,7 +46,7 @@ def test_sections_have_names_of_their_own_and_say_something(maker: Callable[[], 
 
 def test_a_file_is_named_after_each_command_that_writes_reports() -> None:
     found = {module.name for module in pkgutil.iter_modules(outlines.__path__)}
-    assert found == {"ablate", "compare", "curves", "diagnose", "inspect", "selftest", "weight_updates"}
+    assert found == {"ablate", "compare", "curves", "diagnose", "inspect", "selftest", "weight_updates", "canary"}
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)

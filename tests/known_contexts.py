@@ -9,7 +9,7 @@ import numpy as np
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.token_batch import TokenBatch
-from rlaudit.worlds.sibling_tree import Transform, at
+from rlaudit.worlds.sibling_tree import Transform, at, descend
 
 # Of the tokens of a context, those that its sequence holds already: what a penalty moves.
 SEEN = 1 / 3
@@ -86,21 +86,18 @@ def grow(
     sequences, vocabulary = prompts * samples, contexts.p_DV.shape[1]
     prompt_S = np.repeat(np.arange(prompts), samples)
     ends_S = rng.integers(1, length + 1, sequences) if ragged else np.full(sequences, length)
-    alive_S, node_S = np.arange(sequences), prompt_S
-    drawn = []
-    for depth in range(length):
-        going = ends_S[alive_S] > depth
-        alive_S, node_S = alive_S[going], node_S[going]
-        _, node_S, size = np.unique(node_S, return_inverse=True, return_counts=True)
-        shared = (size[node_S] > 1) | (depth == 0)
-        alive_S, node_S = alive_S[shared], node_S[shared]
-        if not alive_S.size:
-            break
-        each = len(contexts.p_DV) // weights
-        context_S = rng.integers(0, each, len(size))[node_S] + alive_S % weights * each
+    each = len(contexts.p_DV) // weights
+    depth_S = np.zeros(sequences, dtype=np.int64)
+    drawn: list[tuple[Integers, ...]] = []
+
+    def draw(alive_S: Integers, node_S: Integers) -> Integers:
+        context_S = rng.integers(0, each, int(node_S.max()) + 1)[node_S] + alive_S % weights * each
         token_S = contexts.draw(rng, context_S)
-        drawn.append((alive_S, np.full(alive_S.size, depth), token_S, context_S))
-        node_S = node_S * vocabulary + token_S
+        drawn.append((alive_S, depth_S[alive_S], token_S, context_S))
+        depth_S[alive_S] += 1
+        return token_S
+
+    descend(draw, prompt_S, ends_S, vocabulary)
     sequence_T, position_T, token_T, context_T = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
     order = np.lexsort((position_T, sequence_T))
     sequence_T, position_T, token_T, context_T = (

@@ -1,7 +1,7 @@
 """Signatures of causes that `alignment.py` finds: sequences whose two sides do not speak of the same tokens."""
 
 from rlaudit.attribution.cause import NotTested, Outcome, Signature
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.statistics.proportion import proportion_interval
 from rlaudit.tokens.alignment import Misalignment
 

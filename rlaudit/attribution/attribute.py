@@ -21,18 +21,18 @@ from rlaudit import causes as cause_files
 from rlaudit.arrays import Floats
 from rlaudit.attribution.base_slope import base_slope
 from rlaudit.attribution.cause import Cause, NotTested, Signature
-from rlaudit.attribution.excess import ExcessModel, fit_excess
-from rlaudit.attribution.token_evidence import TokenEvidence
-from rlaudit.discover import Offers, discover
-from rlaudit.layers import Layer, Verdict
-from rlaudit.meaning.from_logs import constant_shift
-from rlaudit.meaning.signatures import (
+from rlaudit.attribution.semantic_signatures import (
     FILTERS_NOT_REPLAYED,
     HIDDEN_TRUNCATION,
     PENALTY,
     RAW_LOGPROBS,
     TRAINER_TEMPERATURE,
 )
+from rlaudit.discover import Offers, discover
+from rlaudit.layers import Layer, Verdict
+from rlaudit.meaning.from_logs import constant_shift
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.measurement.excess import ExcessModel, fit_excess
 from rlaudit.tokens.alignment import Misalignment
 
 ALIGNMENT = tuple(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.attribution.excess import LEAST_ROOM, REPLICATES, Part
+from rlaudit.measurement.excess import LEAST_ROOM, REPLICATES, Part
 from rlaudit.statistics.resample import chance_apart, cluster_sums, cluster_weights, resampled
 
 # Base models that give a token nothing would decide the slope alone.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.least_data import LeastData
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import LeastData
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.worlds.fault import Fault
 
 # A cause that explains less of the excess mismatch than this is not worth naming, however significant it is; the lower

@@ -3,8 +3,8 @@
 import numpy as np
 
 from rlaudit.attribution.cause import LEAST_SHARE, SURELY, NotTested, Outcome, Signature
-from rlaudit.attribution.excess import Part
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.measurement.excess import Part
 
 # In units of the floor: less than this would not have been noticed without the other causes.
 LEAST_OF_FLOOR = 0.5

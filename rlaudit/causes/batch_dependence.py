@@ -15,11 +15,11 @@ from scipy.special import fdtrc
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Signature
-from rlaudit.attribution.excess import CAP
-from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import part_signature
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.measurement.excess import CAP
 from rlaudit.statistics.resample import ROUNDING
 from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground

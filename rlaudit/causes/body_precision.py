@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Signature
-from rlaudit.attribution.excess import CAP, CONSTANT, LEAST_ROOM
-from rlaudit.attribution.least_data import OF_A_VARIANCE
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import explained_share
 from rlaudit.layers import Layer
 from rlaudit.meaning.from_logs import seen_shift
+from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.measurement.excess import CAP, CONSTANT, LEAST_ROOM
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
 from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground

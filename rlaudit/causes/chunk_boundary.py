@@ -10,10 +10,10 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import Cause, NotTested, Outcome
-from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import part_signature
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.worlds.fault import noise_fault
 from rlaudit.worlds.ground import Ground
 

@@ -14,8 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.attribution.cause import Cause, Outcome
-from rlaudit.attribution.least_data import OF_A_BIAS
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.attribution.semantic_signatures import (
+    FILTERS_NOT_REPLAYED,
+    logged_signature,
+    semantic_signature,
+    temperature_signature,
+)
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import (
@@ -27,7 +31,8 @@ from rlaudit.meaning.from_logs import (
     one_sidedness_left,
 )
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
-from rlaudit.meaning.signatures import FILTERS_NOT_REPLAYED, logged_signature, semantic_signature, temperature_signature
+from rlaudit.meaning.least_data import OF_A_BIAS
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
-from rlaudit.attribution.excess import CONSTANT, Part
-from rlaudit.attribution.least_data import OF_A_VARIANCE
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.measurement.excess import CONSTANT, Part
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant

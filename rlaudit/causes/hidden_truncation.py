@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.attribution.cause import Cause, Outcome
-from rlaudit.attribution.least_data import OF_SCORES
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.attribution.semantic_signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.meaning.signatures import HIDDEN_TRUNCATION, semantic_signature
+from rlaudit.meaning.least_data import OF_SCORES
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant

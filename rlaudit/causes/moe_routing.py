@@ -15,11 +15,11 @@ from scipy.special import bdtrc
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
-from rlaudit.attribution.excess import CONSTANT, ExcessModel
-from rlaudit.attribution.least_data import OF_OUTLIERS
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_OUTLIERS
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.measurement.excess import CONSTANT, ExcessModel
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant

@@ -11,13 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
-from rlaudit.attribution.least_data import OF_A_MEAN
-from rlaudit.attribution.token_evidence import TokenEvidence
+from rlaudit.attribution.semantic_signatures import PENALTY, logged_signature, semantic_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import seen_shift, too_high
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
-from rlaudit.meaning.signatures import PENALTY, logged_signature, semantic_signature
+from rlaudit.meaning.least_data import OF_A_MEAN
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.plant import Dose, Plant

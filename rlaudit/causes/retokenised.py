@@ -12,9 +12,9 @@ import numpy as np
 from rlaudit.arrays import Floats
 from rlaudit.attribution.alignment_signature import alignment_signature
 from rlaudit.attribution.cause import Cause, Outcome
-from rlaudit.attribution.least_data import OF_AGREEMENT
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_AGREEMENT
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.tokens.alignment import Misalignment
 from rlaudit.tokens.token_batch import TokenBatch
 from rlaudit.worlds.fault import Fault

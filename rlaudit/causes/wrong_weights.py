@@ -10,10 +10,10 @@ Source: TRL 5312 (weights not pushed again after sleep), Xiaomi and prime-rl pra
 import numpy as np
 
 from rlaudit.attribution.cause import Cause, NotTested, Outcome
-from rlaudit.attribution.least_data import OF_A_VARIANCE
 from rlaudit.attribution.part_signature import signature_of
-from rlaudit.attribution.token_evidence import TokenEvidence
 from rlaudit.layers import Layer
+from rlaudit.meaning.least_data import OF_A_VARIANCE
+from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.worlds.fault import Fault
 from rlaudit.worlds.generator import Logits
 from rlaudit.worlds.ground import Ground

@@ -19,6 +19,7 @@ COMMANDS = {
     "ablate": "rlaudit.cli.ablate:ablate",
     "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
+    "watch": "rlaudit.cli.watch:watch",
     "diagnose": "rlaudit.cli.diagnose:diagnose",
     "selftest": "rlaudit.cli.selftest:selftest",
     "report": "rlaudit.cli.report:report",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.measurement.metric import ObjectiveSettings
     from rlaudit.tokens.open_table import TokenTable
+    from rlaudit.tokens.renamed_columns import RenamedColumns
 
 
 def compare(
@@ -50,6 +51,13 @@ def compare(
         typer.Option(
             metavar="COLUMN",
             help="The column that says which samples share a prompt, where the prompt's id does not or is called so.",
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="THEIRS=OURS",
+            help="What the tables call one of our columns, as logps=rollout_logprob; repeatable.",
         ),
     ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
@@ -95,6 +103,8 @@ def compare(
     from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.report.plain import plain
+    from rlaudit.tokens.parquet import KNOWN
+    from rlaudit.tokens.renamed_columns import check_used, parse_columns
 
     outputs = parse_outputs(output or [])
     progress = Progress(quiet)
@@ -108,18 +118,22 @@ def compare(
         "trainer_temperature": trainer_temperature,
         "trainer_replays_filters": trainer_replays_filters or None,
     }
-    tables = _chosen(_opened(rollouts, groups=groups or ""), arm or [])
+    renamed = parse_columns(columns or [], KNOWN)
+    tables = _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
     comparer = Comparer(given, config, settings, scorer, score_tokens, progress)
-    own_trainer = _trainer(trainer)
+    own_trainer = _trainer(trainer, renamed)
+    befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
+    today_trainer = _trainer(before_trainer, renamed)
+    opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
+    check_used(renamed, [table.part.renamed for table in opened])
     if before is None:
         for table in tables:
             comparer.compare(table, own_trainer)
     else:
-        today_trainer = _trainer(before_trainer)
-        for table, today in todays(tables, _opened(before, groups=groups or ""), before):
+        for table, today in todays(tables, befores, before):
             comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
@@ -135,13 +149,16 @@ def compare(
     return int(document["exit_code"])
 
 
-def _opened(path: Path, of_trainer: bool = False, groups: str = "") -> "tuple[TokenTable, ...]":
+def _opened(
+    path: Path, of_trainer: bool = False, groups: str = "", renamed: "RenamedColumns | None" = None
+) -> "tuple[TokenTable, ...]":
     """The tables of a path. groups: the column that says which samples share a prompt.
 
     Raises NotFinished for a run that has not ended or whose files are not as it left them.
     """
     from rlaudit.laboratory.run_folder import TOKENS, has_report, is_run
     from rlaudit.tokens.open_table import open_tables
+    from rlaudit.tokens.renamed_columns import AS_OURS
 
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
@@ -153,13 +170,13 @@ def _opened(path: Path, of_trainer: bool = False, groups: str = "") -> "tuple[To
         raise NotFinished(
             f"the run in {run} has no tokens: no arm of it was measured", f"rlaudit report {run} says why"
         )
-    return open_tables(path, of_trainer=of_trainer, groups=groups)
+    return open_tables(path, of_trainer=of_trainer, groups=groups, renamed=renamed or AS_OURS)
 
 
-def _trainer(path: Path | None) -> "TokenTable | None":
+def _trainer(path: Path | None, renamed: "RenamedColumns") -> "TokenTable | None":
     if path is None:
         return None
-    tables = _opened(path, of_trainer=True)
+    tables = _opened(path, of_trainer=True, renamed=renamed)
     if len(tables) > 1:
         raise UsageError(f"{path} holds {len(tables)} comparisons, expected the trainer's logprobs of one")
     return tables[0]

@@ -17,12 +17,14 @@ from rlaudit.standard_output import to_stdout
 # Causes, factors and metrics bring numpy and pydantic with them: `explain` of a rule does not wait for them.
 if TYPE_CHECKING:
     from rlaudit.attribution.cause import Cause
+    from rlaudit.inspection.advisory import Advisory
 
 
 class Listed(StrEnum):
     """What can be listed."""
 
     RULES = "rules"
+    ADVISORIES = "advisories"
     FRAMEWORKS = "frameworks"
     VERSIONS = "versions"
     CAUSES = "causes"
@@ -65,9 +67,18 @@ def explain(
     return 0
 
 
-def list_(what: Annotated[Listed, typer.Argument(help="What to list.")]) -> int:
-    """List what rlaudit knows, one line each."""
-    to_stdout(f"{LISTS[what]()}\n")
+def list_(
+    what: Annotated[Listed, typer.Argument(help="What to list.")],
+    before: Annotated[str | None, typer.Option("--from", help="advisories: the vLLM that runs today.")] = None,
+    after: Annotated[str | None, typer.Option("--to", help="advisories: the vLLM to move to.")] = None,
+) -> int:
+    """List what rlaudit knows, one line each; of advisories also those that a move between two releases crosses."""
+    if before is None and after is None:
+        to_stdout(f"{LISTS[what]()}\n")
+        return 0
+    if what is not Listed.ADVISORIES or before is None or after is None:
+        raise UsageError("--from and --to go together, and with advisories", "rlaudit list advisories --from X --to Y")
+    to_stdout(f"{_crossed(before, after)}\n")
     return 0
 
 
@@ -189,6 +200,33 @@ def _rules() -> str:
     )
 
 
+def _advisories() -> str:
+    from rlaudit.advisories import known_advisories
+
+    return _described(known_advisories())
+
+
+def _described(advisories: "Mapping[str, Advisory]") -> str:
+    from rlaudit.advisories import sentence
+
+    return "\n".join(f"{name:<32} {one.window!s:<18} {sentence(name)}" for name, one in advisories.items())
+
+
+def _crossed(before: str, after: str) -> str:
+    from rlaudit.advisories import crossed
+    from rlaudit.inspection.versions import version_named
+
+    found = crossed(version_named(before), version_named(after))
+    parts = {
+        f"Entered: {after} has them, {before} has not": found.entered,
+        f"Left: {before} has them, {after} has not": found.left,
+        "Still open: both have them": found.still_open,
+    }
+    return "\n\n".join(
+        "\n".join([f"{head} ({len(those)})", *_described(those).splitlines()]) for head, those in parts.items()
+    )
+
+
 def _frameworks() -> str:
     from rlaudit.inspection.read_configs import known_dialects
 
@@ -274,6 +312,7 @@ def _schema() -> str:
 
 LISTS: Mapping[Listed, Callable[[], str]] = {
     Listed.RULES: _rules,
+    Listed.ADVISORIES: _advisories,
     Listed.FRAMEWORKS: _frameworks,
     Listed.VERSIONS: _versions,
     Listed.SETTINGS_KEYS: _settings_keys,

@@ -13,6 +13,8 @@ from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
+    from rlaudit.bump.bump import Bump
+    from rlaudit.cli.inspect_arguments import Asked
     from rlaudit.inspection.finding import Severity
     from rlaudit.inspection.inspect import Inspection, Request
 
@@ -33,7 +35,17 @@ class _Wishes:
 def inspect(arguments: list[str]) -> int:
     """The exit code of `rlaudit inspect` with these arguments."""
     asked = parse(arguments)
+    if asked.bump is not None:
+        from rlaudit.cli.bump import inspect_bump
+
+        return inspect_bump(asked)
+    return inspected(asked, parse_outputs(asked.output) if asked.output or not asked.diff else [])
+
+
+def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = None) -> int:
+    """The exit code, after the report was written. bump: whose files are inspected, from the working directory."""
     # Catalogue, readers and rules are imported once the command line is known to be this one's.
+    from rlaudit.configs.framework_source.environment import folders_of
     from rlaudit.inspection.inspect import Request
     from rlaudit.inspection.inspect_file import Context
     from rlaudit.inspection.read_configs import known_dialects
@@ -48,7 +60,7 @@ def inspect(arguments: list[str]) -> int:
     machine = Machine() if platform == "cuda" else machine_named(platform)
     sides = [version_named(side) if side is not None else None for side in (before, after)]
     wishes = _Wishes(
-        outputs=parse_outputs(asked.output) if asked.output or not asked.diff else [],
+        outputs=outputs,
         threshold=_threshold(asked.fail_on or settings.get("fail-on") or "error", asked.exit_zero),
         none_is_fine=asked.allow_no_config,
         diff=asked.diff,
@@ -56,7 +68,7 @@ def inspect(arguments: list[str]) -> int:
         baseline=asked.baseline or (None if asked.write_baseline is not None else settings.baseline),
         write_baseline=asked.write_baseline,
     )
-    _check(asked.paths, wishes, asked.defaults)
+    _check(asked.paths, wishes, asked.defaults, asked.framework_source)
     if asked.defaults:
         from rlaudit.cli.defaults import print_defaults
 
@@ -70,8 +82,9 @@ def inspect(arguments: list[str]) -> int:
         stdin_name=asked.stdin_name,
         excluded=settings.excludes,
         today=date.today(),
+        framework_sources=(*asked.framework_source, *(folder for one in asked.python for folder in folders_of(one))),
     )
-    return _run(request, wishes)
+    return _run(request, wishes, bump)
 
 
 def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
@@ -80,11 +93,14 @@ def _threshold(fail_on: str, exit_zero: bool) -> "Severity | None":
     return None if fail_on == "never" or exit_zero else Severity(fail_on)
 
 
-def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool) -> None:
+def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sources: Sequence[str]) -> None:
     if not paths and not defaults:
         raise UsageError("nothing to inspect was named", "rlaudit inspect CONFIG --from VERSION --to VERSION")
     if paths and defaults:
         raise UsageError("--defaults is about vLLM alone: leave out the paths")
+    for folder in framework_sources:
+        if not Path(folder).is_dir():
+            raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
     if "-" in paths and wishes.fix is not None and not wishes.diff:
         raise UsageError("standard input cannot be fixed in place", "--diff prints the fixes")
     if wishes.diff and any(one.path is None for one in wishes.outputs):
@@ -93,7 +109,7 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool) -> None:
         raise UsageError("--baseline and --write-baseline at once: a new baseline holds what the old one held")
 
 
-def _run(request: "Request", wishes: _Wishes) -> int:
+def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     from rlaudit.inspection.baseline import load_baseline, write_baseline
     from rlaudit.inspection.document import document_of
     from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, exit_code
@@ -108,6 +124,12 @@ def _run(request: "Request", wishes: _Wishes) -> int:
         number = write_baseline(wishes.write_baseline, inspection.judged)
         say(f"{number} findings written to {wishes.write_baseline}: they do not count from now on")
         inspection = inspect_paths(replace(request, baseline=load_baseline(wishes.write_baseline)))
+    standing = 0
+    if bump is not None:
+        from rlaudit.bump.bump import brought_by
+
+        judged = brought_by(inspection, inspect_paths(_at_old_release(request)))
+        standing, inspection = len(inspection.judged) - len(judged), replace(inspection, judged=judged)
     patch, fixed = "", NOTHING_FIXED
     failed: tuple[str, ...] = ()
     if wishes.diff or wishes.fix is not None:
@@ -120,6 +142,10 @@ def _run(request: "Request", wishes: _Wishes) -> int:
     if failed:
         code = max(code, NOT_FINISHED)
     document = document_of(inspection, code, wishes.threshold, fixed)
+    if bump is not None:
+        from rlaudit.bump.bump import reported
+
+        document["bump"] = reported(bump, inspection, standing, request.context.machine)
     if wishes.diff:
         to_stdout(patch)
         for sentence in summary(document):
@@ -128,6 +154,11 @@ def _run(request: "Request", wishes: _Wishes) -> int:
     for sentence in (*inspection.bugs, *failed):
         say(sentence)
     return code
+
+
+def _at_old_release(request: "Request") -> "Request":
+    """The same files where nothing migrates."""
+    return replace(request, context=replace(request.context, after=request.context.before))
 
 
 def _say_versions(inspection: "Inspection") -> None:

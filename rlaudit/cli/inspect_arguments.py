@@ -23,6 +23,8 @@ class Asked:
     before: str | None
     after: str | None
     platform: str | None
+    framework_source: list[str]
+    python: list[str]
     select: list[str]
     ignore: list[str]
     fail_on: str | None
@@ -35,6 +37,7 @@ class Asked:
     defaults: bool
     stdin_name: str
     allow_no_config: bool
+    bump: str | None = None
 
 
 class _Help(argparse.HelpFormatter):
@@ -77,6 +80,10 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--from", dest="before", metavar="VERSION", help="vLLM that runs today; from lock files when left out")
     add("--to", dest="after", metavar="VERSION", help="vLLM to move to; from lock files when left out")
     add("--platform", metavar="NAME", help="cuda, cpu, or a device such as a100: defaults depend on it")
+    add("--framework-source", action="append", default=[], metavar="DIR",
+        help="a folder with the framework's source, repeatable; else the checkout that the config lies in")  # fmt: skip
+    add("--python", action="append", default=[], metavar="PATH",
+        help="an interpreter in whose environment the framework is installed; it is not run")  # fmt: skip
     add("--select", action="append", default=[], metavar="RULE|LAYER", help="run only these, repeatable")
     add("--ignore", action="append", default=[], metavar="RULE|LAYER", help="do not run these, repeatable")
     add("--fail-on", choices=FAIL_ON, help="the severity from which findings exit with 1 (error)")
@@ -86,6 +93,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--fix", choices=FIX_MODES, metavar="MODE", help="make the safe fixes; =unsafe makes all of them")
     add("--baseline", type=Path, metavar="FILE", help="findings that are known and do not count")
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
+    add("--bump", metavar="BASE..HEAD", help="what a moved vLLM pin changes: revisions, or an older folder before PATH")
     add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")
     add("--stdin-name", default="stdin.yaml", metavar="NAME", help="what to take standard input for (stdin.yaml)")
     add("--allow-no-config", action="store_true", help="finding no config is no failure, for hooks")

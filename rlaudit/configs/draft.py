@@ -59,6 +59,7 @@ class Draft:
     lost: list[Lost] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
     parts: tuple[str, ...] = ()
+    decided: dict[str, str] = field(default_factory=dict)
 
     def list_options(self, root: Node, *paths: str) -> None:
         """Options of the framework that stand at dotted paths of the file, everything below them included."""
@@ -112,6 +113,7 @@ class Draft:
             place=place,
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             parts=self.parts,
+            decided=self.decided,
             write=write,
         )
 

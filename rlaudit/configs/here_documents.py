@@ -61,7 +61,7 @@ def here_documents(source: Source) -> tuple[HereDocument, ...]:
             root = _told(moved(roots[0], command.inside))
             said = (*command.assumed, _UNTOLD)
             exports = commands[-1].variables
-            found.append(HereDocument(source.path, text, document=root, untold=said, variables=exports))
+            found.append(HereDocument(source.path, text, source.given, document=root, untold=said, variables=exports))
     return tuple(found)
 
 

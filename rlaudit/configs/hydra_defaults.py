@@ -1,20 +1,24 @@
-"""Hydra's `defaults:` list, as far as the files it names lie beside the config.
+"""Hydra's `defaults:` list, as far as the files it names are there.
 
 Read: names beside the file, groups (`finetune: base` is finetune/base.yaml, placed under `finetune`), packages
 (`group@a.b: name`, `# @package _global_`), `optional`, `override`, `_self_` (last where it is not written, as since
-Hydra 1.1). Not read: search paths (`pkg://`) and configs of an installed framework; they are named as missing.
+Hydra 1.1), names that follow another choice (`actor: ${model_engine}_actor`), choices of the command line, and
+`hydra.searchpath` (`file://` from the folders above the config, `pkg://` where the package's source is there). What is
+not found is named as missing.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
 
 DEEPEST = 8
+_CHOICE = re.compile(r"\$\{([\w./@-]+)\}")
 _PACKAGE = re.compile(r"\s*#\s*@package\s+(\S+)")
 _HEADER_LINES = 20
 
@@ -60,28 +64,57 @@ def with_defaults(source: Source) -> Node | None:
     return root if config is None else config.root
 
 
+@dataclass(eq=False)
+class _Family:
+    """What one composition goes by, and what it has seen. search: folders that names are looked for in besides."""
+
+    choices: Mapping[str, str]
+    search: tuple[str, ...]
+    parts: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
 # Asked by every dialect that may know the file, and again under each version.
-@lru_cache(maxsize=4)
-def composed(source: Source) -> Composed | None:
-    """The first document with its `defaults:` applied; None where the file is no mapping."""
+@lru_cache(maxsize=16)
+def composed(source: Source, choices: tuple[tuple[str, str], ...] = ()) -> Composed | None:
+    """The first document with its `defaults:` applied; None where the file is no mapping. choices: of groups, made on
+    the command line (`model_engine=megatron`).
+    """
     root = mapping_of(source)
     if root is None:
         return None
-    parts: list[str] = []
-    missing: list[str] = []
-    tree = _compose(source, root, (), parts, missing, (source.path,))
     listed = root.get("defaults")
-    if missing and listed is not None:
+    own = {} if listed is None else {key: node.value for one in listed.elements() for key, node in one.items()}
+    told = {key: value for key, value in {**own, **dict(choices)}.items() if isinstance(value, str)}
+    family = _Family(told, _search_path(source, root) if listed is not None else ())
+    tree = _compose(source, root, (), family, (source.path,))
+    if family.missing and listed is not None:
         # Tells interpolation that a key which is not here may well be set there.
         tree = merged(tree, nested(("defaults",), listed))
-    if parts:
+    if family.parts:
         tree = reread(tree)
-    return Composed(tree, tuple(dict.fromkeys(parts)), tuple(dict.fromkeys(missing)))
+    return Composed(tree, tuple(dict.fromkeys(family.parts)), tuple(dict.fromkeys(family.missing)))
 
 
-def _compose(
-    source: Source, root: Node, at: tuple[str, ...], parts: list[str], missing: list[str], seen: tuple[str, ...]
-) -> Node:
+def _search_path(source: Source, root: Node) -> tuple[str, ...]:
+    """The folders that `hydra.searchpath` names, as far as they are there."""
+    listed = root.get("hydra", "searchpath")
+    found = []
+    for node in listed.elements() if listed is not None else ():
+        scheme, _, name = str(node.value).rpartition("://")
+        if scheme == "pkg":
+            from rlaudit.configs.framework_source.checkout import checkout_of
+
+            path = name.replace(".", "/")
+            checkout = checkout_of(source, name.partition(".")[0], path)
+            found += [f"{checkout.root}/{path}"] if checkout is not None else []
+        else:
+            above = (folder / name for folder in Path(source.path).absolute().parents)
+            found += [str(folder) for folder in above if folder.is_dir()][:1]
+    return tuple(found)
+
+
+def _compose(source: Source, root: Node, at: tuple[str, ...], family: _Family, seen: tuple[str, ...]) -> Node:
     own = Node({key: node for key, node in root.items() if key != "defaults"}, root.place, root.key)
     own = nested(at, own)
     listed = root.get("defaults")
@@ -89,11 +122,11 @@ def _compose(
         return nested(at, root) if listed is not None else own
     tree: Node | None = None
     done = False
-    for entry in _entries(listed):
+    for entry in _entries(listed, family.choices):
         if entry is None:
             tree, done = (own if tree is None else merged(tree, own)), True
             continue
-        part = _read(source, entry, at, parts, missing, seen)
+        part = _read(source, entry, at, family, seen)
         if part is not None:
             tree = part if tree is None else merged(tree, part)
     if not done:
@@ -101,22 +134,23 @@ def _compose(
     return own if tree is None else tree
 
 
-def _read(
-    source: Source, entry: _Entry, at: tuple[str, ...], parts: list[str], missing: list[str], seen: tuple[str, ...]
-) -> Node | None:
-    found = source.neighbour(entry.file.lstrip("/"))
+def _read(source: Source, entry: _Entry, at: tuple[str, ...], family: _Family, seen: tuple[str, ...]) -> Node | None:
+    name = entry.file.lstrip("/")
+    found = source.neighbour(name)
+    for folder in family.search if found is None else ():
+        found = found or source.neighbour(f"{folder}/{name}")
     if found is None or found.path in seen or len(seen) > DEEPEST:
         if not entry.optional:
-            missing.append(entry.file)
+            family.missing.append(entry.file)
         return None
     root = mapping_of(found)
     if root is None:
-        missing.append(entry.file)
+        family.missing.append(entry.file)
         return None
-    parts.append(found.path)
+    family.parts.append(found.path)
     package = _header(found.text) or entry.package
     where = _package(package, entry.group, at)
-    return _compose(found, root, where, parts, missing, (*seen, found.path))
+    return _compose(found, root, where, family, (*seen, found.path))
 
 
 def _header(text: str) -> str | None:
@@ -140,7 +174,7 @@ def _package(package: str | None, group: str, at: tuple[str, ...]) -> tuple[str,
     return (*at, *package.split("."))
 
 
-def _entries(listed: Node) -> Iterator[_Entry | None]:
+def _entries(listed: Node, choices: Mapping[str, str]) -> Iterator[_Entry | None]:
     """One per line of the list; None is `_self_`."""
     for node in listed.elements():
         if isinstance(node.value, str):
@@ -155,7 +189,17 @@ def _entries(listed: Node) -> Iterator[_Entry | None]:
             if words[:1] == ["override"] or not words:
                 continue
             group, _, package = words[-1].partition("@")
-            names = choice.elements() or (choice,)
+            chosen = choices.get(words[-1])
+            names = (
+                (chosen,) if chosen is not None else [_followed(one, choices) for one in choice.elements() or (choice,)]
+            )
             for one in names:
-                if isinstance(one.value, str):
-                    yield _Entry(group, one.value, package or None, words[0] == "optional")
+                if one:
+                    yield _Entry(group, one, package or None, words[0] == "optional")
+
+
+def _followed(node: Node, choices: Mapping[str, str]) -> str:
+    """The name of a choice, with other choices filled in; "" where it cannot be told."""
+    text = node.value if isinstance(node.value, str) else node.text.strip("\"'") if "${" in node.text else ""
+    filled = _CHOICE.sub(lambda match: choices.get(match[1], match[0]), text)
+    return "" if "${" in filled else filled

@@ -84,7 +84,7 @@ def _reads_back(source: Source, edits: tuple[Edit, ...], key: str) -> bool:
 
     counts = []
     for text in (source.text, apply(source.text, edits)):
-        found = command_lines(Source(source.path, text), key.partition(".")[0])
+        found = command_lines(Source(source.path, text, source.given), key.partition(".")[0])
         counts.append(sum(flag.name == key for command in found for flag in overrides(command.words)))
     return counts[1] == counts[0] + 1
 

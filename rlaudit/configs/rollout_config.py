@@ -106,6 +106,7 @@ class RolloutConfig:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
     differ). not_seen: what a reader could not tell, in sentences. parts: the other files this one was read with.
+    decided: by setting, the line of the framework's own source that decides it, where that source was read.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
 
@@ -122,6 +123,7 @@ class RolloutConfig:
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    decided: Mapping[str, str] = field(default_factory=dict)
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
 
     @property

@@ -22,7 +22,8 @@ _YAML = {".yaml", ".yml", ".json"}
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance.
+    """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance. given:
+    folders with the source of a framework, which were named.
 
     Every syntax is empty where the file is not written in it; what is, and does not parse, raises that syntax's
     Unreadable error (a ValueError), and is kept in `refusals`: a reader that goes on without it must not hide it.
@@ -30,6 +31,7 @@ class Source:
 
     path: str
     text: str
+    given: tuple[str, ...] = ()
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
@@ -121,6 +123,6 @@ class Source:
         path = Path(self.path).parent / relative
         try:
             # Bytes: reading text would turn \r\n into \n, and with it every offset of an edit.
-            return Source(str(path), read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"))
+            return Source(str(path), read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"), self.given)
         except (OSError, ValueError):
             return None

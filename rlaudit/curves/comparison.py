@@ -170,9 +170,9 @@ def _against_constant(
 
 def _missing_notes(references: Sequence[Curve], candidate: Curve) -> tuple[str, ...]:
     notes = [
-        f"{whose} is NaN or infinite at {curve.not_finite} steps, the first is {curve.first_not_finite}"
+        f"{whose} is NaN or infinite at {len(curve.not_finite_steps)} steps, the first is {curve.not_finite_steps[0]}"
         for whose, curve in (*(("the reference", curve) for curve in references), ("the candidate", candidate))
-        if curve.not_finite
+        if curve.not_finite_steps
     ]
     ends = [int(curve.steps[-1]) for curve in references if curve.steps.size]
     if ends and candidate.steps.size and candidate.steps[-1] < min(ends):

@@ -28,13 +28,12 @@ LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Curve:
-    """One metric of one run. steps: ascending. not_finite: how many values were NaN or infinite, from which step on."""
+    """One metric of one run. steps: ascending. not_finite_steps: ascending, whose values were NaN or infinite."""
 
     key: str
     steps: NDArray[np.int64]
     values: NDArray[np.float64]
-    not_finite: int = 0
-    first_not_finite: int | None = None
+    not_finite_steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ class _Series:
             problems.add("", f"{self.key} is not in the order of its steps; sorted")
         steps = np.array(sorted(self.values), dtype=np.int64)
         values = np.array([self.values[step] for step in steps.tolist()], dtype=np.float64)
-        return Curve(self.key, steps, values, len(self.not_finite), min(self.not_finite, default=None))
+        return Curve(self.key, steps, values, tuple(sorted(self.not_finite)))
 
 
 def _same(first: float, second: float) -> bool:

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
-from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.diagnosis.compare_alone import compare_alone
 from rlaudit.diagnosis.compare_stream import Streamed, Unscored, nothing_to_compare, stream
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
@@ -28,6 +27,7 @@ from rlaudit.meaning.from_logs import meaning_of_logs
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.from_siblings import siblings_of
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.measurement.measure import Measurement, measure_tally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlaudit.diagnosis.comparison import Comparison
-from rlaudit.diagnosis.document import judged
 from rlaudit.diagnosis.worst_layer import exit_code_of, worst_layers
 from rlaudit.meaning.meaning import Meaning, ScoredFigures
 from rlaudit.report.new_report import new_report
@@ -36,7 +35,7 @@ def document_of(compared: Sequence[Compared], not_seen: Sequence[str], fails: bo
     What runs today is shown, and is not judged: only what it is compared for is.
     """
     wanted = [one for one in compared if not one.is_before]
-    layers = worst_layers([(_name(one), [judged(layer) for layer in one.comparison.layers]) for one in wanted])
+    layers = worst_layers([(_name(one), [layer.as_report() for layer in one.comparison.layers]) for one in wanted])
     unfinished = not allow_partial and any(one.faults.count for one in compared)
     return {
         **new_report(

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.compare import compare as compare_tokens
 from rlaudit.diagnosis.compare_document import Compared
 from rlaudit.diagnosis.compare_sampling import Told, told
-from rlaudit.diagnosis.compare_scored import Scorer, score
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
@@ -23,6 +22,10 @@ from rlaudit.tokens.prompt_tokens import with_prompt_tokens
 from rlaudit.tokens.sequence_sample import SequenceSample
 from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import TokenBatch
+
+# Logs that nobody scores need no laboratory.
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.compare_scored import Scorer
 
 
 def todays(
@@ -53,7 +56,7 @@ class Comparer:
     given: Mapping[str, Any]
     config: Path | None
     settings: CompareSettings
-    scorer: Scorer | None
+    scorer: "Scorer | None"
     score_tokens: int
     progress: Progress
     compared: list[Compared] = field(default_factory=list)
@@ -93,6 +96,8 @@ class Comparer:
         batches: Iterator[TokenBatch] = _batches(table, trainer, faults, numbers, sample is not None)
         scored = None
         if self.scorer is not None:
+            from rlaudit.diagnosis.compare_scored import score
+
             picked = _picked(table, self.score_tokens, numbers)
             scored = score(picked, sampling.sampling, sampling.trainer, self.scorer, self.progress)
             notes.append(

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
-from rlaudit.diagnosis.effects import PATH_METRIC, FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_path_of_arm
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
+from rlaudit.diagnosis.metric_of_layer import PATH_METRIC
 from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.parity import parity_yaml
-from rlaudit.diagnosis.semantic import judge_meaning_of_arms
+from rlaudit.diagnosis.semantic_of_arms import judge_meaning_of_arms
 from rlaudit.diagnosis.usual_distance import UsualDistance, usual_distance
 from rlaudit.engines.hardware.accelerator import machine_of
 from rlaudit.laboratory.studies.arms.plan import BlockPlan

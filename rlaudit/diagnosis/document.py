@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
-from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
@@ -14,7 +13,6 @@ from rlaudit.laboratory.studies.arms.run import FinishedRun
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import Run
-from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
 from rlaudit.tokens.figures.token_figures import TokenFigures
@@ -30,7 +28,7 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
             exit_code_of((judgement.verdict for judgement in diagnosis.layers), unfinished(run), fails),
             before=first.reference.version if first.reference else None,
             after=first.candidate.version,
-            layers=[judged(judgement) for judgement in diagnosis.layers],
+            layers=[judgement.as_report() for judgement in diagnosis.layers],
             not_seen=[*diagnosis.not_seen, *_not_seen_in_workers(diagnosis)],
         ),
         "description": run.plan.recipe.description,
@@ -58,20 +56,6 @@ def document_of(diagnosis: Diagnosis, fails: bool) -> Report:
         "token_figures": [
             plain(_token_figures(arm, block)) for block in diagnosis.blocks for arm in block.measured.values()
         ],
-    }
-
-
-def judged(judgement: Judgement) -> Judged:
-    """What is said of a layer, as reports have it."""
-    return {
-        "layer": judgement.layer,
-        "verdict": judgement.verdict,
-        "cause": judgement.cause,
-        "causes": list(judgement.causes),
-        "because": judgement.because,
-        "evidence": list(judgement.evidence),
-        "falsifier": judgement.falsifier,
-        "next": judgement.next,
     }
 
 

@@ -8,17 +8,22 @@ convicts by signature only, and a named cause is the one to ablate first. Whatev
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.distance import Distance
-from rlaudit.diagnosis.effects import PATH_METRIC, FactorEffect, Floor
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.measured import MeasuredArm
+from rlaudit.diagnosis.metric_of_layer import PATH_METRIC
 from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.parts.ablation import EffectVerdict
 from rlaudit.tokens.alignment import Misalignment
+
+# A comparison of logs needs no laboratory.
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.effects import FactorEffect, Floor
+    from rlaudit.diagnosis.measured import MeasuredArm
 
 CONVICTED = (EffectVerdict.REMOVES, EffectVerdict.REDUCES)
 MARGIN_OF_A_RECIPE = "equivalence_margin of the recipe"
@@ -43,7 +48,7 @@ class _Explained:
 
 
 def judge_path_of_arm(
-    judged: tuple[MeasuredArm, Distance] | None, effects: Sequence[FactorEffect], floor: Floor
+    judged: "tuple[MeasuredArm, Distance] | None", effects: "Sequence[FactorEffect]", floor: "Floor"
 ) -> Judgement:
     """Of one block of an ablation. judged: the arm with clean semantics, and how far it is; None where none has."""
     if judged is None:
@@ -127,7 +132,7 @@ def _by_distance(
     )
 
 
-def _by_intervention(causes: Sequence[FactorEffect]) -> _Explained:
+def _by_intervention(causes: "Sequence[FactorEffect]") -> _Explained:
     more = "more tokens: raise samples, prompts or max_tokens"
     if not causes:
         return _Explained(
@@ -182,7 +187,7 @@ def _which(names: Sequence[str], *, left: bool) -> str:
     return "all other causes" if left and len(names) > NAMED else ", ".join(names)
 
 
-def _effect_line(effect: FactorEffect) -> str:
+def _effect_line(effect: "FactorEffect") -> str:
     text = f"{effect.factor}={effect.level}: {effect.verdict.value}"
     if effect.first is not None:
         text += f"; first effect on k2 {figure(effect.first.difference, effect.first.low, effect.first.high)}"

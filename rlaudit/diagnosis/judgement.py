@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from rlaudit.layers import Layer, Verdict
+from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
@@ -24,6 +25,19 @@ class Judgement:
     falsifier: str = ""
     next: str = ""
     unexplained: str = ""
+
+    def as_report(self) -> Judged:
+        """What is said of the layer, as reports have it."""
+        return {
+            "layer": self.layer,
+            "verdict": self.verdict,
+            "cause": self.cause,
+            "causes": list(self.causes),
+            "because": self.because,
+            "evidence": list(self.evidence),
+            "falsifier": self.falsifier,
+            "next": self.next,
+        }
 
     @property
     def cause(self) -> str | None:

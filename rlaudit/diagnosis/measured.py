@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.arrays import Floats
-from rlaudit.attribution.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.factor import ArmTrace, Observation
 from rlaudit.laboratory.scoring import GRIDS, Scores
@@ -19,6 +18,7 @@ from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.from_siblings import Siblings, siblings_of
 from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.measurement.measure import Measurement, measure
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs

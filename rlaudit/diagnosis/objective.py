@@ -6,16 +6,20 @@ ablation has fresh weights on both sides, so its staleness is zero and what it s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING, Measurements, consequence
 from rlaudit.diagnosis.distance import Distance
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.measured import MeasuredArm
 from rlaudit.diagnosis.objective_split import ObjectiveSplit
 from rlaudit.diagnosis.words import let_pass
 from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+
+# A comparison of logs needs no laboratory.
+if TYPE_CHECKING:
+    from rlaudit.diagnosis.measured import MeasuredArm
 
 SHOWN = (*(clip.value for clip in Clip), "ess_token", "ess_sequence", "tail_fraction_2")
 
@@ -60,7 +64,7 @@ def judge_objective(
 
 
 def judge_objective_of_arm(
-    arm: MeasuredArm | None, earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
+    arm: "MeasuredArm | None", earlier: Sequence[Judgement], settings: ObjectiveSettings, distance: Distance | None
 ) -> Judgement:
     """Of an ablation, on the arm whose first two layers were judged. distance: what the second was judged by."""
     if arm is None:

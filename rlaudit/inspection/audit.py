@@ -124,6 +124,8 @@ class Rule:
     ) -> Finding:  # fmt: skip
         """A finding of this rule at the place where `setting` is, or would be, written."""
         where = place or audit.place(setting)
+        line = audit.config.decided.get(setting)
+        message = message if line is None else f"{message} What decides: {line}."
         return Finding(self.name, self.layer, severity, message, where, setting, _value(audit, setting), fix, confirm)
 
 

@@ -63,8 +63,10 @@ class Collected:
     others: int
 
 
-def collect(paths: Sequence[str], stdin_name: str, excluded: Callable[[str], bool]) -> Collected:
-    """Read every file that the paths name; each file once, however often it is named or linked."""
+def collect(
+    paths: Sequence[str], stdin_name: str, excluded: Callable[[str], bool], given: tuple[str, ...] = ()
+) -> Collected:
+    """Read every file that the paths name; each file once, however often it is named or linked. given: Source's."""
     files: dict[object, TextFile] = {}
     unread: list[Unread] = []
     others = 0
@@ -85,7 +87,7 @@ def collect(paths: Sequence[str], stdin_name: str, excluded: Callable[[str], boo
         except (OSError, ValueError) as error:  # ValueError: NotText, or a path that no system call takes
             unread.append(Unread(path, reason(error), named))
             continue
-        files[identity] = TextFile(Source(stdin_name if path == STDIN else path, text), encoding, named)
+        files[identity] = TextFile(Source(stdin_name if path == STDIN else path, text, given), encoding, named)
     return Collected(tuple(files.values()), tuple(unread), others)
 
 

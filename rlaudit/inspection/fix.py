@@ -122,7 +122,9 @@ def _inspected_again(
         text = apply(now.file.source.text, edits)
     except Misplaced as error:
         return None, str(error)
-    later = inspect_file(replace(now.file, source=Source(now.file.path, text)), context, now.versions, today)
+    later = inspect_file(
+        replace(now.file, source=Source(now.file.path, text, now.file.source.given)), context, now.versions, today
+    )
     if later.unreadable:
         return None, f"the file could not be read afterwards ({later.unreadable})"
     if len(later.configs) < len(now.configs) or len(later.bugs) > len(now.bugs):

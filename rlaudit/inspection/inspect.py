@@ -28,7 +28,9 @@ NOTHING_FIXED: "Fixes" = {"made": 0, "files": [], "written": False, "refused": [
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What was asked. about_suppressions: which findings about suppressions are wanted."""
+    """What was asked. about_suppressions: which findings about suppressions are wanted. framework_sources: folders with
+    the source of a framework.
+    """
 
     paths: tuple[str, ...]
     context: Context
@@ -38,6 +40,7 @@ class Request:
     stdin_name: str = "stdin.yaml"
     excluded: Callable[[str], bool] = lambda _path: False
     today: date = date.max
+    framework_sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +79,7 @@ class Inspection:
 
 def inspect(request: Request) -> Inspection:
     """Collect, read, audit and judge."""
-    collected = collect(request.paths, request.stdin_name, request.excluded)
+    collected = collect(request.paths, request.stdin_name, request.excluded, request.framework_sources)
     inspected = [inspect_file(file, request.context) for file in collected.files]
     return judged(request, collected, inspected)
 

@@ -12,10 +12,13 @@ from rlaudit.layers import Layer
 
 @lru_cache(maxsize=1)
 def known_rules() -> Mapping[str, Rule]:
-    """Every rule, by name."""
+    """Every rule, by name. An advisory is one as well, unless a rule of its name speaks for it."""
     from rlaudit import rules
+    from rlaudit.advisories import known_advisories, sentence
+    from rlaudit.inspection.advisory import rule_of
 
-    return discover(rules, "RULE", Rule)
+    found = {name: rule_of(advisory, sentence(name)) for name, advisory in known_advisories().items()}
+    return {**found, **discover(rules, "RULE", Rule)}
 
 
 def selected(

@@ -4,32 +4,22 @@ Only exact versions count. A range, or several versions in one file, is said and
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from rlaudit.home import expanded
+from rlaudit.pins.image import images
+from rlaudit.pins.known import LARGEST_BYTES, pin_files, pins_in
+from rlaudit.pins.pin import Pin, line_at, release
+from rlaudit.pins.requirement import requirements, span
+from rlaudit.read_regular import read_regular
 
-LARGEST_LOCK = 20_000_000
-_NUMBER = r"(?P<version>\d+\.\d+(?:\.\d+)?[\w.+!-]*)"
-_EXTRAS = r"(?:\[[^\]\n]*\])?"
-_IN_LOCK = re.compile(rf'^name = "vllm(?:-cpu)?"\r?\nversion = "{_NUMBER}"', re.M)
-_IN_PIPFILE = re.compile(rf'"vllm":\s*\{{[^}}]*"version":\s*"=={_NUMBER}"')
-_PINNED = re.compile(rf"^[ \t]*(?:-[ \t]*)?vllm(?:-cpu)?{_EXTRAS}[ \t]*===?[ \t]*{_NUMBER}", re.M)
-_POETRY = _NUMBER.replace("version", "poetry")
-_IN_PYPROJECT = re.compile(
-    rf"""["']vllm(?:-cpu)?{_EXTRAS}\s*===?\s*{_NUMBER}|^vllm\s*=\s*["'](?:==\s*)?{_POETRY}["']""", re.M
-)
-_RANGE = re.compile(rf"""(?:^|["'])vllm{_EXTRAS}\s*(?P<range>[<>~!^][^"'#;\n]*)""", re.M)
-_IN_TEXT = re.compile(
-    rf"vllm/vllm-openai(?:-cpu)?:v?{_NUMBER}"
-    rf"|vllm{_EXTRAS}=={_NUMBER.replace('version', 'pin')}"
-    rf"|LLM engine \(v{_NUMBER.replace('version', 'engine')}\)"
-    rf"|vLLM API server version {_NUMBER.replace('version', 'server')}"
-)
+# What an engine and its server say of themselves in a log.
+_LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d+\.\d+[\w.+!-]*)")
 # Releases of frameworks that require one vLLM exactly; of the extra named vllm where there is one.
 _REQUIRED_BY = {
     ("openrlhf", "0.11.2"): "0.29.0",
@@ -38,17 +28,6 @@ _REQUIRED_BY = {
 }
 _FRAMEWORK = re.compile(
     r"""(?:^|["'])(?P<name>openrlhf|skyrl|verl)\[[^\]\n]*vllm[^\]\n]*\]\s*==\s*(?P<version>[\w.]+)""", re.M
-)
-# In this order within a folder: what was resolved before what was asked for.
-_FILES = (
-    ("uv.lock", _IN_LOCK),
-    ("poetry.lock", _IN_LOCK),
-    ("pdm.lock", _IN_LOCK),
-    ("Pipfile.lock", _IN_PIPFILE),
-    ("requirements*.txt", _PINNED),
-    ("requirements/*.txt", _PINNED),
-    ("environment*.y*ml", _PINNED),
-    ("pyproject.toml", _IN_PYPROJECT),
 )
 
 
@@ -70,57 +49,50 @@ class Hints:
 
 def hints_for(path: str, text: str) -> Hints:
     """Hints for one file: its own words first, then the folders above it, the nearest first."""
-    own = _found(_IN_TEXT, text, path)
+    own = _one_or_none([*images(text), *requirements(text), *_logged(text)], path)
     around = _around(Path(path).absolute().parent)
-    hints, remarks = _one_or_none(own, path)
-    return Hints((*hints, *around.hints), (*remarks, *around.remarks))
+    return Hints((*own.hints, *around.hints), (*own.remarks, *around.remarks))
 
 
 @lru_cache(maxsize=4096)
 def _around(folder: Path) -> Hints:
     """Hints in a folder and those above it, up to the repository's root."""
-    hints: list[Hint] = []
-    remarks: list[str] = []
-    for name, pattern in _FILES:
-        for path in sorted(folder.glob(name)):
-            text = _text(path)
-            shown = _shown(path)
-            found, said = _one_or_none(_found(pattern, text, shown), shown)
-            if not found and not said and name.startswith(("requirements", "pyproject")):
-                found = tuple(_required_by_framework(text, shown))
-                said = tuple(f"{shown} asks for vllm{span}: not one version" for span in _ranges(text) if not found)
-            hints += found
-            remarks += said
-    if (folder / ".git").exists() or folder.parent == folder or folder == expanded("~"):
-        return Hints(tuple(hints), tuple(remarks))
-    above = _around(folder.parent)
-    return Hints((*hints, *above.hints), (*remarks, *above.remarks))
+    found = [
+        _in_file(path, pins_in(kind, text), text, kind.asks)
+        for kind in pin_files()
+        for path in sorted({path for pattern in kind.patterns for path in folder.glob(pattern)})
+        if (text := _text(path))
+    ]
+    if not ((folder / ".git").exists() or folder.parent == folder or folder == expanded("~")):
+        found.append(_around(folder.parent))
+    return Hints(
+        tuple(hint for one in found for hint in one.hints), tuple(said for one in found for said in one.remarks)
+    )
 
 
-def _found(pattern: re.Pattern[str], text: str, where: str) -> list[Hint]:
-    found = []
-    for match in pattern.finditer(text):
-        group = match.lastgroup or "version"
-        version = _version(match[group])
-        if version is not None:
-            line = text.count("\n", 0, match.start(group)) + 1
-            found.append(Hint(version, f"{where}:{line}"))
-    return found
+def _in_file(path: Path, pins: Sequence[Pin], text: str, asks: bool) -> Hints:
+    shown = _shown(path)
+    found = _one_or_none(pins, shown)
+    if found.hints or found.remarks or not asks:
+        return found
+    framework = tuple(_required_by_framework(text, shown))
+    ranges = dict.fromkeys(pin.written for pin in pins if span(pin) is not None)
+    said = () if framework else tuple(f"{shown} asks for vllm{asked}: not one version" for asked in ranges)
+    return Hints(framework, said)
 
 
-def _version(text: str) -> Version | None:
-    try:
-        # `0.8.5+cu121` is 0.8.5 built for one CUDA; trailing dots and dashes come from sentences.
-        return Version(Version(text.rstrip(".-")).public)
-    except InvalidVersion:
-        return None
+def _logged(text: str) -> Iterator[Pin]:
+    for match in _LOGGED.finditer(text):
+        yield Pin(match[0], release(match["version"]), line_at(text, match.start()))
 
 
-def _one_or_none(found: list[Hint], where: str) -> tuple[tuple[Hint, ...], tuple[str, ...]]:
-    versions = sorted({hint.version for hint in found})
+def _one_or_none(pins: Sequence[Pin], where: str) -> Hints:
+    exact = [(pin.version, pin.line) for pin in pins if pin.version is not None]
+    versions = sorted({version for version, _ in exact})
     if len(versions) > 1:
-        return (), (f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it",)
-    return tuple(found[:1]), ()
+        said = f"{where} names several vLLM versions ({', '.join(map(str, versions))}): none is taken from it"
+        return Hints(remarks=(said,))
+    return Hints(tuple(Hint(version, f"{where}:{line}") for version, line in exact[:1]))
 
 
 def _required_by_framework(text: str, where: str) -> list[Hint]:
@@ -131,16 +103,10 @@ def _required_by_framework(text: str, where: str) -> list[Hint]:
     ]
 
 
-def _ranges(text: str) -> Iterator[str]:
-    yield from dict.fromkeys(match["range"].strip() for match in _RANGE.finditer(text))
-
-
 def _text(path: Path) -> str:
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_LOCK:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        return read_regular(path, LARGEST_BYTES, "no list of packages").decode("utf-8", errors="replace")
+    except (OSError, ValueError):
         return ""
 
 

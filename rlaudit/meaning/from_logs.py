@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from rlaudit.arrays import Floats, Integers
-from rlaudit.attribution.token_evidence import TokenEvidence, once
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_siblings import Siblings, keeps_odds
 from rlaudit.meaning.honesty import ALPHA, GREEDY_EFFECT, MEAN_RATIO_EFFECT, TEMPERATURE_EFFECT
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning
 from rlaudit.meaning.sharpness import Sharpness, sharpness
+from rlaudit.meaning.token_evidence import TokenEvidence, once
 from rlaudit.meaning.words import worded
 from rlaudit.measurement.measure import Measurement
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION

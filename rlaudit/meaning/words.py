@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.attribution.least_data import OF_A_BIAS
 from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.honesty import GREEDY_EFFECT, SemanticTest
+from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.meaning import FEWEST_TOKENS, Kind, LoggedFigures, Meaning, RolloutFigures, Said, ScoredFigures
 from rlaudit.meaning.sibling_words import (
     believed_of_siblings,

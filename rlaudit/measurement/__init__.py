@@ -1,1 +1,1 @@
-"""How a metric is measured: summed over a stream, with its interval, and contrasted between two arms."""
+"""What is measured of tokens: metrics summed over a stream, with intervals and contrasts; k2 in parts; roundings."""

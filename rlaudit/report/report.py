@@ -15,6 +15,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from rlaudit.report.parts.ablation import Arm, Block, Effect, Run
+from rlaudit.report.parts.bump import Bump
 from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
@@ -22,6 +23,7 @@ from rlaudit.report.parts.diagnosis import Judged, Source
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.selftest import SelfTest
 from rlaudit.report.parts.token_figures import TokenFigures
+from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 
 ExitCode = Literal[0, 1, 2, 3, 70, 130]
@@ -46,6 +48,7 @@ class Report(TypedDict):
     run: NotRequired[Run]
     configs: NotRequired[Sequence[Config]]
     inspection: NotRequired[Inspected]
+    bump: NotRequired[Bump]
     curves: NotRequired[Curves]
     comparisons: NotRequired[Sequence[Compared]]
     sources: NotRequired[Sequence[Source]]
@@ -53,3 +56,4 @@ class Report(TypedDict):
     canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]
     selftest: NotRequired[SelfTest]
+    watch: NotRequired[WatchedRun]

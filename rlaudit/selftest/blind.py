@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlaudit.attribution.attribute import Attribution, all_causes, attribute
-from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.worlds.ground import Ground
 from rlaudit.worlds.observe import Observation, observe

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
 
@@ -15,12 +16,14 @@ from rlaudit.tokens.token_batch import TokenBatch
 class Part:
     """One comparison of a file that holds several: its name, and the columns and values that tell its rows.
 
-    groups: the column that says which sequences share a prompt; "" where the format's own says it.
+    groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
+    that have other names in the file.
     """
 
     name: str = ""
     where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     groups: str = ""
+    renamed: RenamedColumns = AS_OURS
 
 
 WHOLE = Part()

@@ -6,8 +6,11 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import lru_cache
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
+
+import pyarrow as pa
 
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 
@@ -17,7 +20,9 @@ LONGEST_LINE = 64 << 20
 # Values and lists of one line. Of the shortest ones that JSON can write Python makes up to 120 bytes each.
 MOST_VALUES = 6_000_000
 # What is raised for a file that is damaged, ends too early, or cannot be read.
-BROKEN = (EOFError, OSError, zlib.error)
+BROKEN = (EOFError, OSError, zlib.error, pa.ArrowException)
+# How packed files begin.
+GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
@@ -88,24 +93,25 @@ def beginning(path: Path) -> bytes:
         return file.read(256)
 
 
-def opened(path: Path) -> BinaryIO:
-    """The file's bytes after a byte order mark, unpacked where it is gzip. Raises one of BROKEN."""
+def opened(path: Path) -> BufferedReader:
+    """The file's bytes after a byte order mark, unpacked where it is gzip or Zstandard. Raises one of BROKEN."""
     file = _unpacked(path)
     try:
-        if file.read(len(BOM_UTF8)) != BOM_UTF8:
-            file.seek(0)
+        if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+            file.read(len(BOM_UTF8))
     except BROKEN:
         file.close()
         raise
     return file
 
 
-def _unpacked(path: Path) -> BinaryIO:
+def _unpacked(path: Path) -> BufferedReader:
     file = path.open("rb")
-    if file.read(2) == b"\x1f\x8b":
+    start = file.peek(len(ZSTANDARD))
+    if start.startswith((GZIP, ZSTANDARD)):
         file.close()
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    file.seek(0)
+        packed = gzip.GzipFile(path) if start.startswith(GZIP) else pa.input_stream(str(path), compression="zstd")
+        return BufferedReader(packed)
     return file
 
 

@@ -12,7 +12,7 @@ from rlaudit.errors import NotFinished, UsageError
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.group_column import IDENTITY, PROMPT, not_there
+from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
 from rlaudit.tokens.json_lines import (
     BROKEN,
     beginning,
@@ -22,11 +22,13 @@ from rlaudit.tokens.json_lines import (
     is_json_lines,
     json_lines,
 )
+from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".ndjson", ".parquet")
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
     stat.S_IFIFO: "a pipe",
@@ -78,18 +80,22 @@ class TokenTable:
             yield from self.export.sample(file, max(1, tokens // len(chosen)), prompts, self.part)
 
 
-def open_tables(path: Path, of_trainer: bool = False, groups: str = "") -> tuple[TokenTable, ...]:
+def open_tables(
+    path: Path, of_trainer: bool = False, groups: str = "", renamed: RenamedColumns = AS_OURS
+) -> tuple[TokenTable, ...]:
     """The comparisons that a path holds: one, or one per arm of a run.
 
     of_trainer: the path was given for the trainer's side, and need not have rollout logprobs.
-    groups: the column that says which sequences share a prompt; "" where the format's own says it.
+    groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
+    that have other names there than ours, as far as it has them: it is a token table, whatever it would be recognised
+    as.
     Raises UsageError for a path that does not exist, a special file, a pickle, an unknown format, a directory of
     several formats, or a column that is not there; NotFinished for a file that is damaged where it begins or cannot be
     read.
     """
     check_readable(path)
     try:
-        tables = _opened(path, of_trainer, groups)
+        tables = _renamed(path, of_trainer, groups, renamed) if renamed else _opened(path, of_trainer, groups)
         return tuple(_grouped(table, groups) for table in tables) if groups else tables
     except (*BROKEN, *DAMAGED) as error:
         raise NotFinished(f"{path} cannot be read: {error}", "is it whole, and may you read it?") from error
@@ -101,9 +107,33 @@ def _grouped(table: TokenTable, groups: str) -> TokenTable:
     first: Any = next(iter(first_values(table.files[0])), {}) if is_json_lines(table.files[0]) else {}
     record = first[0] if isinstance(first, list) and first else first
     names = columns_of(table.files[0]) or (list(record) if isinstance(record, dict) else [])
+    names = table.part.renamed.ours(names)
     if groups not in names:
         raise not_there(table.files[0], groups, names, table.export.groups)
     return replace(table, part=replace(table.part, groups=groups))
+
+
+def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns) -> tuple[TokenTable, ...]:
+    """A token table of one file, or of files alike, whose columns have other names."""
+    files = (path,) if path.is_file() else tuple(sorted(_files(path), key=_natural))
+    files = tuple(file for file in files if file.name.endswith(ENDINGS))
+    kinds = {columns_of(file) is None for file in files}
+    if len(kinds) != 1:
+        what = "files of several kinds" if files else "no Parquet or JSON lines"
+        raise UsageError(f"{path} holds {what}: --columns is for one table", "give the file itself")
+    lines = kinds.pop()
+    names = list(first_record(files[0])) if lines else columns_of(files[0]) or []
+    renamed = renamed.of(names)
+    there = {PLURALS.get(name, name) for name in renamed.ours(names)}
+    required = (*identity(groups or PROMPT), "trainer_logprob" if of_trainer else "rollout_logprob")
+    missing = [name for name in required if name not in there]
+    if missing:
+        raise UsageError(
+            f"{files[0]}: nothing there is {' and nothing '.join(missing)}",
+            f"name it with --columns THEIRS={missing[0]}; there are: {', '.join(names)}",
+        )
+    export = all_exports()["token-table-jsonl" if lines else "token-table"]
+    return (TokenTable(path, export, files, Part(renamed=renamed)),)
 
 
 def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]:

@@ -31,6 +31,7 @@ from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
 from rlaudit.tokens.prefetch import prefetched
 from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
 from rlaudit.tokens.token_batch import MISSING_TOP, NO_TOKEN, TOKEN_COLUMNS, TOPS, Column, TokenBatch
 
 REQUIRED = (*IDENTITY, "rollout_logprob")
@@ -90,23 +91,30 @@ def parquet_batches(
     columns: Collection[str] = KNOWN,
     where: Equal | None = None,
     groups: str = "",
+    renamed: RenamedColumns = AS_OURS,
 ) -> Iterator[TokenBatch]:
     """The file's sequences in batches of about a row group.
 
     where: column -> value; only rows that equal it. groups: the column that says which sequences share a prompt, ""
-    for the prompt's id. Raises NotFinished for a file that ends in the middle, UsageError for types that cannot be
-    logprobs and for a column of groups that is not there.
+    for the prompt's id. renamed: columns that have other names in the file. Raises NotFinished for a file that ends in
+    the middle, UsageError for types that cannot be logprobs and for a column of groups that is not there.
     """
-    known = _known(path, groups)
+    known = _known(path, groups, renamed)
     wanted = [name for name in known if name in {*IDENTITY, *LOGPROBS, *columns, groups}]
-    return prefetched(_batches(path, faults, prompts, wanted, where or {}, groups))
+    return prefetched(_batches(path, faults, prompts, wanted, where or {}, groups, renamed))
 
 
 def _batches(
-    path: Path, faults: Faults, prompts: PromptNumbers, names: list[str], where: Equal, groups: str
+    path: Path,
+    faults: Faults,
+    prompts: PromptNumbers,
+    names: list[str],
+    where: Equal,
+    groups: str,
+    renamed: RenamedColumns,
 ) -> Iterator[TokenBatch]:
     carried: pa.Table | None = None
-    for part in _tables(path, names, where, groups):
+    for part in _tables(path, names, where, groups, renamed):
         whole = part if carried is None or not carried.num_rows else pa.concat_tables([carried, part]).combine_chunks()
         if _of_whole_sequences(whole):
             yield from _of_lists(whole, path, faults, prompts, groups)
@@ -126,27 +134,34 @@ def _batches(
 
 
 def parquet_sample(
-    path: Path, tokens: int, prompts: PromptNumbers, where: Equal | None = None, groups: str = ""
+    path: Path,
+    tokens: int,
+    prompts: PromptNumbers,
+    where: Equal | None = None,
+    groups: str = "",
+    renamed: RenamedColumns = AS_OURS,
 ) -> Iterator[TokenBatch]:
     """Whole sequences with all columns from row groups spread over the file, about `tokens` of them.
 
     Raises NotFinished where one of them cannot be read.
     """
     try:
-        yield from _sample(path, tokens, prompts, where or {}, groups)
+        yield from _sample(path, tokens, prompts, where or {}, groups, renamed)
     except DAMAGED as error:
         raise _cut_off(path, error) from error
 
 
-def _sample(path: Path, tokens: int, prompts: PromptNumbers, where: Equal, groups: str) -> Iterator[TokenBatch]:
+def _sample(
+    path: Path, tokens: int, prompts: PromptNumbers, where: Equal, groups: str, renamed: RenamedColumns
+) -> Iterator[TokenBatch]:
     row_groups = pq.read_metadata(path).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, row_groups - 1, min(row_groups, 8))}) if row_groups else []
-    names = _known(path, groups)
+    names = renamed.in_table(_known(path, groups, renamed))
     for group in chosen:
         share = tokens // len(chosen)
         with pq.ParquetFile(path, read_dictionary=_texts(path, names), pre_buffer=False) as file:
             table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *where]), None)
-        part = None if table is None else _named(_filtered(pa.Table.from_batches([table]), where), groups)
+        part = None if table is None else _named(_filtered(_ours(table, renamed), where), groups)
         if part is None or not part.num_rows:
             continue
         silent = Faults()
@@ -277,16 +292,22 @@ def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumber
     yield from batches_of((one for one in logged if one is not None), prompts)
 
 
-def _tables(path: Path, names: list[str], where: Equal, groups: str) -> Iterator[pa.Table]:
+def _tables(path: Path, names: list[str], where: Equal, groups: str, renamed: RenamedColumns) -> Iterator[pa.Table]:
+    names = renamed.in_table(names)
     try:
         # Buffering ahead keeps every column chunk that was read until the file is closed.
         with pq.ParquetFile(path, read_dictionary=_texts(path, [*names, *where]), pre_buffer=False) as file:
             for batch in file.iter_batches(ROWS, columns=[*names, *where], use_threads=True):
-                table = _filtered(pa.Table.from_batches([batch]), where)
+                table = _filtered(_ours(batch, renamed), where)
                 if table.num_rows:
                     yield _named(table, groups)
     except DAMAGED as error:
         raise _cut_off(path, error) from error
+
+
+def _ours(batch: pa.RecordBatch, renamed: RenamedColumns) -> pa.Table:
+    table = pa.Table.from_batches([batch])
+    return table.rename_columns(renamed.ours(table.column_names)) if renamed else table
 
 
 def _cut_off(path: Path, error: Exception) -> NotFinished:
@@ -310,9 +331,12 @@ def _texts(path: Path, names: list[str]) -> list[str]:
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
-def _known(path: Path, groups: str) -> list[str]:
+def _known(path: Path, groups: str, renamed: RenamedColumns) -> list[str]:
     """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
-    schema = pq.read_schema(path)
+    written = pq.read_schema(path)
+    schema = pa.schema(
+        [field.with_name(name) for field, name in zip(written, renamed.ours(written.names), strict=True)]
+    )
     if groups and groups not in schema.names:
         raise not_there(path, groups, schema.names, "")
     # A column without any value has no type, and says no more than none.

@@ -12,9 +12,9 @@ each way; what is printed goes to stderr, which is the cell's log.
 
 job
   model, dtype, head_dtype, temperature, divides    of the trainer's forward pass; divides: its logits, by temperature
-  objective, clip, correction, correction_limit     objectives/NAME.py; correction None or corrections/NAME.py
+  objective, clip, correction, correction_limit     files of objectives/ and corrections/ by name; correction or None
   learning_rate, steps, prompts_per_step, samples, seed of the samples, prompt_seed of the prompts' order
-  prompt_token_ids, answers, reward                 rewards/NAME.py
+  prompt_token_ids, answers, reward                 reward: a file of rewards/ by name
   update_every                                      the engine gets new weights after every so many steps
   weights                                           folder through which they are handed over
 

@@ -7,6 +7,7 @@ they need. What can be wrong with groups is planted while they are drawn: copies
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.token_batch import TokenBatch
@@ -75,16 +76,8 @@ def tree(
     second_S = np.arange(sequences) % 2
     ends_S = rng.integers(1, length + 1, sequences) if ragged else np.full(sequences, length)
     tokens: list[list[tuple[int, float, float]]] = [[] for _ in range(sequences)]
-    alive_S, context_S = np.arange(sequences), prompt_S * 2 + second_S * (prompt_S < strangers * prompts)
-    for depth in range(length):
-        going = ends_S[alive_S] > depth
-        alive_S, context_S = alive_S[going], context_S[going]
-        _, context_S, size = np.unique(context_S, return_inverse=True, return_counts=True)
-        shared = (size[context_S] > 1) | (depth == 0)
-        alive_S, context_S = alive_S[shared], context_S[shared]
-        if not alive_S.size:
-            break
-        _, context_S = np.unique(context_S, return_inverse=True)
+
+    def drawn(alive_S: Integers, context_S: Integers) -> Integers:
         contexts = int(context_S.max()) + 1
         logits_NV = rng.exponential(1.0, (contexts, vocabulary)) * rng.uniform(*sharpness, (contexts, 1))
         row_S = context_S
@@ -97,15 +90,17 @@ def tree(
         cumulated_NV = np.cumsum(sampler(logits_NV), axis=1)
         share_S = _shares(rng, context_S, prompt_S[alive_S] < copied * prompts)
         reached = share_S * cumulated_NV[row_S, -1]
-        token_S = (cumulated_NV[row_S] < reached[:, None]).sum(axis=1)
+        token_S: Integers = (cumulated_NV[row_S] < reached[:, None]).sum(axis=1)
         reported_S = report(logits_NV)[row_S, token_S]
         trained_S = (trainer or sampler)(scored_NV)[row_S, token_S]
         with np.errstate(divide="ignore"):
             off_S = noise * rng.standard_normal(len(alive_S)) * (1.0 - reported_S)
             said_S, judged_S = np.minimum(np.log(reported_S) + off_S, 0.0), np.log(trained_S)
-        for sequence, *drawn in zip(alive_S, token_S, said_S, judged_S, strict=True):
-            tokens[sequence].append((int(drawn[0]), float(drawn[1]), float(drawn[2])))
-        context_S = context_S * vocabulary + token_S
+        for sequence, token, said, judged in zip(alive_S, token_S, said_S, judged_S, strict=True):
+            tokens[sequence].append((int(token), float(said), float(judged)))
+        return token_S
+
+    descend(drawn, prompt_S * 2 + second_S * (prompt_S < strangers * prompts), ends_S, vocabulary)
     lengths_S = np.array([len(one) for one in tokens])
     flat = np.array([token for one in tokens for token in one])
     names_S = np.tile(np.arange(samples), prompts)
@@ -121,7 +116,28 @@ def tree(
     )
 
 
-def _shares(rng: np.random.Generator, context_S: Integers, copied_S: Integers) -> Floats:
+def descend(
+    drawn: Callable[[Integers, Integers], Integers], context_S: Integers, ends_S: Integers, vocabulary: int
+) -> None:
+    """Draw token by token while samples share a context; every sample's first token, too.
+
+    drawn: which samples go on, and the number of each one's context, from 0: the tokens that they draw. context_S: of
+    each sample's first token. ends_S: how long each may become.
+    """
+    alive_S = np.arange(len(context_S))
+    for depth in range(int(ends_S.max(initial=0))):
+        going = ends_S[alive_S] > depth
+        alive_S, context_S = alive_S[going], context_S[going]
+        _, context_S, size = np.unique(context_S, return_inverse=True, return_counts=True)
+        shared = (size[context_S] > 1) | (depth == 0)
+        alive_S, context_S = alive_S[shared], context_S[shared]
+        if not alive_S.size:
+            break
+        _, context_S = np.unique(context_S, return_inverse=True)
+        context_S = context_S * vocabulary + drawn(alive_S, context_S)
+
+
+def _shares(rng: np.random.Generator, context_S: Integers, copied_S: NDArray[np.bool_]) -> Floats:
     """(S,) where in the cumulated mass each draw falls; the same for all copies in one context."""
     share_S = rng.random(len(context_S))
     if copied_S.any():

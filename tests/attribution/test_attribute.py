@@ -10,10 +10,10 @@ from token_tables import table, with_columns, with_trainer
 
 from rlaudit import causes
 from rlaudit.attribution.attribute import ALIGNMENT, MEANING, all_causes, attribute, holm_adjusted
-from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.worlds.plant import Dose
 

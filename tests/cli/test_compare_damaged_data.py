@@ -15,6 +15,7 @@ from hostile_tables import honest_records, hostile_command
 
 from rlaudit.cli.app import run
 from rlaudit.tokens import json_lines
+from rlaudit.tokens.json_lines import ZSTANDARD
 
 RECORDS = honest_records(Random(1))
 
@@ -46,9 +47,12 @@ def test_broken_tables_and_dumps_end_with_a_code_of_the_contract(tmp_path, capsy
         (b"\x1f\x8b", "cannot be read: Compressed file ended"),
         (gzip.compress(b'{"prompt_id": 1}\n' * 500)[:40], "cannot be read"),
         (gzip.compress(b"{" * 3000)[:12] + b"\xff" * 30, "cannot be read"),
+        (ZSTANDARD, "cannot be read"),
+        (pa.compress(b'{"prompt_id": 1}\n' * 500, codec="zstd", asbytes=True)[:20], "cannot be read"),
+        (ZSTANDARD + b"\xff" * 30, "cannot be read"),
     ],
 )
-def test_a_damaged_gzip_is_an_audit_that_could_not_be_finished(tmp_path, capsys, content, said):
+def test_a_damaged_packed_file_is_an_audit_that_could_not_be_finished(tmp_path, capsys, content, said):
     path = tmp_path / "a.jsonl"
     path.write_bytes(content)
     code, told = compared(capsys, path)

@@ -41,7 +41,7 @@ def test_nan_and_infinity_are_no_values_and_their_beginning_is_told(tmp_path: Pa
     text = rows((1, 0.5)) + '{"step": 2, "m": NaN}\n{"step": 3, "m": "Infinity"}\n' + rows((4, 0.6))
     run = jsonl(tmp_path, text)
     assert run.curves["m"].steps.tolist() == [1, 4]
-    assert (run.curves["m"].not_finite, run.curves["m"].first_not_finite) == (2, 2)
+    assert len(run.curves["m"].not_finite_steps) == 2 and run.curves["m"].not_finite_steps[0] == 2
     assert "line 2: m is not finite at 2 steps, the first is 2" in said(run)
 
 
@@ -104,7 +104,7 @@ def test_rows_out_of_order_are_sorted_and_nothing_is_lost(tmp_path: Path) -> Non
 
 def test_an_integer_too_large_for_a_float_is_not_finite(tmp_path: Path) -> None:
     run = jsonl(tmp_path, rows((1, 0.5)) + '{"step": 2, "m": 1' + "0" * 400 + "}\n")
-    assert run.curves["m"].not_finite == 1
+    assert len(run.curves["m"].not_finite_steps) == 1
 
 
 def test_a_table_with_ragged_lines_keeps_the_others(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_cut_off_dict_of_pipelinerl_is_told(tmp_path: Path) -> None:
     path.write_text("Completed steps 1: {'m': '0.5', 'n': nan}\nCompleted steps 2: {'m': '0.\n")
     run = run_of(open_run(str(path), None), None)
     assert run.curves["m"].steps.tolist() == [1]
-    assert run.curves["n"].not_finite == 1
+    assert len(run.curves["n"].not_finite_steps) == 1
     assert "line 2: cut off in the middle" in said(run)
 
 

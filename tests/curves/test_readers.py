@@ -106,7 +106,7 @@ def test_an_offline_run_of_wandb_is_read_across_the_edge_of_a_block(tmp_path: Pa
     run = run_at(tmp_path)
     assert run.curves["rl/reward"].steps.tolist() == [0, 1, 2, 4]
     assert run.curves["rl/reward"].values.tolist() == [0.5, 1.5, 2.5, 9.25]
-    assert run.curves["rl/reward"].first_not_finite == 3
+    assert run.curves["rl/reward"].not_finite_steps[0] == 3
     assert run.curves["nested.a"].values.tolist() == [1.5] * 3
 
 

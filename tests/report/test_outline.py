@@ -44,9 +44,21 @@ def test_sections_have_names_of_their_own_and_say_something(maker: Callable[[], 
     assert all(section.title and section.blocks for section in shown)
 
 
-def test_a_file_is_named_after_each_command_that_writes_reports() -> None:
+def test_a_file_is_named_after_each_kind_of_report() -> None:
     found = {module.name for module in pkgutil.iter_modules(outlines.__path__)}
-    assert found == {"ablate", "compare", "curves", "diagnose", "inspect", "selftest", "weight_updates", "canary"}
+    kinds = {
+        "ablate",
+        "bump",
+        "canary",
+        "compare",
+        "curves",
+        "diagnose",
+        "inspect",
+        "selftest",
+        "watch",
+        "weight_updates",
+    }
+    assert found == kinds
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: type(block).__name__)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlaudit.attribution.excess import part_of_k2
+from rlaudit.measurement.excess import part_of_k2
 from rlaudit.statistics.interval import IntervalMethod, interval
 from rlaudit.statistics.resample import (
     MOST_PARTS,

@@ -2,6 +2,7 @@ import gzip
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from table_files import as_sequences, rows, whole, write_lines
 
@@ -84,9 +85,18 @@ def test_values_per_sequence_are_kept_and_repeated_where_they_are_per_token(tmp_
     assert batch.prompt_token_ids_S[0].tolist() == [5, 6, 7]
 
 
-def test_gzip_is_unpacked(tmp_path):
-    path = tmp_path / "s.jsonl.gz"
-    path.write_bytes(gzip.compress("".join(json.dumps(one) + "\n" for one in as_sequences(rows())).encode()))
+def zstandard(content):
+    return pa.compress(content, codec="zstd", asbytes=True)
+
+
+@pytest.mark.parametrize(("ending", "packer"), [("gz", gzip.compress), ("zst", zstandard)])
+def test_packed_files_are_unpacked_of_one_piece_or_several(tmp_path, ending, packer):
+    path = tmp_path / f"s.jsonl.{ending}"
+    lines = "".join(json.dumps(one) + "\n" for one in as_sequences(rows())).encode()
+    path.write_bytes(packer(lines))
+    assert whole(path).sequences == 6
+    half = len(lines) // 2
+    path.write_bytes(packer(lines[:half]) + packer(lines[half:]))
     assert whole(path).sequences == 6
 
 

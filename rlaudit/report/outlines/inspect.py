@@ -51,10 +51,10 @@ def outline(report: "Report") -> Outline:
             Section("others", "Elsewhere", [Findings(others)] if others else [], gathers=True),
             _defaults(report),
             listed("failed", "Failed", about["bugs"] if about else (), indent=1),
-            listed("not-seen", NOT_SEEN, _not_seen_elsewhere(report), indent=1),
+            listed("not-seen", NOT_SEEN, not_seen_elsewhere(report), indent=1),
             Section("summary", "Summary", [Prose(summary(report))] if about else [], gathers=True),
         ],
-        facts=[_count(number, severity) for severity, number in about["counted"].items()] if about else (),
+        facts=[count(number, severity) for severity, number in about["counted"].items()] if about else (),
         headed=False,
         indents=Indents(title=1, line=2),
         pictured=frozenset(),
@@ -83,7 +83,7 @@ def _config(report: "Report", number: int, config: "Config", several: bool) -> l
     where = f" (line {config['line']})" if several and config["line"] is not None else ""
     header, rows = _moving(report, number)
     lost = [
-        f"{location(one['location'])}: {one['name']} ({_shown(one['written'])}): {one['reason']}"
+        f"{location(one['location'])}: {one['name']} ({shown(one['written'])}): {one['reason']}"
         for one in config["lost"]
     ]
     blocks: list[Block] = [Table(header, rows, f"{MOVES}{where}", values=True)] if rows else []
@@ -121,9 +121,9 @@ def _moving(report: "Report", number: int) -> tuple[list[str], list[list[str]]]:
     rows = []
     for row in report["settings"]:
         if row.get("config") == number and (row.get("moves") or _arrives_changed(row)):
-            effective = [_shown(row["effective_from"])] if migrates else []
-            written = "-" if row["written"] is None else _shown(row["written"])
-            rows.append([row["name"], written, *effective, _shown(row["effective_to"]), row["origin"]])
+            effective = [shown(row["effective_from"])] if migrates else []
+            written = "-" if row["written"] is None else shown(row["written"])
+            rows.append([row["name"], written, *effective, shown(row["effective_to"]), row["origin"]])
     sides = [f"vLLM {versions['from']}"] if migrates else []
     return ["setting", "written", *sides, f"vLLM {versions['to']}", "decided by"], rows
 
@@ -138,7 +138,7 @@ def _defaults(report: "Report") -> Section:
     """What moves without a config."""
     versions = report["versions"]
     rows = [
-        [row["name"], _shown(row["effective_from"]), _shown(row["effective_to"]), row.get("note", "")]
+        [row["name"], shown(row["effective_from"]), shown(row["effective_to"]), row.get("note", "")]
         for row in report["settings"]
         if row.get("config") is None
     ]
@@ -147,7 +147,7 @@ def _defaults(report: "Report") -> Section:
     return Section("moving", title, [Table(header, rows, values=True)] if rows else [])
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as a config would spell it; what is not known says so."""
     if isinstance(value, dict) and len(value) == 1:
         if "unknown" in value:
@@ -159,7 +159,7 @@ def _shown(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _not_seen_elsewhere(report: "Report") -> list[str]:
+def not_seen_elsewhere(report: "Report") -> list[str]:
     """What was not seen and belongs to no config: files that were not read, and the limits of all reading."""
     of_configs = {f"{config['path']}: {line}" for config in report.get("configs", ()) for line in config["not_seen"]}
     return [line for line in report["not_seen"] if line not in of_configs]
@@ -169,16 +169,16 @@ def summary(report: "Report") -> list[str]:
     """What was read, what was found, and why the exit code is what it is."""
     about = report["inspection"]
     read = [
-        f"{_count(about['files_read'], 'file')} read",
-        f"{about['files_with_config']} with {_count(about['configs'], 'rollout config')}",
-        _count(about["settings"], "setting"),
-        f"{_count(about['rules'], 'rule')} run ({about['platform']}: {about['machine']})",
+        f"{count(about['files_read'], 'file')} read",
+        f"{about['files_with_config']} with {count(about['configs'], 'rollout config')}",
+        count(about["settings"], "setting"),
+        f"{count(about['rules'], 'rule')} run ({about['platform']}: {about['machine']})",
     ]
-    found = ", ".join(_count(number, severity) for severity, number in about["counted"].items())
+    found = ", ".join(count(number, severity) for severity, number in about["counted"].items())
     kinds = [f"{number} {kind}" for kind, number in about["suppressed"].items()]
     suppressed = f"; suppressed: {', '.join(kinds)}" if kinds else ""
     stale = about["stale_baseline_entries"]
-    gone = f"; {_count(stale, 'baseline entry', 'baseline entries')} no longer found" if stale else ""
+    gone = f"; {count(stale, 'baseline entry', 'baseline entries')} no longer found" if stale else ""
     exit_ = f"Exit code {report['exit_code']}: {_outcome(report['exit_code'], about)}."
     return [f"{', '.join(read)}.", *_fixes(about["fixes"]), f"{found}{suppressed}{gone}.", exit_]
 
@@ -197,10 +197,11 @@ def _fixes(fixes: "Fixes") -> list[str]:
     lines = []
     if fixes["made"]:
         done = "Fixed" if fixes["written"] else "Would fix"
-        where = f"{_count(len(fixes['files']), 'file')}: {', '.join(fixes['files'])}"
-        lines.append(f"{done} {_count(fixes['made'], 'finding')} in {where}.")
+        where = f"{count(len(fixes['files']), 'file')}: {', '.join(fixes['files'])}"
+        lines.append(f"{done} {count(fixes['made'], 'finding')} in {where}.")
     return lines + [f"Not fixed: {one}." for one in fixes["refused"]]
 
 
-def _count(number: int, word: str, plural: str = "") -> str:
+def count(number: int, word: str, plural: str = "") -> str:
+    """`1 finding`, `3 findings`."""
     return f"{number} {word if number == 1 else plural or word + 's'}"

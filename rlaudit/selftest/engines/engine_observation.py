@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlaudit.attribution.attribute import Attribution, attribute
-from rlaudit.attribution.token_evidence import token_evidence
 from rlaudit.diagnosis.measured import floor_of, scored_tokens
 from rlaudit.laboratory.studies.arms.plan import scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_scores import identify
 from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.selftest.engines.engine_plants import EnginePlant
 from rlaudit.tokens.alignment import alignment_report
 from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch

@@ -14,6 +14,7 @@ from rlaudit.tokens.group_column import IDENTITY, identity
 from rlaudit.tokens.json_lines import first_record, json_lines
 from rlaudit.tokens.logged_sequence import LOGPROBS, PLURALS, LoggedSequence, batches_of, sequence_of_record
 from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.renamed_columns import RenamedColumns
 from rlaudit.tokens.token_batch import TokenBatch
 
 KINDS = {True: "one sequence", False: "one token"}
@@ -45,13 +46,14 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Every column is read: JSON has to be parsed anyway."""
-    return batches_of(_sequences(path, faults, part.groups), prompts)
+    return batches_of(_sequences(path, faults, part.groups, part.renamed), prompts)
 
 
-def _sequences(path: Path, faults: Faults, groups: str) -> Iterator[LoggedSequence]:
+def _sequences(path: Path, faults: Faults, groups: str, renamed: RenamedColumns) -> Iterator[LoggedSequence]:
     by_sequence: bool | None = None
     rows: list[tuple[int, Mapping[str, Any]]] = []
-    for line, record in json_lines(path, faults):
+    for line, written in json_lines(path, faults):
+        record = renamed.record(written) if renamed and isinstance(written, dict) else written
         key = _logprob_key(record) if isinstance(record, dict) else None
         if key is None or not (set(IDENTITY) <= set(record) or set(identity(groups)) <= set(record)):
             kind, said = FaultKind.OTHER_RECORD, "no prompt_id, sample_id and rollout_logprob"
@@ -108,7 +110,7 @@ def _of_rows(
 EXPORT = Export(
     name="token-table-jsonl",
     title="rlaudit token table (JSONL)",
-    files="*.jsonl, *.jsonl.gz",
+    files="*.jsonl, *.jsonl.gz, *.jsonl.zst",
     groups="prompt_id, and step where there is one",
     recognise=recognise,
     read=read,

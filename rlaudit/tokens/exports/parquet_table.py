@@ -43,12 +43,12 @@ def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
     """Only `columns` are decoded."""
-    return parquet_batches(path, faults, prompts, columns, part.where, part.groups)
+    return parquet_batches(path, faults, prompts, columns, part.where, part.groups, part.renamed)
 
 
 def sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Iterator[TokenBatch]:
     """Row groups spread over the file."""
-    return parquet_sample(path, tokens, prompts, part.where, part.groups)
+    return parquet_sample(path, tokens, prompts, part.where, part.groups, part.renamed)
 
 
 EXPORT = Export(

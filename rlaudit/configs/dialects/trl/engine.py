@@ -12,10 +12,13 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.trl.release import Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
+from rlaudit.configs.dialects.trl.source import looks_for
 from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.draft import Draft, by_code, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
@@ -53,14 +56,17 @@ _LITERAL = "TRL 1.16.0 generation/vllm_generation.py:347"
 
 
 def trainer_config(
-    framework: str, path: str, trainer: str, arguments: Mapping[str, Node], vllm: Version, place: Place | None,
+    framework: str, source: Source, trainer: str, arguments: Mapping[str, Node], vllm: Version, place: Place | None,
     write: Write, parts: tuple[str, ...] = (),
 ) -> RolloutConfig:  # fmt: skip
     """The rollout of one trainer config. arguments: its fields by name."""
-    draft = Draft(framework, path, parts=parts)
+    draft = Draft(framework, source.path, parts=parts)
+    looks = looks_for(trainer)
+    checkout = looks.checkout(source)
     written_mode = known(arguments.get("vllm_mode"))
     in_question = {} if trainer in {"OnlineDPO", "GOLD"} else arguments
-    told = releases(in_question, vllm, written_mode == "colocate", BORN[trainer])
+    told = releases(in_question, vllm, written_mode == "colocate", BORN[trainer],
+                    here=checkout.version if checkout is not None else None)  # fmt: skip
     if told.impossible:
         draft.not_seen.append(f"{told}: what is said of the trainer is said of the later release")
     mode = engine_mode(trainer, arguments, told)
@@ -71,11 +77,13 @@ def trainer_config(
     model = arguments.get("model_name_or_path") or arguments.get("model")
     if mode == "colocate":
         _colocated(draft, arguments, trainer, told)
+        tell(draft, looks, checkout, vllm)
         return draft.done(model=model, offline=True, place=place, write=write)
     if mode == "own device":
         _own_device(draft, arguments)
         return draft.done(model=model, offline=True, place=place, write=write)
     _not_its_own(draft, arguments, told)
+    tell(draft, replace(looks, engine=()), checkout, vllm)
     reason = _elsewhere(mode, told)
     draft.not_seen.append(f"every engine argument: {reason}")
     config = draft.done(model=model, place=place, write=write)

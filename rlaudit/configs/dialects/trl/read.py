@@ -65,7 +65,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         arguments = dict(root.items())
         return (
             trainer_config(
-                "trl", source.path, _trainer_of(arguments, ""), arguments, vllm, root.place,
+                "trl", source, _trainer_of(arguments, ""), arguments, vllm, root.place,
                 yaml_writer(root, _spell(arguments), source.text),
             ),
         )  # fmt: skip
@@ -97,7 +97,7 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
 
     arguments = dict(call.arguments)
     config = trainer_config(
-        "trl", source.path, CALLS[call.name], arguments, vllm, call.place,
+        "trl", source, CALLS[call.name], arguments, vllm, call.place,
         call_writer(call, _spell(arguments, python=True), source.text),
     )  # fmt: skip
     if call.open:
@@ -153,7 +153,7 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
             arguments = {**dict(root.items()), **arguments}
             parts = (beside.path,)
     config = trainer_config(
-        "trl", source.path, _trainer_of(arguments, kind), arguments, vllm, command.place,
+        "trl", source, _trainer_of(arguments, kind), arguments, vllm, command.place,
         line_writer(command, at, _spell(arguments, "--"), source), parts,
     )  # fmt: skip
     variables = {

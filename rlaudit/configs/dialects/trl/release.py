@@ -88,15 +88,20 @@ class Releases:
 
 
 def releases(
-    fields: Iterable[str], vllm: Version, colocated: bool, born: str = "0.14", patched: bool = False
-) -> Releases:
+    fields: Iterable[str], vllm: Version, colocated: bool, born: str = "0.14", patched: bool = False,
+    here: Version | None = None,
+) -> Releases:  # fmt: skip
     """The releases that take all of `fields` and run with this vLLM. born: first release of the trainer in question.
-    patched: whether something (unsloth) makes TRL run with a vLLM that it does not run with by itself.
+    patched: whether something (unsloth) makes TRL run with a vLLM that it does not run with by itself. here: the one
+    whose source is there, which is the answer.
 
     colocated: whether `LLM(...)` is built by the trainer, which passes `logprobs_mode` from 0.24 on; `trl vllm-serve`
     passes it from 0.27 on. vLLM before 0.10.0 does not take it (TypeError). Releases up to 0.15 pass `device`, which
     vLLM 0.10.0 removed (TypeError); up to 0.26 they import GuidedDecodingParams, which 0.12.0 removed (ImportError).
     """
+    if here is not None:
+        minor = f"{here.major}.{here.minor}"
+        return Releases(Version(minor), after(minor), (f"its source says {here}",))
     oldest: Version = Version(born)
     newest: Version | None = None
     lower, upper = "", ""

@@ -143,7 +143,7 @@ def _logprobs_mode(draft: Draft, release: Release, vllm: Version, *, inherits: b
     if "logprobs_mode" in draft.engine or vllm < LOGPROBS_MODE:
         return
     sets = release.sets_logprobs_mode
-    if sets is False:
+    if sets is False and release.server_builds_flags is None:
         draft.not_seen.append(
             f"whether verl is patched to set logprobs_mode: before v0.7.0 it does not ({release.why()})"
         )

@@ -13,11 +13,14 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
 from rlaudit.configs.dialects.verl.release import Release, release_of
+from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import writer_for
 from rlaudit.configs.draft import Draft, arriving, known, unwritten
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
-from rlaudit.configs.hydra_dotlist import overridden, untold
+from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
+from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.merging import mapping_of, nested
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
@@ -85,10 +88,14 @@ def reads(source: Source) -> tuple[Read, ...]:
         listed = own.get("defaults") is not None
         inherits = bool(config.missing) or not (listed or _is_whole(root))
         return (Read(root, mine, inherits, None, config.parts, config.missing),)
-    return tuple(
-        Read(one.root, one.root, True, one.command, (), ("the config that the command starts from",))
-        for one in overridden(source, f"{ROLLOUT}.rollout.")
-    )
+    return tuple(_of_command(source, one) for one in overridden(source, f"{ROLLOUT}.rollout."))
+
+
+def _of_command(source: Source, one: Overridden) -> Read:
+    base = started_from(source, one)
+    if base is None or _rollout(base.root) is None:
+        return Read(one.root, one.root, True, one.command, (), ("the config that the command starts from",))
+    return Read(base.root, one.root, bool(base.missing), one.command, base.parts, base.missing)
 
 
 def _rollout(root: Node) -> Node | None:
@@ -115,7 +122,8 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if rollout is None or known(rollout.get("name"), "vllm") not in ("vllm", "???"):
         return None
     draft = Draft(framework, source.path, parts=one.parts)
-    release = release_of(one.root, vllm)
+    checkout = looks_for(False).checkout(source)
+    release = release_of(one.root, vllm, checkout)
     engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
@@ -124,6 +132,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None)
     _environment(draft, rollout, one.command)
+    tell(draft, looks_for(release.in_process is True), checkout, vllm)
     _unread(draft, one)
     if release.in_process is None:
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")

@@ -15,7 +15,10 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.dialects.verl.source import BUILDS_FLAGS, SAYS_NO
 from rlaudit.configs.draft import known
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.questions import ask
 from rlaudit.configs.syntax.node import Node, within
 
 _WHOLE = ("gpu_memory_utilization", "enforce_eager", "load_format", "val_kwargs", "free_cache_engine")
@@ -25,17 +28,25 @@ OLDEST, NEWEST = Version("0.4.0"), Version("1000")
 
 @dataclass(frozen=True)
 class Release:
-    """A span of verl releases. first and last are both possible. because: what tells so, for messages."""
+    """A span of verl releases. first and last are both possible. because: what tells so, for messages. says_no,
+    server_builds_flags: what verl's own source says of its serializer, None where it was not read.
+    """
 
     first: Version = OLDEST
     last: Version = NEWEST
     because: tuple[str, ...] = ()
     in_process: bool | None = None
+    says_no: bool | None = None
+    server_builds_flags: bool | None = None
 
     @property
     def drops_false(self) -> bool | None:
         """Whether build_cli_args_from_config of the release skips every false value; None where it cannot be told."""
-        if self.in_process or self.last < FIRST_DROPPING or self.first >= FIRST_FIXED:
+        if self.in_process or self.server_builds_flags is False:
+            return False
+        if self.says_no is not None:
+            return None if self.in_process is None else not self.says_no
+        if self.last < FIRST_DROPPING or self.first >= FIRST_FIXED:
             return False
         certain = self.first >= FIRST_DROPPING and self.last < FIRST_FIXED
         return True if certain and (self.in_process is False or self.first >= Version("0.7.0")) else None
@@ -66,9 +77,12 @@ class Release:
         return "; ".join(self.because) or "no key of this config tells the release of verl"
 
 
-def release_of(root: Node, vllm: Version) -> Release:
-    """The releases of verl that the config and the vLLM release leave possible."""
+def release_of(root: Node, vllm: Version, checkout: Checkout | None = None) -> Release:
+    """The releases of verl that the config and the vLLM release leave possible, or the one whose source is there."""
     rollout = root.get("actor_rollout_ref", "rollout")
+    here = checkout.version if checkout is not None else None
+    if checkout is not None and here is not None:
+        return _of_source(rollout, checkout, Version(here.base_version))
     first, last, because = OLDEST, NEWEST, []
     if rollout is not None and rollout.get("logprobs_mode") is not None:
         first = max(first, Version("0.7.0"))
@@ -94,8 +108,21 @@ def release_of(root: Node, vllm: Version) -> Release:
         if max(first, oldest) > first or min(last, newest) < last:
             because.append(said)
         first, last = max(first, oldest), min(last, newest)
-    in_process = True if mode == "sync" else False if mode == "async" or first >= Version("0.7.0") else None
-    return Release(first, last, tuple(because), in_process)
+    return Release(first, last, tuple(because), _in_process(mode, first))
+
+
+def _of_source(rollout: Node | None, checkout: Checkout, here: Version) -> Release:
+    says_no, builds = ask(SAYS_NO, checkout), ask(BUILDS_FLAGS, checkout)
+    because = f"the source of verl {here} is there"
+    if says_no is not None:
+        because = f"{because}; {says_no.where} writes {'a flag' if says_no.value else 'nothing'} for a false value"
+    in_process = _in_process(known(within(rollout, "mode")), here)
+    told = (None if one is None else one.value for one in (says_no, builds))
+    return Release(here, here, (because,), in_process, *told)
+
+
+def _in_process(mode: Any, first: Version) -> bool | None:
+    return True if mode == "sync" else False if mode == "async" or first >= Version("0.7.0") else None
 
 
 def _by_vllm(vllm: Version) -> tuple[Version, Version, str]:

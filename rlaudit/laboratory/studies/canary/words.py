@@ -1,11 +1,11 @@
 """What is said of an arm's layers, in sentences; nothing reads them back."""
 
+from rlaudit.attribution.semantic_signatures import RAW_LOGPROBS, TRAINER_TEMPERATURE
 from rlaudit.causes.stale_prefix_kv import NAME as STALE_PREFIX_KV
 from rlaudit.causes.stale_weights import NAME as STALE_WEIGHTS
 from rlaudit.causes.wrong_weights import NAME as WRONG_WEIGHTS
 from rlaudit.laboratory.studies.canary.judge import CLIP_RATE, JudgedArm, Objective, Path, Semantic
 from rlaudit.layers import Layer, Verdict
-from rlaudit.meaning.signatures import RAW_LOGPROBS, TRAINER_TEMPERATURE
 from rlaudit.report.new_report import untested
 from rlaudit.report.parts.diagnosis import Judged
 

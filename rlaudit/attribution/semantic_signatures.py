@@ -1,0 +1,160 @@
+"""How the causes of the semantic layer show, as signatures with sizes: in a meaning from scores, or in logs alone.
+
+A meaning may have several causes: a trainer that forgot temperature and filters has forgotten both.
+"""
+
+import math
+from dataclasses import dataclass
+
+from rlaudit.attribution.cause import Signature
+from rlaudit.layers import Verdict
+from rlaudit.meaning.from_logs import first_choice_excess, temperature_ratio
+from rlaudit.meaning.honesty import GREEDY_EFFECT, TEMPERATURE_EFFECT
+from rlaudit.meaning.meaning import Kind, Meaning, ScoredFigures
+from rlaudit.meaning.token_evidence import TokenEvidence
+from rlaudit.statistics.estimate import Estimate
+from rlaudit.statistics.resample import chance_above, standard_score
+
+RAW_LOGPROBS = "raw-logprobs"
+TRAINER_TEMPERATURE = "trainer-temperature"
+FILTERS_NOT_REPLAYED = "filters-not-replayed"
+HIDDEN_TRUNCATION = "hidden-truncation"
+PENALTY = "penalty"
+FILTERS = frozenset({"top_k", "top_p", "min_p"})
+PENALTIES = frozenset({"repetition_penalty", "presence_penalty", "frequency_penalty"})
+# A 99.9 % interval spans this many standard errors.
+SPAN = 6.581
+
+
+@dataclass(frozen=True)
+class SemanticNames:
+    """The causes behind a meaning: by what the numbers report, and by what the tokens follow."""
+
+    by_report: frozenset[str] = frozenset()
+    by_tokens: frozenset[str] = frozenset()
+
+
+def semantic_names(meaning: Meaning, figures: ScoredFigures) -> SemanticNames:
+    """The causes of a mismatch; none of any other verdict."""
+    train, sample, requested = meaning.theta_train, meaning.theta_sample, meaning.requested
+    if meaning.verdict is not Verdict.MISMATCH:
+        return SemanticNames()
+    # A report whose fit alone showed nothing, and that follows the tokens all the same, is the trainer's to recompute.
+    confirmed = bool(meaning.reported.differences(train, tolerance=0.0)) and not figures.report.differs
+    if confirmed or meaning.kind is Kind.TRAINER:
+        return SemanticNames(by_report=_of_parameters(meaning.reported.differences(train, tolerance=0.0)))
+    hidden = frozenset({HIDDEN_TRUNCATION}) if figures.cut else frozenset()
+    if meaning.kind.dishonest:
+        beyond = sample.filtered and not train.filtered and not meaning.reported.filtered
+        beyond = beyond and figures.sample.differs
+        return SemanticNames(frozenset({RAW_LOGPROBS}), hidden if beyond else frozenset())
+    if figures.sample.differs and "temperature" in sample.differences(train) and not sample.filtered:
+        # Reported and recomputed at one temperature, sampled at another that was asked for: both sides left it out.
+        asked = abs(sample.temperature / requested.temperature - 1) < TEMPERATURE_EFFECT
+        both = asked and requested.temperature != train.temperature
+        return SemanticNames(by_tokens=frozenset({RAW_LOGPROBS, TRAINER_TEMPERATURE}) if both else frozenset())
+    if figures.sample.differs and sample.penalised:
+        return SemanticNames(by_tokens=frozenset({PENALTY}))
+    return SemanticNames(by_tokens=hidden)
+
+
+def _of_parameters(apart: tuple[str, ...]) -> frozenset[str]:
+    names = set()
+    for parameter in apart:
+        if parameter in FILTERS:
+            names.add(FILTERS_NOT_REPLAYED)
+        elif parameter in PENALTIES:
+            names.add(PENALTY)
+        else:
+            names.add(TRAINER_TEMPERATURE)
+    return frozenset(names)
+
+
+def semantic_signature(evidence: TokenEvidence, name: str) -> Signature:
+    """The signature of one semantic cause where tokens were scored; large when the meaning has it."""
+    meaning = evidence.meaning
+    assert meaning is not None and isinstance(meaning.figures, ScoredFigures)
+    names = semantic_names(meaning, meaning.figures)
+    because = meaning.said.because
+    if name in names.by_tokens:
+        return _by_tokens(meaning.figures, because)
+    return _by_report(meaning.figures, because, name in names.by_report, evidence.clusters)
+
+
+def _by_report(figures: ScoredFigures, because: str, named: bool, clusters: int) -> Signature:
+    fit = figures.report
+    gain = fit.trainer_loss - fit.loss
+    error = (fit.gain_high - fit.gain_low) / SPAN
+    total = max(fit.trainer_loss, 1e-300)
+    share, low, high = (one / total for one in (gain, fit.gain_low, fit.gain_high))
+    return Signature(
+        p_value=chance_above(standard_score(gain, error, clusters), clusters),
+        effect=gain,
+        low=fit.gain_low,
+        high=fit.gain_high,
+        effect_of="Huber loss saved, nats^2",
+        large=named,
+        because=because,
+        share=share if named else 0.0,
+        share_low=low if named else 0.0,
+        share_high=high if named else 0.0,
+    )
+
+
+def _by_tokens(figures: ScoredFigures, because: str) -> Signature:
+    strongest, sample = figures.strongest, figures.sample
+    return Signature(
+        p_value=strongest.p_value if strongest else min(1.0, math.exp(sample.ln_p)),
+        effect=sample.gain,
+        low=sample.gain_low,
+        high=sample.gain_high,
+        effect_of="log-likelihood of the tokens gained, nats per token",
+        large=True,
+        because=because,
+    )
+
+
+def logged_signature(found: Estimate, what: str, named: bool, because: str, leans: bool = False) -> Signature:
+    """An estimate as a signature. Of k2 no share is stated: without scores it cannot be recomputed."""
+    return Signature(found.p_value, found.value, found.low, found.high, what, named, because, leans=leans)
+
+
+def temperature_signature(evidence: TokenEvidence, dishonest: bool) -> Signature | None:
+    """Whether the temperatures of both sides differ, and by whose fault; None without top logprobs of both.
+
+    dishonest: asked for rollouts that report another temperature than they sample at; otherwise for a trainer that
+    recomputes at another one than rollouts report.
+    """
+    found = temperature_ratio(evidence)
+    if found is None:
+        return None
+    reported, trainer = _temperatures(evidence, found.value)
+    honest = _alike(reported, evidence.sampling.temperature)
+    named = found.convicts(TEMPERATURE_EFFECT, null=1.0) and honest != dishonest
+    leans = found.leans(TEMPERATURE_EFFECT, null=1.0)
+    because = (
+        f"top logprobs of both sides differ by the factor {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]: "
+        f"reported at T={reported:.3g}, sampled at T={evidence.sampling.temperature:g}, trainer at T={trainer:.3g}"
+    )
+    return logged_signature(found, "T of the trainer / T reported", named, because, leans)
+
+
+def _temperatures(evidence: TokenEvidence, factor: float) -> tuple[float, float]:
+    """(reported, trainer): their quotient is `factor`, and one of them is what it was taken to be.
+
+    A side that is off has most likely left the temperature out, which tells the two sides apart unless both fit; where
+    neither does, the engine's own first choices say whether its report is honest.
+    """
+    sampled, assumed = evidence.sampling.temperature, evidence.trainer.temperature
+    of_report, of_trainer = (assumed / max(factor, 1e-300), assumed), (sampled, sampled * factor)
+    if _alike(of_report[0], sampled) or _alike(of_report[0], 1.0):
+        return of_report
+    if _alike(of_trainer[1], 1.0):
+        return of_trainer
+    first = first_choice_excess(evidence)
+    honest = first is not None and not first.convicts(GREEDY_EFFECT)
+    return of_trainer if honest else of_report
+
+
+def _alike(temperature: float, other: float) -> bool:
+    return abs(temperature / other - 1) < TEMPERATURE_EFFECT

@@ -1,0 +1,116 @@
+"""Where a framework's package lies: in a folder or an environment that was named, else around the config."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from rlaudit.configs.source import LARGEST_BYTES, Source
+from rlaudit.read_regular import read_regular
+
+_VERSIONS = ("version/version", "VERSION", "version.py", "_version.py", "__init__.py", "../VERSION", "../version.txt")
+_ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^"']+)["']""", re.M)
+_PROJECT = re.compile(r"""^\[project\][^\[]*?^version\s*=\s*["']([^"']+)["']""", re.M | re.S)
+_SHORTEST = 40
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A package on this machine. root: the folder that holds it."""
+
+    root: str
+    package: str
+
+    def file(self, relative: str) -> Source | None:
+        """A file, relative to root; None where it is not there."""
+        return _source(self.root, relative)
+
+    def has(self, path: str) -> bool:
+        """Whether a file is the package's own."""
+        return Path(path).absolute().is_relative_to(Path(self.root, self.package).absolute())
+
+    @property
+    def version(self) -> Version | None:
+        """The release that the package says it is; None where it says none."""
+        return _version(self.root, self.package)
+
+
+def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
+    """The framework's source for a config. markers: files that tell it from another package of the name."""
+    for folder in source.given:
+        root = _holds(Path(folder).absolute(), package, markers)
+        if root is not None:
+            return Checkout(root, package)
+    root = _around(Path(source.path).absolute().parent, package, markers)
+    return Checkout(root, package) if root is not None else None
+
+
+def shown(path: str) -> str:
+    """A path for messages: relative to the working directory where it lies below it."""
+    absolute, here = Path(path).absolute(), Path.cwd()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else path
+
+
+@lru_cache(maxsize=4096)
+def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
+    """In this folder or one above it, up to the repository's root, where a folder lower than the root is asked too."""
+    found = _holds(folder, package, markers)
+    if found is not None or folder.parent == folder:
+        return found
+    if (folder / ".git").exists():
+        return next((root for one in _folders(folder) if (root := _holds(one, package, markers)) is not None), None)
+    return _around(folder.parent, package, markers)
+
+
+def _folders(root: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(sorted(one for one in root.iterdir() if one.is_dir()))
+    except OSError:
+        return ()
+
+
+def _holds(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
+    """The folder that holds the package: this one, its `src`, or the one above where this one is the package."""
+    above = (folder.parent,) if folder.name == package else ()
+    for place in (folder, folder / "src", folder / package, *above):
+        if any((place / marker).exists() for marker in markers):
+            return str(place)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _source(root: str, relative: str) -> Source | None:
+    path = f"{root}/{relative}"
+    try:
+        return Source(path, read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _version(root: str, package: str) -> Version | None:
+    for info in sorted(Path(root).glob(f"{package.replace('-', '_')}-*.dist-info")):
+        return _parsed(info.name.removesuffix(".dist-info").rpartition("-")[2])
+    for relative in _VERSIONS:
+        found = _source(root, f"{package}/{relative}")
+        if found is None:
+            continue
+        assigned = _ASSIGNED.search(found.text)
+        text = assigned[1] if assigned is not None else found.text.strip()
+        if len(text) < _SHORTEST and (version := _parsed(text)) is not None:
+            return version
+    for relative in ("pyproject.toml", "../pyproject.toml"):
+        found = _source(root, relative)
+        project = _PROJECT.search(found.text) if found is not None else None
+        if project is not None:
+            return _parsed(project[1])
+    return None
+
+
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

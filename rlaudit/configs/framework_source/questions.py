@@ -1,0 +1,135 @@
+"""What may be asked of a framework's source. The answer is a value with the line that decides, or None: not found.
+
+A question names files, relative to the checkout; the first one that is there and has something to say answers.
+"""
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from rlaudit.configs.framework_source.bindings import calls_in, defaults_in, literal, nodes_in, place
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the source says. where: `file:line`."""
+
+    value: Any
+    where: str
+
+
+Question = Callable[[Checkout], Answer | None]
+
+
+@lru_cache(maxsize=256)
+def ask(question: Question, checkout: Checkout) -> Answer | None:
+    """The answer, looked up once for all configs of a checkout."""
+    return question(checkout)
+
+
+def calls(names: Collection[str], *files: str) -> Question:
+    """Whether a function or method of one of the names is called."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        return _found(checkout, files, lambda source: calls_in(source, names))
+
+    return answer
+
+
+def divides_by(name: str, *files: str) -> Question:
+    """Whether something is divided by a variable or attribute of that name: `logits / x`, `logits.div_(x)`."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        return _found(checkout, files, lambda source: tuple(_divisions(source, name)))
+
+    return answer
+
+
+def mentions(functions: Collection[str], text: str, *files: str) -> Question:
+    """Whether the code of the first of some functions that is there, its docstring aside, has a string with a text."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        for source in _sources(checkout, files):
+            for node in nodes_in(source):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in functions:
+                    said = any(text in value for line in node.body[bool(ast.get_docstring(node)) :]
+                               for one in ast.walk(line) if isinstance(one, ast.Constant)
+                               if isinstance(value := one.value, str))  # fmt: skip
+                    return Answer(said, place(source, node))
+        return None
+
+    return answer
+
+
+def keywords_of(name: str, *files: str) -> Question:
+    """The names of the keyword arguments with which a method is called first."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        for source, call in _first_call(checkout, files, name):
+            return Answer([keyword.arg for keyword in call.keywords if keyword.arg], place(source, call))
+        return None
+
+    return answer
+
+
+def argument(name: str, keyword: str, *files: str) -> Question:
+    """The constant that a method is called with first, for one keyword."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        for source, call in _first_call(checkout, files, name):
+            given = [one.value for one in call.keywords if one.arg == keyword]
+            if given and not isinstance(value := literal(given[0]), Unknown):
+                return Answer(value, place(source, call))
+        return None
+
+    return answer
+
+
+def default(option: str, *files: str, owner: str = "") -> Question:
+    """The default of an option: of a class's field, or of a parser's argument."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        for source in _sources(checkout, files):
+            bound = defaults_in(source, owner).get(option)
+            if bound is not None and not isinstance(bound.constant, Unknown):
+                return Answer(bound.constant, bound.where)
+        return None
+
+    return answer
+
+
+def _found(checkout: Checkout, files: tuple[str, ...], look: Callable[[Source], tuple[ast.AST, ...]]) -> Answer | None:
+    """True with the first place in any of the files. No answer where there is none: it may be done elsewhere."""
+    for source in _sources(checkout, files):
+        seen = look(source)
+        if seen:
+            return Answer(True, place(source, seen[0]))
+    return None
+
+
+def _sources(checkout: Checkout, files: tuple[str, ...]) -> Iterator[Source]:
+    yield from (source for file in files if (source := checkout.file(file)) is not None)
+
+
+def _first_call(checkout: Checkout, files: tuple[str, ...], name: str) -> Iterator[tuple[Source, ast.Call]]:
+    for source in _sources(checkout, files):
+        for call in calls_in(source, {name})[:1]:
+            yield source, call
+
+
+def _divisions(source: Source, name: str) -> Iterator[ast.AST]:
+    for node in nodes_in(source):
+        if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div):
+            divisor = node.right if isinstance(node, ast.BinOp) else node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"div", "div_"}:
+            divisor = node.args[0] if node.args else node.func
+        else:
+            continue
+        if name in {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "")
+                    for part in ast.walk(divisor)}:  # fmt: skip
+            yield node

@@ -1,0 +1,133 @@
+"""A draft with what the framework's source says in place of what was assumed of its releases."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from packaging.version import Version
+
+from rlaudit.configs.draft import Draft, by_code
+from rlaudit.configs.framework_source.bindings import Bound, defaults_in, handed_over
+from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
+from rlaudit.configs.framework_source.questions import Question, ask
+from rlaudit.configs.rollout_config import Origin
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+
+
+@dataclass(frozen=True)
+class FrameworkSource:
+    """Where to look in one framework's source; all paths are relative to the folder that holds its package.
+
+    engine: the files that may build the engine, the newest layout first. defaults: files with the defaults of its own
+    options, and the class that has them ("" for any). prefix: what options of the engine begin with. facts: of the
+    trainer, each with its question. options: sampling parameters by the option whose default they take.
+    """
+
+    package: str
+    engine: tuple[str, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    prefix: str = ""
+    facts: Mapping[str, Question] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def checkout(self, source: Source) -> Checkout | None:
+        """The framework's package for a config, None where it is not there."""
+        markers = (*self.engine, *(file for file, _ in self.defaults))
+        return checkout_of(source, self.package, *markers)
+
+
+def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: Version) -> None:
+    """Replace what the framework's code decides in a draft.
+
+    What the file writes stays as it is. An argument that a table had the framework pass, and that no line of its engine
+    file passes, is left to vLLM.
+    """
+    if checkout is None:
+        return
+    from rlaudit.vllm.catalogue import Catalogue
+
+    names = frozenset(Catalogue.at(vllm).engine)
+    _by_its_own_files(draft, checkout)
+    defaults = _defaults(looks, checkout)
+    _engine(draft, looks, checkout, names, defaults)
+    for name, question in looks.facts.items():
+        said = draft.trainer.get(name)
+        if said is not None and said.origin is not Origin.FRAMEWORK:
+            continue
+        answer = ask(question, checkout)
+        if answer is not None:
+            draft.trains(name, answer.value, answer.where)
+            draft.decided[name] = answer.where
+    for name, option in looks.options.items():
+        said, bound = draft.sampling.get(name), defaults.get(option)
+        if bound is not None and (said is None or said.origin is Origin.FRAMEWORK):
+            draft.sampling.by_code(name, bound.constant, f"the default of {option}, {bound.where}")
+            draft.decided[name] = bound.where
+
+
+def _by_its_own_files(draft: Draft, checkout: Checkout) -> None:
+    """What stands in the package's own config files is the framework's word, not the user's."""
+    if checkout.has(draft.path):
+        return
+    draft.lost = [lost for lost in draft.lost if not checkout.has(lost.place.path)]
+    for settings in (draft.engine, draft.sampling, draft.environment, draft.trainer, draft.options):
+        for name, setting in settings.items():
+            if setting.place is not None and checkout.has(setting.place.path):
+                where = f"{shown(setting.place.path)}:{setting.place.line}"
+                note = f"{setting.note}; {where}" if setting.note else where
+                settings[name] = by_code(name, setting.value, note)
+                draft.decided[name] = where
+
+
+def _engine(
+    draft: Draft, looks: FrameworkSource, checkout: Checkout, names: frozenset[str], defaults: Mapping[str, Bound]
+) -> None:
+    for file in looks.engine:
+        source = checkout.file(file)
+        handed = handed_over(source, names) if source is not None else None
+        if source is not None and handed is not None and handed.blocks:
+            break
+    else:
+        return
+    draft.parts = tuple(dict.fromkeys((*draft.parts, shown(source.path))))
+    for name, setting in list(draft.engine.items()):
+        if setting.origin is Origin.FRAMEWORK and name in names and name not in handed.arguments:
+            del draft.engine[name]
+    for name in names:
+        if name not in handed.arguments and name not in draft.engine:
+            draft.decided[name] = f"{handed.blocks[0]}, which does not pass it"
+    for name, bound in handed.arguments.items():
+        said = draft.engine.get(name)
+        if said is not None and said.origin is not Origin.FRAMEWORK:
+            draft.decided[name] = f"{bound[0].where}, which hands it on"
+            continue
+        if name in draft.decided:
+            continue
+        _passed(draft, looks, name, bound, defaults)
+
+
+def _passed(
+    draft: Draft, looks: FrameworkSource, name: str, bound: tuple[Bound, ...], defaults: Mapping[str, Bound]
+) -> None:
+    """One argument that the framework's engine file binds, and the config does not write."""
+    values = [one.constant for one in bound]
+    where = bound[0].where
+    if bound[0].sure and not isinstance(values[0], Unknown) and all(value == values[0] for value in values):
+        draft.engine[name] = by_code(name, values[0], where)
+        draft.decided[name] = where
+        return
+    option = next((one for one in (bound[0].option, f"{looks.prefix}{bound[0].option}") if one in defaults), "")
+    if option and not isinstance(value := defaults[option].constant, Unknown):
+        draft.engine[name] = by_code(name, value, f"the default of {option}, {defaults[option].where}")
+        draft.decided[name] = f"{where} and {defaults[option].where}"
+    elif name in draft.engine:
+        draft.decided[name] = where
+
+
+def _defaults(looks: FrameworkSource, checkout: Checkout) -> dict[str, Bound]:
+    found: dict[str, Bound] = {}
+    for file, owner in looks.defaults:
+        source = checkout.file(file)
+        if source is not None:
+            found = {**defaults_in(source, owner), **found}
+    return found

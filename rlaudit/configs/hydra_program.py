@@ -1,0 +1,82 @@
+"""The config that a Hydra program starts from, where the program's source is there: overrides are made on top of it.
+
+`python -m verl.trainer.main_ppo --config-name=x`: the decorator `@hydra.main(config_path=..., config_name=...)` of the
+module says where the config lies, and the command may say otherwise.
+"""
+
+import ast
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.framework_source.bindings import calls_in, literal
+from rlaudit.configs.framework_source.checkout import checkout_of
+from rlaudit.configs.hydra_defaults import Composed, composed
+from rlaudit.configs.hydra_dotlist import Overridden
+from rlaudit.configs.merging import merged, reread
+from rlaudit.configs.source import Source
+
+if TYPE_CHECKING:
+    from rlaudit.configs.syntax.shell_command import Command
+
+
+def started_from(source: Source, one: Overridden) -> Composed | None:
+    """The program's config with the overrides of a command on top; None where one of the two is not there."""
+    from rlaudit.configs.syntax.flags import flags, overrides
+
+    program = _program(source, one.command)
+    if program is None:
+        return None
+    asked = {flag.name: flag.value.value for flag in flags(one.command.words) if flag.value is not None}
+    named = _decorated(program)
+    path, name = asked.get("config_path", named.get("config_path")), asked.get("config_name", named.get("config_name"))
+    if not isinstance(path, str) or not isinstance(name, str):
+        return None
+    file = f"{path}/{name if name.endswith(('.yaml', '.yml')) else f'{name}.yaml'}"
+    base = _beside(program, file) or source.neighbour(file)
+    choices = [
+        (flag.name, flag.value.value) for flag in overrides(one.command.words)
+        if flag.value is not None and isinstance(flag.value.value, str) and _is_group(flag.name)
+    ]  # fmt: skip
+    whole = composed(base, tuple(choices)) if base is not None else None
+    if base is None or whole is None:
+        return None
+    return replace(whole, root=reread(merged(whole.root, one.root)), parts=(base.path, *whole.parts))
+
+
+def _is_group(name: str) -> bool:
+    """`a/b` and `a@x.y` name groups; `x.y` is a key."""
+    return "@" in name or "." not in name
+
+
+@lru_cache(maxsize=64)
+def _beside(program: Source, file: str) -> Source | None:
+    """The same config for every command that starts from it, so that it is composed once."""
+    return program.neighbour(file)
+
+
+def _program(source: Source, command: "Command") -> Source | None:
+    """The source of the module or script that a command runs."""
+    words = [word.value if isinstance(word.value, str) else "" for word in command.words]
+    for at, word in enumerate(words):
+        if at and words[at - 1] == "-m":
+            package, path = word.partition(".")[0], f"{word.replace('.', '/')}.py"
+            checkout = checkout_of(source, package, path)
+            return checkout.file(path) if checkout is not None else None
+        if word.endswith(".py"):
+            return source.neighbour(word) or _from_above(source, word)
+    return None
+
+
+def _from_above(source: Source, path: str) -> Source | None:
+    """A script that is named from the root of the repository, whose config or script lies somewhere below it."""
+    checkout = checkout_of(source, path.partition("/")[0], path)
+    return checkout.file(path) if checkout is not None else None
+
+
+def _decorated(program: Source) -> dict[str, object]:
+    """What `@hydra.main` says."""
+    for call in calls_in(program, {"main"}):
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "hydra":
+            return {keyword.arg: literal(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+    return {}

@@ -1,0 +1,61 @@
+"""The least data that a cause can be told from: below it nothing is said of the cause, and how much it takes is."""
+
+from dataclasses import dataclass
+
+from rlaudit.meaning.token_evidence import TokenEvidence
+
+
+@dataclass(frozen=True)
+class LeastData:
+    """prompts: independent ones (sequences, where prompts are fewer than FEWEST_PROMPTS). because: why so many."""
+
+    prompts: int
+    sequences: int
+    tokens: int
+    because: str
+
+    def lacking(self, evidence: TokenEvidence) -> str | None:
+        """What there is too little of, and how much it takes; None where there is enough."""
+        found = {"prompts": evidence.clusters, "sequences": len(evidence.cluster_S), "tokens": evidence.tokens}
+        for what, there in found.items():
+            least: int = getattr(self, what)
+            if there < least:
+                return f"{there} {what}: it takes {least} to tell ({self.because})"
+        return None
+
+
+# Student's 99.95 % quantile, which a test among ten has to pass, is 5.4 with 7 degrees of freedom and 13 with 3.
+OF_A_VARIANCE = LeastData(
+    prompts=8,
+    sequences=16,
+    tokens=400,
+    because="a share of a tenth of a variance takes 2 / 0.1^2 squares on either side, and its error 8 prompts",
+)
+OF_A_MEAN = LeastData(
+    prompts=8, sequences=16, tokens=320, because="a mean over prompts needs an error, which 8 of them give to a third"
+)
+# Sixteen prompts as for any interval that counts as reliable (`resample.py`).
+OF_A_BIAS = LeastData(
+    prompts=16,
+    sequences=32,
+    tokens=320,
+    because="a mean ratio has a heavy tail, and its interval counts as reliable from 16 prompts in 32 sequences on",
+)
+OF_OUTLIERS = LeastData(
+    prompts=8,
+    sequences=16,
+    tokens=1000,
+    because="outliers are counted: a hundredth of the tokens has to be more than a handful",
+)
+OF_AGREEMENT = LeastData(
+    prompts=2,
+    sequences=2,
+    tokens=16,
+    because="a shift is read off 8 tokens of a sequence, and no sequence decides alone",
+)
+OF_SCORES = LeastData(
+    prompts=3,
+    sequences=3,
+    tokens=64,
+    because="no sequence may decide alone, and the tests of the tokens are products over tokens",
+)

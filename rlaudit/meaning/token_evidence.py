@@ -1,0 +1,220 @@
+"""Everything that is known of the tokens of one comparison, in flat arrays: what signatures of causes are tested on.
+
+The log ratio is taken after the meaning of the reported logprobs was found (`rlaudit/meaning`): a temperature that one
+side forgot would otherwise be explained by everything that correlates with entropy. Where the meaning could not be
+found (no scores, no top-k logprobs of the trainer) the log ratio is the logged one, and `meaning` is None.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
+from types import MappingProxyType
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.candidates import RAW, Semantics
+from rlaudit.meaning.meaning import Meaning
+from rlaudit.meaning.scored_tokens import ScoredTokens
+from rlaudit.measurement.excess import ExcessModel
+from rlaudit.measurement.head_rounding import HeadRounding, head_rounding
+from rlaudit.statistics.resample import clusters_of
+from rlaudit.tokens.alignment import AlignmentReport
+from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch
+
+# The trade: every covariate of a cause is a column of so many tokens, fitted again and again; shares of k2 have errors
+# of prompts by then, not of tokens.
+MOST_TOKENS = 200_000
+Statistic = TypeVar("Statistic")
+
+
+@dataclass(frozen=True, eq=False)
+class TokenEvidence:
+    """T tokens in S sequences of P clusters (prompts; sequences where prompts are too few to resample).
+
+    log_ratio_T: trainer - rollout in nats, the trainer taken under the meaning that the rollout reports; finite.
+    sequence_T, cluster_S: as in LogprobPairs. columns: covariates by the names of the token table, each (T,), besides
+    version_lag, batch_size, seen_before, absolute_position and base_logprob where they are known.
+    meaning: where the trainer's scores under other meanings found one.
+    tops: top logprobs of each side, (T, K), by their names in TokenBatch.
+    floor_k2: k2 of a comparison in which nothing is wrong, nats^2; None where none was measured.
+    """
+
+    log_ratio_T: Floats
+    rollout_logprobs_T: Floats
+    trainer_logprobs_T: Floats
+    token_id_T: Integers
+    position_T: Integers
+    sequence_T: Integers
+    cluster_S: Integers
+    columns: Mapping[str, NDArray[Any]]
+    tops: Mapping[str, NDArray[Any]]
+    sampling: Semantics = RAW
+    trainer: Semantics = RAW
+    meaning: Meaning | None = None
+    alignment: AlignmentReport | None = None
+    floor_k2: float | None = None
+    excess: ExcessModel | None = field(default=None, repr=False)
+
+    @property
+    def tokens(self) -> int:
+        """T."""
+        return len(self.log_ratio_T)
+
+    @property
+    def clusters(self) -> int:
+        """P."""
+        return int(self.cluster_S.max(initial=-1)) + 1
+
+    @cached_property
+    def cluster_T(self) -> Integers:
+        """The cluster of each token."""
+        return self.cluster_S[self.sequence_T]
+
+    @cached_property
+    def room_T(self) -> Floats:
+        """1 - p of the token, the larger of both sides: noise on the logits moves a logprob in proportion to it."""
+        smaller_T = np.minimum(self.rollout_logprobs_T, self.rollout_logprobs_T + self.log_ratio_T)
+        room_T: Floats = np.clip(-np.expm1(np.minimum(smaller_T, 0.0)), 0.0, 1.0)
+        return room_T
+
+    @cached_property
+    def k2(self) -> float:
+        """Half the mean squared log ratio, nats^2."""
+        return 0.5 * float(np.mean(np.square(self.log_ratio_T))) if self.tokens else 0.0
+
+    @cached_property
+    def head_rounding(self) -> HeadRounding:
+        """The lattices of both sides' top logprobs; temperatures as the semantic layer found them."""
+        return head_rounding(
+            self.tops.get("rollout_top_logprobs"),
+            self.tops.get("trainer_top_logprobs"),
+            (self.meaning.reported if self.meaning else self.sampling).temperature,
+            self.trainer.temperature,
+        )
+
+    def missing(self, needs: tuple[str, ...]) -> tuple[str, ...]:
+        """Which of these columns are not there."""
+        there = {*self.columns, *self.tops}
+        if np.any(self.token_id_T != NO_TOKEN):
+            there.add("token_id")
+        if self.meaning is not None:
+            there.add("trainer_scores")
+        return tuple(name for name in needs if name not in there)
+
+    def with_excess(self, excess: ExcessModel) -> "TokenEvidence":
+        """The same tokens with the model of their excess mismatch."""
+        return replace(self, excess=excess)
+
+
+def once(statistic: Callable[[TokenEvidence], Statistic]) -> Callable[[TokenEvidence], Statistic]:
+    """A statistic of tokens that several causes ask for, computed for the first of them."""
+    known: WeakKeyDictionary[TokenEvidence, Statistic] = WeakKeyDictionary()
+
+    @wraps(statistic)
+    def asked(evidence: TokenEvidence) -> Statistic:
+        if evidence not in known:
+            known[evidence] = statistic(evidence)
+        return known[evidence]
+
+    return asked
+
+
+def token_evidence(
+    batch: TokenBatch,
+    *,
+    sampling: Semantics = RAW,
+    trainer: Semantics = RAW,
+    scored: ScoredTokens | None = None,
+    meaning: Meaning | None = None,
+    alignment: AlignmentReport | None = None,
+    floor_k2: float | None = None,
+    extra: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    most_tokens: int = MOST_TOKENS,
+) -> TokenEvidence:
+    """Gather what a batch tells.
+
+    scored: the scores of the comparable tokens of the batch, in its order; gives the log ratio under the meaning that
+    `meaning` found. extra: more columns of the batch, (T,) over all of its tokens: base_logprob, prompt_tokens,
+    seen_before. Whole sequences are left out evenly where there are more than `most_tokens` tokens.
+    Raises ValueError where `scored` does not fit the batch.
+    """
+    explained_T = _explained(batch, scored, None if meaning is None else meaning.reported, trainer)
+    usable_T = batch.comparable_T & np.isfinite(explained_T) & np.isfinite(batch.rollout_logprobs_T)
+    if batch.tokens > most_tokens:
+        stride = -(-batch.tokens // most_tokens)
+        usable_T = usable_T & (batch.sequence_T % stride == 0)
+    kept_S, sequence_T = np.unique(batch.sequence_T[usable_T], return_inverse=True)
+    columns = {name: values[usable_T] for name, values in _columns(batch, extra).items()}
+    tops = {
+        name: values[usable_T]
+        for name in ("rollout_top_ids", "rollout_top_logprobs", "trainer_top_ids", "trainer_top_logprobs")
+        if (values := getattr(batch, f"{name}_TK")) is not None
+    }
+    rollout_T = batch.rollout_logprobs_T[usable_T]
+    return TokenEvidence(
+        log_ratio_T=explained_T[usable_T] - rollout_T,
+        rollout_logprobs_T=rollout_T,
+        trainer_logprobs_T=batch.trainer_logprobs_T[usable_T],
+        token_id_T=batch.token_id_T[usable_T],
+        position_T=batch.position_T[usable_T],
+        sequence_T=sequence_T.astype(np.int64),
+        cluster_S=clusters_of(batch.prompt_S[kept_S]),
+        columns=columns,
+        tops=tops,
+        sampling=sampling,
+        trainer=trainer,
+        meaning=meaning,
+        alignment=alignment,
+        floor_k2=floor_k2,
+    )
+
+
+def _explained(
+    batch: TokenBatch, scored: ScoredTokens | None, reported: Semantics | None, trainer: Semantics
+) -> Floats:
+    """The trainer's logprobs under the meaning that the rollout reports; the logged ones where it is the trainer's."""
+    if scored is None or reported is None or not reported.differences(trainer, tolerance=0.0):
+        return batch.trainer_logprobs_T
+    comparable = int(batch.comparable_T.sum())
+    if scored.tokens not in {comparable, batch.tokens}:
+        raise ValueError(f"{scored.tokens} tokens are scored, the batch has {comparable} comparable ones")
+    under_T = scored.logprobs_under(reported)
+    if under_T is None:
+        return batch.trainer_logprobs_T
+    if scored.tokens == batch.tokens:
+        return under_T
+    explained_T: Floats = np.full(batch.tokens, np.nan)
+    explained_T[batch.comparable_T] = under_T
+    return explained_T
+
+
+def _columns(batch: TokenBatch, extra: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    repeated = {name: values[batch.sequence_T] for name, values in batch.sequence_columns.items()}
+    columns = {**repeated, **batch.token_columns, **extra}
+    if "rollout_version" in columns and "trainer_version" in columns:
+        columns["version_lag"] = np.asarray(columns["trainer_version"], dtype=np.float64) - columns["rollout_version"]
+    if "batch_id" in columns:
+        _, number_T = np.unique(columns["batch_id"], return_inverse=True)
+        sequences = np.unique(np.stack([number_T, batch.sequence_T]), axis=1)
+        columns["batch_id"] = number_T
+        columns["batch_size"] = np.bincount(sequences[0])[number_T]
+    if "prompt_tokens" not in columns and batch.prompt_token_ids_S is not None:
+        columns["prompt_tokens"] = np.array([len(ids) for ids in batch.prompt_token_ids_S])[batch.sequence_T]
+    if "prompt_tokens" in columns:
+        columns["absolute_position"] = columns["prompt_tokens"] + batch.position_T
+    if "seen_before" not in columns and np.any(batch.token_id_T != NO_TOKEN):
+        columns["seen_before"] = _seen_before(batch)
+    return columns
+
+
+def _seen_before(batch: TokenBatch) -> NDArray[np.bool_]:
+    """Whether the sequence sampled the token already; what the prompt held is not known here."""
+    ids, id_T = np.unique(batch.token_id_T, return_inverse=True)
+    _, first_T = np.unique(batch.sequence_T * len(ids) + id_T, return_index=True)
+    seen_T = np.ones(batch.tokens, dtype=np.bool_)
+    seen_T[first_T] = False
+    return seen_T

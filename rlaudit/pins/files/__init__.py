@@ -1,0 +1,1 @@
+"""Kinds of file that pin vLLM, one file each, which binds `PIN_FILE`."""

@@ -1,0 +1,17 @@
+"""Lock files in TOML: uv.lock, poetry.lock, pdm.lock, pylock.toml (PEP 751)."""
+
+import re
+from collections.abc import Iterator
+
+from rlaudit.pins.pin import Pin, PinFile, line_at, release
+
+_PACKAGE = re.compile(r'^name = "vllm(?:-cpu)?"\r?\n(?:marker[^\n]*\n)?version = "(?P<version>[^"]+)"', re.M)
+
+
+def read(text: str) -> Iterator[Pin]:
+    """One for each resolution: a fork of uv's lock file holds several."""
+    for match in _PACKAGE.finditer(text):
+        yield Pin(match["version"], release(match["version"]), line_at(text, match.start("version")))
+
+
+PIN_FILE = PinFile("lock file", 0, ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "pylock.*.toml"), read)

@@ -1,0 +1,151 @@
+"""The report of a bump: which pins move, what that brings to the configs, and what the new release takes away."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rlaudit.inspection.finding import Severity
+from rlaudit.report.outline import (
+    NOT_SEEN,
+    Block,
+    Findings,
+    Indents,
+    Lines,
+    Outline,
+    Prose,
+    Section,
+    Table,
+    listed,
+)
+from rlaudit.report.outlines.inspect import count, not_seen_elsewhere, shown, summary
+
+if TYPE_CHECKING:
+    from rlaudit.report.parts.bump import Bump, CrossedDefect, GoneName
+    from rlaudit.report.parts.inspection import Finding, Location
+    from rlaudit.report.report import Report
+
+MOST_PLACES = 4
+SEVERITIES = tuple(reversed(Severity))
+
+
+def outline(report: "Report") -> Outline:
+    """In reading order; what many files share is said once."""
+    bump = report["bump"]
+    return Outline(
+        _title(report),
+        [
+            Section("pins", "Pins", _pins(bump)),
+            Section("findings", "What it brings to the configs", _findings(report)),
+            Section("advisories", "Known defects of the two releases", _advisories(report)),
+            Section("settings", "Settings that move", _settings(report)),
+            Section("gone", f"What vLLM {report['versions']['to']} does not take any more", _gone(bump)),
+            listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
+            Section("summary", "Summary", [Prose(_summary(report))]),
+        ],
+        facts=[count(number, severity) for severity, number in report["inspection"]["counted"].items()]
+        if "inspection" in report
+        else (),
+        headed=True,
+        indents=Indents(title=1, line=2),
+        pictured=frozenset(),
+    )
+
+
+def _title(report: "Report") -> str:
+    bump, versions = report["bump"], report["versions"]
+    sides = f"{bump['base']} to {bump['head']}"
+    if versions["from"] is None:
+        return f"No known move of vLLM: {sides}"
+    return f"vLLM {versions['from']} -> {versions['to']}: {sides}"
+
+
+def _pins(bump: "Bump") -> list[Block]:
+    rows = [[f"{one['path']}:{one['line']}", one["from"] or "-", one["to"] or "-"] for one in bump["moves"]]
+    blocks: list[Block] = [Table(["file", "was", "is"], rows, values=True)] if rows else []
+    return [*blocks, *([Lines(bump["said"])] if bump["said"] else [])]
+
+
+def _findings(report: "Report") -> list[Block]:
+    """One of those that are alike, with the places of the others."""
+    alike: dict[tuple[str, str, str], list[Finding]] = {}
+    for one in report["findings"]:
+        if one["suppressed"] is None:
+            alike.setdefault((one["severity"], one["rule"], one["message"]), []).append(one)
+    ranked = sorted(alike.values(), key=lambda found: SEVERITIES.index(found[0]["severity"]))
+    found = [_with_places(one) for one in ranked]
+    return [Findings(found)] if found else []
+
+
+def _with_places(found: "Sequence[Finding]") -> "Finding":
+    first, *others = found
+    if not others:
+        return first
+    return {**first, "message": f"{first['message']} Also at {_places([one['location'] for one in others])}."}
+
+
+def _places(places: "Sequence[Location]") -> str:
+    said = [f"{one['path']}:{one['line']}" for one in places]
+    more = f" and {len(said) - MOST_PLACES} more" if len(said) > MOST_PLACES else ""
+    return f"{', '.join(said[:MOST_PLACES])}{more}"
+
+
+def _advisories(report: "Report") -> list[Block]:
+    versions = report["versions"]
+    told = {"entered": f"only vLLM {versions['to']}", "still open": "both", "left": f"only vLLM {versions['from']}"}
+    rows = [[one["name"], told[one["move"]], _met(one), one["says"]] for one in report["bump"]["advisories"]]
+    return [Table(["advisory", "which has it", "configs here", "what"], rows)] if rows else []
+
+
+def _met(one: "CrossedDefect") -> str:
+    """`2 have it, 5 may (the model is hybrid)`."""
+    said = [f"{one['certain']} {'has' if one['certain'] == 1 else 'have'} it"] if one["certain"] else []
+    said += [f"{one['open']} may: it cannot be told whether {' and '.join(one['undecided'])}"] if one["open"] else []
+    return ", ".join(said) or "none"
+
+
+def _settings(report: "Report") -> list[Block]:
+    alike: dict[tuple[str, str, str], set[int | None]] = {}
+    for row in report["settings"]:
+        if row.get("moves"):
+            key = (row["name"], shown(row["effective_from"]), shown(row["effective_to"]))
+            alike.setdefault(key, set()).add(row.get("config"))
+    rows = [[*key, count(len(configs), "config")] for key, configs in alike.items()]
+    versions = report["versions"]
+    header = ["setting", f"vLLM {versions['from']}", f"vLLM {versions['to']}", "in"]
+    return [Table(header, rows, values=True)] if rows else []
+
+
+def _not_seen(report: "Report") -> list[str]:
+    """What many configs leave open, with how many; then what belongs to no config."""
+    open_in: dict[str, list[str]] = {}
+    for config in report.get("configs", ()):
+        for sentence in config["not_seen"]:
+            open_in.setdefault(sentence, []).append(config["path"])
+    of_configs = [
+        f"{paths[0]}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}: {sentence}"
+        for sentence, paths in sorted(open_in.items(), key=lambda one: -len(one[1]))
+    ]
+    return [*of_configs, *not_seen_elsewhere(report)]
+
+
+def _gone(bump: "Bump") -> list[Block]:
+    found = [one for one in bump["gone"] if one["found"]]
+    others = [one["name"] for one in bump["gone"] if not one["found"]]
+    blocks: list[Block] = (
+        [Lines([_gone_line(one) for one in found], "The word stands in this repository")] if found else []
+    )
+    return [*blocks, *([Lines([", ".join(others)], "Not found in this repository")] if others else [])]
+
+
+def _gone_line(one: "GoneName") -> str:
+    said = ". ".join(part.rstrip(".") for part in (one["effect"], one["instead"]) if part)
+    return f"{one['kind']} {one['name']} ({_places(one['found'])}): {said or 'it is gone'}."
+
+
+def _summary(report: "Report") -> list[str]:
+    bump = report["bump"]
+    if "inspection" not in report:
+        return [f"{count(bump['pin_files'], 'file')} with a pin of vLLM looked at. Exit code {report['exit_code']}."]
+    standing = bump["standing"]
+    old = report["versions"]["from"]
+    said = [f"{count(standing, 'finding')} that vLLM {old} has already: rlaudit inspect --from {old} --to {old}."]
+    return [*summary(report), *(said if standing else [])]

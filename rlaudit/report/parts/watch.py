@@ -1,0 +1,35 @@
+"""What was seen of a run that was still going on."""
+
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
+
+
+class GateWatched(TypedDict):
+    """A gate over one metric. evidence: the most there ever was; alarm_evidence: what raises it."""
+
+    gate: str
+    metric: str
+    canonical: str
+    limit: float
+    steps: int
+    first_step: int | None
+    last_step: int | None
+    steps_beyond: int
+    last_value: float | None
+    evidence: float
+    alarm_evidence: float
+    alarm_step: int | None
+    since_step: int | None
+    because: str
+
+
+class WatchedRun(TypedDict):
+    """A log or a folder of dumps, and its gates. ended: why it is no longer watched."""
+
+    name: str
+    what: str
+    alpha: float
+    ended: str
+    gates: Sequence[GateWatched]
+    method: Sequence[str]

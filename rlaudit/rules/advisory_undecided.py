@@ -1,0 +1,61 @@
+"""Whether a known defect of the new release is met hangs on one thing that this file does not tell.
+
+What changed
+    The release that is moved to has defects that the one of today has not, and each takes several things to come
+    together: an architecture, a GPU, a way of updating weights. `rlaudit list advisories --from X --to Y` names all
+    that a move enters.
+
+Why it matters
+    All but one of those things hold here. The one that is left decides, and somebody knows it.
+
+Example
+    Reported:
+
+        from: 0.18.1
+        to: 0.22.0
+        model: an/unpublished-model
+        engine: {enable_return_routed_experts: true}
+        machine: {gpu: sm100, name: B200, memory_gib: 179.0}
+
+    Use instead:
+
+        engine: {enable_return_routed_experts: false}
+
+Safe to ignore when
+    what decides is known not to hold.
+
+How to confirm
+    Look up what decides; `rlaudit explain NAME` says for each how to see it in a run.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.advisories import has_rule, known_advisories
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.layers import Layer
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Advisories of which one fact is open, by that fact; with two unknowns there is nothing to say."""
+    by_reason: dict[str, list[str]] = {}
+    settings: dict[str, str] = {}
+    for name, advisory in known_advisories().items():
+        if has_rule(name) or (audit.migrates and advisory.window.holds(audit.before.version)):
+            continue
+        undecided = advisory.undecided(audit.after) or ()
+        reasons = {unknown.reason for _, unknown in undecided}
+        if len(reasons) == 1:
+            reason = reasons.pop()
+            by_reason.setdefault(reason, []).append(name)
+            settings.setdefault(reason, advisory.setting)
+    for reason, names in by_reason.items():
+        listed = ", ".join(names)
+        message = (
+            f"Whether {listed} of vLLM {audit.after.version} {'is' if len(names) == 1 else 'are'} met here is open: "
+        )
+        message += f"{reason}. `rlaudit explain {names[0]}` says what to do."
+        yield RULE.finding(audit, Severity.NOTE, settings[reason], message)
+
+
+RULE = Rule("advisory-undecided", Layer.INFERENCE_PATH, check)

@@ -1,0 +1,65 @@
+"""A table whose columns have other names than ours (`compare --columns THEIRS=OURS`).
+
+What was given counts: a column that has the name of ours by itself is not read where another one was named for it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlaudit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class RenamedColumns:
+    """theirs: the table's name of each of our columns that has another one there."""
+
+    theirs: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether any column has another name."""
+        return bool(self.theirs)
+
+    def in_table(self, ours: Iterable[str]) -> list[str]:
+        """The table's names of our columns."""
+        return [self.theirs.get(name, name) for name in ours]
+
+    def ours(self, theirs: Sequence[str]) -> list[str]:
+        """Our names of the table's columns, in their order; one that we do not know for a column that is not read."""
+        known = {name: own for own, name in self.theirs.items()}
+        return [known.get(name, f"({name})" if name in self.theirs else name) for name in theirs]
+
+    def record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """One record under our names."""
+        return dict(zip(self.ours(list(record)), record.values(), strict=True))
+
+    def of(self, names: Iterable[str]) -> "RenamedColumns":
+        """Those that a table has."""
+        names = set(names)
+        return RenamedColumns({own: name for own, name in self.theirs.items() if name in names})
+
+
+AS_OURS = RenamedColumns()
+
+
+def check_used(renamed: RenamedColumns, tables: Iterable[RenamedColumns]) -> None:
+    """Raises UsageError for a column that none of the tables has. tables: the columns that each of them has."""
+    used = {name for table in tables for name in table.theirs.values()}
+    unused = [name for name in renamed.theirs.values() if name not in used]
+    if unused:
+        raise UsageError(f"--columns names {unused[0]!r}, which no table has")
+
+
+def parse_columns(given: Iterable[str], known: Iterable[str]) -> RenamedColumns:
+    """THEIRS=OURS each. known: the columns of ours. Raises UsageError for what names none of them, or one twice."""
+    theirs: dict[str, str] = {}
+    known = list(known)
+    for text in given:
+        name, _, own = text.rpartition("=")
+        if not name or own not in known:
+            said = f"--columns {text!r} names no column of ours" if name else f"--columns {text!r} is no THEIRS=OURS"
+            raise UsageError(said, f"there are: {', '.join(known)}")
+        if own in theirs:
+            raise UsageError(f"--columns names {own} twice: {theirs[own]} and {name}")
+        theirs[own] = name
+    return RenamedColumns(theirs)

@@ -1,0 +1,232 @@
+"""An advisory speaks where all its conditions hold, and its twins beside it are silent: one release off, or mended."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.version import Version
+from simulated_audit import findings, fixed, laid_over
+
+from rlaudit.advisories import has_rule, known_advisories
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.selection import known_rules
+from rlaudit.rules.advisory_undecided import RULE as UNDECIDED
+from rlaudit.vllm.catalogue import known_versions
+
+QWEN_MOE = {"model": "Qwen/Qwen3-30B-A3B", "trainer": {"weight_updates": "between rollouts"}}
+DEEPSEEK = {**QWEN_MOE, "model": "deepseek-ai/DeepSeek-V3"}
+NEMOTRON = {**QWEN_MOE, "framework": "prime_rl", "model": "nvidia/Nemotron-H-8B"}
+RELOADS, PROCESSES, LOADS = ({"framework": name} for name in ("prime_rl", "verl", "trl"))
+NATIVE = {"engine": {"weight_transfer_config": {"backend": "nccl"}}}
+B200 = {"machine": {"gpu": "sm100", "name": "B200", "memory_gib": 179.0}}
+REPLAYS = {"engine": {"enable_return_routed_experts": True}}
+V2 = {"environment": {"VLLM_USE_V2_MODEL_RUNNER": "1"}}
+# Where an advisory fires, and what takes one of its conditions away, laid over it.
+MET: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "adapter-cache-by-name": (
+        {
+            "to": "0.18.1",
+            "engine": {"enable_lora": True},
+            "trainer": {"weight_updates": "between rollouts", "resets_prefix_cache": False},
+        },
+        [{"trainer": {"resets_prefix_cache": True}}, {"engine": {"enable_lora": False}}],
+    ),
+    "allowed-tokens-race": (
+        {"to": "0.22.0", "sampling": {"allowed_token_ids": [1]}, **V2},
+        [{"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}}, {"sampling": {"allowed_token_ids": None}}],
+    ),
+    "cpu-ignores-seeds-in-mixed-batches": (
+        {"to": "0.26.0", "sampling": {"seed": 1}, "machine": {"platform": "cpu"}},
+        [{"machine": {"platform": "cuda"}}, {"sampling": {"seed": None}}],
+    ),
+    "experts-in-another-layout": (
+        {"to": "0.26.0", **QWEN_MOE, **LOADS, **B200},
+        [
+            {"machine": {"gpu": "sm90"}},
+            {"model": "Qwen/Qwen3-8B"},
+            {"framework": "skyrl"},
+            {"engine": {"moe_backend": "triton"}},
+        ],
+    ),
+    "experts-swapped-by-plain-loads": (
+        {"to": "0.22.0", **QWEN_MOE, **LOADS},
+        [
+            {"machine": {"gpu": "sm80"}},
+            {"model": "Qwen/Qwen3-8B"},
+            {"environment": {"VLLM_USE_FLASHINFER_MOE_FP16": "0"}},
+        ],
+    ),
+    "filters-read-the-wrong-rows": (
+        {"to": "0.18.1", "sampling": {"top_p": 0.9}, "engine": {"dtype": "float32"}, "vocabulary": 128_264},
+        [{"vocabulary": 128_256}, {"engine": {"dtype": "bfloat16"}}, {"sampling": {"top_p": 1.0}}],
+    ),
+    "fused-reduction-depends-on-batch": (
+        {"to": "0.26.0", "environment": {"VLLM_BATCH_INVARIANT": "1"}, "engine": {"tensor_parallel_size": 4}},
+        [{"environment": {"VLLM_BATCH_INVARIANT": "0"}}, {"engine": {"tensor_parallel_size": 1}}],
+    ),
+    "graphs-keep-replaced-experts": (
+        {"to": "0.20.1", **QWEN_MOE, **PROCESSES},
+        [{"engine": {"enforce_eager": True}}, {"framework": "trl"}, {"model": "Qwen/Qwen3-8B"}],
+    ),
+    "min-tokens-one-more": (
+        {"to": "0.22.0", "model": "Qwen/Qwen3-8B", "sampling": {"min_tokens": 1}, **V2},
+        [{"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}}, {"sampling": {"min_tokens": 0}}],
+    ),
+    "mla-decodes-with-first-weights": (
+        {"to": "0.18.1", **DEEPSEEK, **LOADS},
+        [{"model": "Qwen/Qwen3-30B-A3B"}, {"framework": "verl"}, {"trainer": {"weight_updates": "none"}}],
+    ),
+    "mla-graphs-keep-old-projections": (
+        {"to": "0.18.1", **DEEPSEEK, **PROCESSES},
+        [{"engine": {"enforce_eager": True}}, {"model": "Qwen/Qwen3-8B"}, {"framework": "trl"}],
+    ),
+    "penalties-blind-when-async": (
+        {"to": "0.11.0", "sampling": {"repetition_penalty": 1.1}, "engine": {"async_scheduling": True}},
+        [{"engine": {"async_scheduling": False}}, {"sampling": {"repetition_penalty": 1.0}}],
+    ),
+    "reload-copies-aliased-buffers": (
+        {"to": "0.20.2", **NEMOTRON},
+        [{"model": "Qwen/Qwen3-8B"}, {"trainer": {"weight_updates": "none"}}],
+    ),
+    "reload-drops-mamba-skip": ({"to": "0.22.0", **NEMOTRON}, [{"model": "Qwen/Qwen3-8B"}, {"framework": "trl"}]),
+    "reload-overwrites-router-bias": (
+        {"to": "0.18.1", **NATIVE, "model": "deepseek-ai/DeepSeek-V3"},
+        [{"model": "Qwen/Qwen3-30B-A3B"}, {"engine": {"weight_transfer_config": None}}],
+    ),
+    "reload-refuses-cache-scales": (
+        {"to": "0.18.1", "engine": {"weight_transfer_config": {"backend": "nccl"}, "kv_cache_dtype": "fp8"}},
+        [{"engine": {"kv_cache_dtype": "bfloat16"}}, {"engine": {"weight_transfer_config": None}}],
+    ),
+    "reload-resets-buffers": (
+        {"to": "0.23.0", **QWEN_MOE, **RELOADS, "model": "google/gemma-4-26b-a4b-it"},
+        [{"model": "google/gemma-3-27b-it"}, {"framework": "trl"}],
+    ),
+    "rounded-processed-logprobs": (
+        {
+            "to": "0.26.0",
+            "sampling": {"temperature": 0.7},
+            "engine": {"logprobs_mode": "processed_logprobs"},
+            **V2,
+        },
+        [
+            {"sampling": {"temperature": 1.0}},
+            {"engine": {"logprobs_mode": "raw_logprobs"}},
+            {"engine": {"dtype": "float32"}},
+            {"environment": {"VLLM_USE_V2_MODEL_RUNNER": "0"}},
+        ],
+    ),
+    "routed-experts-all-zero": (
+        {"to": "0.25.0", **QWEN_MOE, **REPLAYS, **B200},
+        [{"machine": {"gpu": "sm90"}}, {"engine": {"moe_backend": "triton"}}],
+    ),
+    "routed-experts-of-another-cache": (
+        {"to": "0.17.0", **REPLAYS, "model": "Qwen/Qwen3.5-35B-A3B"},
+        [{"model": "Qwen/Qwen3-30B-A3B"}, {"engine": {"enable_return_routed_experts": False}}],
+    ),
+    "routed-experts-of-the-last-stage": (
+        {"to": "0.20.2", "engine": {"enable_return_routed_experts": True, "pipeline_parallel_size": 2}},
+        [{"engine": {"pipeline_parallel_size": 1}}],
+    ),
+    "routed-experts-refuse-async": (
+        {"to": "0.21.0", **REPLAYS},
+        [{"engine": {"async_scheduling": False}}],
+    ),
+    "sinks-keep-first-weights": (
+        {"to": "0.25.1", **QWEN_MOE, **B200, "model": "openai/gpt-oss-20b"},
+        [{"machine": {"gpu": "sm90"}}, {"model": "Qwen/Qwen3-30B-A3B"}],
+    ),
+    "stale-image-embeddings": (
+        {"to": "0.26.0", **QWEN_MOE, **LOADS, "model": "Qwen/Qwen2.5-VL-7B-Instruct"},
+        [{"model": "Qwen/Qwen3-8B"}, {"framework": "verl"}, {"engine": {"enable_sleep_mode": True}}],
+    ),
+}
+
+EVERY = pytest.mark.parametrize("name", MET)
+
+
+def _said(name: str, example: dict[str, Any], folder: Path) -> list[Finding]:
+    """What an advisory's rule says; `vocabulary` stands for a checkpoint with one of that size."""
+    size = example.get("vocabulary")
+    if size is not None:
+        (folder / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": size}))
+        example = {**{key: value for key, value in example.items() if key != "vocabulary"}, "model": str(folder)}
+    return findings(known_rules()[name], example)
+
+
+def test_every_advisory_is_tried_here_or_has_a_rule_of_its_own() -> None:
+    assert {name for name in known_advisories() if not has_rule(name)} == set(MET)
+
+
+@EVERY
+def test_it_fires_where_everything_comes_together(name: str, tmp_path: Path) -> None:
+    [finding] = _said(name, MET[name][0], tmp_path)
+    assert finding.rule == name
+    assert finding.severity is known_advisories()[name].severity
+    assert finding.message.endswith(".")
+
+
+@EVERY
+def test_it_is_silent_where_one_thing_is_missing(name: str, tmp_path: Path) -> None:
+    example, twins = MET[name]
+    assert twins
+    for twin in twins:
+        assert _said(name, laid_over(example, twin), tmp_path) == [], twin
+
+
+@EVERY
+def test_it_is_silent_in_every_release_outside_its_window(name: str, tmp_path: Path) -> None:
+    window = known_advisories()[name].window
+    for release in known_versions():
+        if not window.holds(release):
+            assert _said(name, {**MET[name][0], "to": str(release)}, tmp_path) == [], release
+
+
+@EVERY
+def test_its_fix_ends_it(name: str, tmp_path: Path) -> None:
+    example = MET[name][0]
+    for finding in _said(name, example, tmp_path):
+        assert (finding.fix is not None) is bool(known_advisories()[name].escape)
+        if finding.fix is not None:
+            assert _said(name, fixed(example, finding.fix), tmp_path) == []
+
+
+@EVERY
+def test_a_fix_is_not_safe_unless_it_restores_what_runs_today(name: str, tmp_path: Path) -> None:
+    assert all(finding.fix is None or not finding.fix.safe for finding in _said(name, MET[name][0], tmp_path))
+
+
+def test_a_release_that_has_the_defect_already_is_named() -> None:
+    example = {"from": "0.20.0", **MET["routed-experts-of-the-last-stage"][0]}
+    [finding] = findings(known_rules()["routed-experts-of-the-last-stage"], example)
+    assert "as 0.20.0 does" in finding.message
+
+
+def test_one_thing_that_is_not_told_is_a_note_and_says_what_decides() -> None:
+    example = {**MET["routed-experts-all-zero"][0], "from": "0.21.0", "model": "an/unpublished-model"}
+    [finding] = findings(UNDECIDED, example)
+    assert finding.severity is Severity.NOTE
+    assert "routed-experts-all-zero" in finding.message
+    assert "an/unpublished-model" in finding.message
+
+
+def test_two_things_that_are_not_told_are_no_danger() -> None:
+    example = laid_over(
+        {**MET["routed-experts-all-zero"][0], "from": "0.21.0", "model": "an/unpublished-model"},
+        {"engine": {"moe_backend": {"unknown": "$BACKEND is set nowhere"}}},
+    )
+    assert [one for one in findings(UNDECIDED, example) if "routed-experts-all-zero" in one.message] == []
+
+
+def test_a_window_that_the_release_of_today_is_in_as_well_is_not_entered() -> None:
+    example = {**MET["routed-experts-all-zero"][0], "from": "0.24.0", "model": "an/unpublished-model"}
+    assert findings(UNDECIDED, example) == []
+
+
+def test_nothing_is_said_of_a_plain_server_whose_weights_nobody_updates() -> None:
+    for release in known_versions():
+        example = {"to": str(release), "model": "deepseek-ai/DeepSeek-V3", "engine": {"tensor_parallel_size": 8}}
+        for name in MET:
+            assert findings(known_rules()[name], example) == [], (name, release)
+        assert findings(UNDECIDED, example) == [], release
+    assert Version("0.33.0") in known_versions()

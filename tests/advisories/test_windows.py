@@ -1,0 +1,55 @@
+"""A window is the releases between its two edges, and each edge was seen from both sides."""
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.advisories import crossed, known_advisories
+from rlaudit.inspection.advisory import Advisory, Seen, Window
+from rlaudit.vllm.catalogue import known_versions
+
+EVERY_ADVISORY = pytest.mark.parametrize("advisory", known_advisories().values(), ids=known_advisories().keys())
+ONE = Seen("0.26.0", "vllm/a.py:1", "it is there")
+
+
+@EVERY_ADVISORY
+def test_both_edges_of_a_window_are_seen_in_neighbouring_releases(advisory: Advisory) -> None:
+    window, releases = advisory.window, known_versions()
+    first, last = releases.index(window.first.version), releases.index(window.last.version)
+    assert first <= last
+    assert (window.before.version if window.before else None) == (releases[first - 1] if first else None)
+    after = releases[last + 1] if last + 1 < len(releases) else None
+    assert (window.fixed.version if window.fixed else None) == after
+
+
+@EVERY_ADVISORY
+def test_what_was_seen_is_a_line_of_a_file_and_says_what_stands_there(advisory: Advisory) -> None:
+    window = advisory.window
+    for seen in filter(None, (window.before, window.first, window.last, window.fixed)):
+        path, _, line = seen.at.partition(":")
+        assert path.startswith("vllm/"), seen
+        assert not line or line.isdecimal(), seen
+        assert seen.says, seen
+
+
+def test_a_move_enters_what_only_the_new_release_has_and_leaves_what_only_the_old_one_has() -> None:
+    name = "rounded-processed-logprobs"
+    assert name in crossed(Version("0.25.1"), Version("0.26.0")).entered
+    assert name in crossed(Version("0.26.0"), Version("0.27.0")).left
+    assert name in crossed(Version("0.26.0"), Version("0.26.0")).still_open
+
+
+def test_a_move_over_a_whole_window_names_it_nowhere() -> None:
+    found = crossed(Version("0.25.1"), Version("0.27.0"))
+    assert all("rounded-processed-logprobs" not in names for names in (found.entered, found.left, found.still_open))
+
+
+@EVERY_ADVISORY
+def test_a_release_has_a_defect_exactly_between_its_edges(advisory: Advisory) -> None:
+    window = advisory.window
+    inside = [release for release in known_versions() if window.first.version <= release <= window.last.version]
+    assert [release for release in known_versions() if window.holds(release)] == inside
+
+
+def test_an_open_window_also_holds_for_a_release_that_is_not_known_yet() -> None:
+    assert Window(ONE, ONE).holds(Version("99.0"))
+    assert not Window(ONE, ONE, fixed=Seen("0.27.0", "vllm/a.py:1", "it is gone")).holds(Version("99.0"))

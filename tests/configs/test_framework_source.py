@@ -1,0 +1,228 @@
+"""Where a framework's own source is there, its lines decide and not a table of releases."""
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.dialects.trl.read import DIALECT as TRL
+from rlaudit.configs.dialects.verl.read import DIALECT as VERL
+from rlaudit.configs.framework_source.environment import folders_of
+from rlaudit.configs.rollout_config import Origin, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.errors import UsageError
+
+NOW = Version("0.18.1")
+COLOCATED = "use_vllm: true\nvllm_mode: colocate\ntemperature: 0.7\nnum_generations: 8\n"
+# A trainer that builds its engine like TRL's, with what is asked for in question left open.
+TRAINER = """
+class GRPOTrainer:
+    def __init__(self, args):
+        self.llm = LLM(
+            model=args.model,
+            tensor_parallel_size=args.vllm_tensor_parallel_size,
+            gpu_memory_utilization=args.vllm_gpu_memory_utilization,
+            max_num_seqs=args.batch * 2,
+            enforce_eager=True,
+            distributed_executor_backend="external_launcher",
+            {more}
+        )
+
+    def logprobs(self, logits):
+        return logits / self.temperature
+"""
+CONFIG = """
+from dataclasses import dataclass, field
+
+@dataclass
+class GRPOConfig:
+    vllm_gpu_memory_utilization: float = field(default=0.42, metadata={"help": "share"})
+    vllm_importance_sampling_correction: bool = field(default=False)
+    temperature: float = 1.25
+"""
+VERL_SERVER = """
+class Server:
+    async def launch_server(self):
+        args = {
+            "dtype": self.config.dtype,
+            "max_num_seqs": self.config.max_num_seqs,
+            "enable_prefix_caching": self.config.enable_prefix_caching,
+            "enable_chunked_prefill": self.config.enable_chunked_prefill,
+            "gpu_memory_utilization": self.config.gpu_memory_utilization,
+            "enable_sleep_mode": True,
+            **engine_kwargs,
+        }
+        return ["serve"] + build_cli_args_from_config(args)
+"""
+SERIALIZER = '''
+def build_cli_args_from_config(config):
+    """Writes no- for nothing."""
+    return [{text} + key for key in config]
+'''
+MAIN = """
+import hydra
+
+@hydra.main(config_path="config", config_name="ppo_trainer", version_base=None)
+def main(config):
+    run(config)
+"""
+PPO = """
+defaults:
+  - backend: fsdp
+  - actor@actor_rollout_ref.actor: ${backend}_actor
+  - rollout@actor_rollout_ref.rollout: rollout
+  - _self_
+algorithm: {rollout_correction: null}
+"""
+
+
+def laid_out(root: Path, files: dict[str, str]) -> Path:
+    """The files, below a folder."""
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def trl(root: Path, more: str = "", version: str = "0.23.0") -> Path:
+    """A checkout that looks like TRL's."""
+    return laid_out(
+        root,
+        {
+            "trl/__init__.py": "",
+            "trl/VERSION": version,
+            "trl/trainer/grpo_trainer.py": TRAINER.replace("{more}", more),
+            "trl/trainer/grpo_config.py": CONFIG,
+        },
+    )
+
+
+def verl(root: Path, text: str = '"--"') -> Path:
+    """A checkout that looks like verl's."""
+    home = "verl/workers/rollout/vllm_rollout"
+    return laid_out(
+        root,
+        {
+            "verl/version/version": "0.8.0",
+            f"{home}/vllm_async_server.py": VERL_SERVER,
+            f"{home}/utils.py": SERIALIZER.replace("{text}", text),
+            "verl/trainer/main_ppo.py": MAIN,
+            "verl/trainer/config/ppo_trainer.yaml": PPO,
+            "verl/trainer/config/backend/fsdp.yaml": "{}\n",
+            "verl/trainer/config/actor/fsdp_actor.yaml": "strategy: fsdp\n",
+            "verl/trainer/config/actor/megatron_actor.yaml": "strategy: megatron\nmegatron: {dtype: float32}\n",
+            "verl/trainer/config/rollout/rollout.yaml": "name: vllm\nmode: async\ntemperature: 0.9\nseed: 7\n"
+            "enable_prefix_caching: true\nmax_num_seqs: 77\n",
+        },
+    )
+
+
+def colocated(given: Path | None, folder: Path) -> RolloutConfig:
+    """A colocated TRL config, read with a source that was named."""
+    path = folder / "grpo.yaml"
+    path.write_text(COLOCATED)
+    (config,) = TRL.read(Source(str(path), COLOCATED, (str(given),) if given is not None else ()), NOW)
+    return config
+
+
+def test_a_keyword_of_the_engine_is_what_its_line_says(tmp_path: Path) -> None:
+    home = trl(tmp_path / "a", 'logprobs_mode="processed_logprobs",')
+    config = colocated(home, tmp_path)
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
+    assert config.decided["logprobs_mode"] == f"{home}/trl/trainer/grpo_trainer.py:11"
+    assert config.engine["enforce_eager"].value is True
+
+
+def test_what_no_line_passes_is_left_to_vllm_whatever_a_table_says_of_the_release(tmp_path: Path) -> None:
+    config = colocated(trl(tmp_path / "a", version="1.3.0"), tmp_path)
+    assert "logprobs_mode" not in config.engine and "max_num_batched_tokens" not in config.engine
+    assert config.decided["logprobs_mode"].endswith("grpo_trainer.py:4, which does not pass it")
+
+
+def test_the_release_decides_only_where_no_source_is_there(tmp_path: Path) -> None:
+    assert colocated(None, tmp_path).engine["logprobs_mode"].value == "processed_logprobs"
+
+
+def test_defaults_of_options_are_read_where_they_stand(tmp_path: Path) -> None:
+    config = colocated(trl(tmp_path / "a"), tmp_path)
+    assert config.engine["gpu_memory_utilization"].value == 0.42
+    assert "grpo_config.py:6" in config.decided["gpu_memory_utilization"]
+    assert config.says("importance_sampling_correction") is False
+    assert config.says("divides_by_temperature") is True
+
+
+def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
+    text = COLOCATED + "vllm_gpu_memory_utilization: 0.6\n"
+    home = trl(tmp_path / "a")
+    (config,) = TRL.read(Source(str(tmp_path / "b.yaml"), text, (str(home),)), NOW)
+    assert config.engine["gpu_memory_utilization"].value == 0.6
+    assert config.sampling["temperature"].value == 0.7
+
+
+def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:
+    home = trl(tmp_path, 'logprobs_mode="raw_logprobs",')
+    (home / "examples").mkdir()
+    assert colocated(None, home / "examples").engine["logprobs_mode"].value == "raw_logprobs"
+
+
+def test_source_that_is_no_python_decides_nothing(tmp_path: Path) -> None:
+    home = trl(tmp_path / "a")
+    (home / "trl/trainer/grpo_trainer.py").write_text("def broken(:\n")
+    assert colocated(home, tmp_path).engine["distributed_executor_backend"].value == "external_launcher"
+
+
+COMMAND = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.enable_chunked_prefill=False {more}\n"
+
+
+def commanded(home: Path, more: str = "") -> RolloutConfig:
+    """A script in a checkout of verl."""
+    path = home / "examples/run.sh"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(COMMAND.replace("{more}", more))
+    (config,) = VERL.read(Source(str(path), path.read_text()), NOW)
+    return config
+
+
+def test_a_command_is_read_on_top_of_the_config_that_its_program_starts_from(tmp_path: Path) -> None:
+    config = commanded(verl(tmp_path))
+    assert config.engine["max_num_seqs"].value == 77
+    assert config.engine["max_num_seqs"].origin is Origin.FRAMEWORK
+    assert config.decided["max_num_seqs"].endswith("rollout.yaml:6")
+    assert config.sampling["temperature"].value == 0.9
+    assert not any("starts from" in one for one in config.not_seen)
+
+
+def test_a_choice_on_the_command_line_takes_another_file_of_the_group(tmp_path: Path) -> None:
+    home = verl(tmp_path)
+    assert commanded(home, "backend=megatron").says("dtype") == "float32"
+    assert commanded(home, "actor@actor_rollout_ref.actor=megatron_actor").says("dtype") == "float32"
+    assert commanded(home).says("dtype") == "bfloat16"
+
+
+@pytest.mark.parametrize(("text", "dropped"), [('"--"', True), ('"--no-"', False)])
+def test_the_serializer_itself_tells_whether_a_written_false_arrives(tmp_path: Path, text: str, dropped: bool) -> None:
+    config = commanded(verl(tmp_path, text))
+    assert config.engine["enable_chunked_prefill"].value is (None if dropped else False)
+    assert bool(config.lost) is dropped
+
+
+def test_an_environment_is_found_without_running_its_interpreter(tmp_path: Path) -> None:
+    python = tmp_path / "venv/bin/python"
+    packages = tmp_path / "venv/lib/python3.11/site-packages"
+    trl(packages, 'logprobs_mode="raw_logprobs",')
+    laid_out(tmp_path, {"venv/bin/python": "#!/bin/false\n"})
+    assert colocated(Path(folders_of(str(python))[0]), tmp_path).engine["logprobs_mode"].value == "raw_logprobs"
+
+
+def test_an_editable_install_is_read_where_it_lies(tmp_path: Path) -> None:
+    packages = laid_out(
+        tmp_path / "venv/lib/python3.11/site-packages",
+        {"trl-1.0.dist-info/direct_url.json": '{"url": "file:///src/trl", "dir_info": {"editable": true}}'},
+    )
+    assert folders_of(str(tmp_path / "venv")) == ("/src/trl", str(packages))
+
+
+def test_an_interpreter_without_packages_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        folders_of(str(tmp_path / "python"))

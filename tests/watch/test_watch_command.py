@@ -1,0 +1,141 @@
+"""`rlaudit watch` on logs and dumps that grow while it looks at them."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rlaudit.cli.app import run
+from rlaudit.watch.follow import Until, Watch, follow
+from rlaudit.watch.gate import Gate, Watched, parse_gate
+from rlaudit.watch.growing_log import GrowingLog
+
+KEY = "mismatch_kl/mean"
+
+
+def write(path: Path, values: list[float | str], key: str = KEY, first: int = 0) -> None:
+    with path.open("a") as file:
+        for step, value in enumerate(values, first):
+            file.write(json.dumps({"step": step, key: value}) + "\n")
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def report(path: Path, *words: str) -> tuple[int, dict]:
+    out = path.parent / "report.json"
+    code = run(["watch", str(path), *words, "--once", "--quiet", "--output", f"json:{out}"])
+    return code, json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("text", ["k3", "k3<", "<1", "k3<nan", "k3<inf", "k3=1", "k3<1<2", ""])
+def test_what_is_no_gate_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["watch", str(tmp_path), "--gate", text, "--once"]) == 2
+    assert "k3<0.015" in capsys.readouterr().err
+
+
+def test_a_gate_is_found_by_rlaudits_name_and_by_the_logs_key(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, [0.02] * 20)
+    for gate in ("k3<0.015", f"{KEY}<0.015"):
+        code, document = report(log, "--gate", gate)
+        (found,) = document["watch"]["gates"]
+        assert (code, found["metric"], found["canonical"]) == (1, KEY, "k3")
+        assert found["since_step"] == 0 and found["alarm_step"] < 12
+
+
+def test_a_run_within_its_gate_ends_with_0_and_one_whose_metric_is_not_logged_with_3(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, [0.001] * 50)
+    assert report(log, "--gate", "k3<0.015")[0] == 0
+    code, document = report(log, "--gate", "k3<0.015", "--gate", "reward>0")
+    assert code == 3 and "reward>0: nothing is logged under that name" in " ".join(document["not_seen"])
+
+
+def test_values_that_are_no_numbers_break_every_gate(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, ["NaN"] * 20)
+    code, document = report(log, "--gate", "k3<0.015")
+    assert code == 1 and document["watch"]["gates"][0]["last_value"] is None
+
+
+def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    """Each look finds more: nothing, good steps, half a line, bad steps."""
+    log = tmp_path / "log.jsonl"
+    log.touch()
+    raised: list[Watched] = []
+    looks = iter(
+        [
+            lambda: write(log, [0.001] * 30),
+            lambda: append(log, '{"step": 30, "mism'),
+            lambda: append(log, 'atch_kl/mean": 0.001}\n'),
+            lambda: write(log, [0.1] * 40, first=31),
+        ]
+    )
+
+    def alarm(found: Watched) -> bool:
+        raised.append(found)
+        return False
+
+    watch = Watch(GrowingLog(str(log), None, None), (parse_gate("k3<0.015"),), 0.01)
+    ended = follow(watch, Until(), 1.0, alarm, sleep=lambda _: next(looks)())
+    assert ended == "a gate was raised"
+    (found,) = raised
+    assert found.since == 31 and found.alarm is not None and 31 < found.alarm < 65
+
+
+def test_looking_often_or_once_is_the_same(tmp_path: Path) -> None:
+    values = [0.02 if step % 3 else 0.001 for step in range(200)]
+    # The first series of a gate has half of its share.
+    once = Watched(Gate("k3", True, 0.015), KEY, 0.01 / 2)
+    log = tmp_path / "log.jsonl"
+    watch = Watch(GrowingLog(str(log), None, None), (once.gate,), 0.01)
+    for step, value in enumerate(values):
+        once.see(step, value)
+        write(log, [value], first=step)
+        os.utime(log, ns=(step, step))
+        watch.look()
+    often = watch.watched[once.gate, KEY]
+    assert (once.evidence, once.alarm) == (often.evidence, often.alarm)
+
+
+def test_it_ends_at_a_step_and_in_silence(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    write(log, [0.001] * 30)
+    words = ["watch", str(log), "--gate", "k3<0.015", "--every", "0.1", "--quiet"]
+    assert run([*words, "--until-step", "20"]) == 0
+    assert run([*words, "--until-silent", "0.3"]) == 0
+
+
+def test_a_command_is_told_and_watching_goes_on(tmp_path: Path) -> None:
+    log, told = tmp_path / "log.jsonl", tmp_path / "told"
+    write(log, [0.02] * 30)
+    command = f"sh -c 'echo $RLAUDIT_GATE $RLAUDIT_METRIC $RLAUDIT_STEP > {told}'"
+    assert run(["watch", str(log), "--gate", "k3<0.015", "--once", "--quiet", "--on-alarm", command]) == 1
+    gate, metric, step = told.read_text().split()
+    assert (gate, metric) == ("k3<0.015", KEY) and int(step) < 15
+
+
+def test_a_folder_of_dumps_is_measured_file_by_file(tmp_path: Path) -> None:
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    for number in range(1, 15):
+        off = 0.0 if number < 4 else 0.5
+        lines = [
+            {
+                "prompt_id": prompt,
+                "sample_id": 0,
+                "rollout_logprob": [-1.0, -0.5, -0.7],
+                "trainer_logprob": [-1.0 - off, -0.5, -0.7 - off],
+            }
+            for prompt in range(20)
+        ]
+        path = folder / f"step_{number}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        os.utime(path, (0, 0))
+    code, document = report(folder, "--gate", "k3<0.015", "--alpha", "0.1")
+    (found,) = document["watch"]["gates"]
+    assert code == 1 and (found["steps"], found["since_step"]) == (14, 4)

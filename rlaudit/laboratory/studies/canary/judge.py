@@ -206,7 +206,9 @@ def _semantic(curves: Sequence[Run], arm: TrainingArm, start: float, felt: float
         return Semantic.RAW if best == RAW and arm.trainer.temperature == "divide" else Semantic.NOT_DIVIDED
     # Honest logprobs have a mean ratio of 1 whatever the noise; only steps without lag say so.
     ratios = np.concatenate([values_of(run, RATIO)[values_of(run, LAG) == 0] - 1.0 for run in curves])
-    error = float(ratios.std(ddof=1) / np.sqrt(ratios.size)) if ratios.size > 1 else np.inf
+    if ratios.size < 2:
+        return Semantic.MEANT
+    error = float(ratios.std(ddof=1) / np.sqrt(ratios.size))
     off = abs(float(ratios.mean()))
     return Semantic.SHIFTED if off > max(STANDARD_ERRORS * error, SHIFT) else Semantic.MEANT
 

@@ -1,4 +1,4 @@
-"""From a recipe to trainings: every arm once for each seed, the reference first.
+"""From a recipe to trainings: every arm once for each seed, all arms with the first seed first.
 
 Seeds differ in what is sampled. Every training is given the same prompts in the same order: what a hard batch does to
 a curve is then shared by all of them, and no part of the noise that a difference must stand out from.
@@ -106,7 +106,8 @@ def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: Prom
             'a training needs a .jsonl file whose lines have an "answer" beside the prompt',
         )
     seeds = range(recipe.seed, recipe.seed + recipe.training.seeds)
-    runs = tuple(TrainingRun(arm, seed) for arm in recipe.arms for seed in seeds)
+    # Whoever looks before the end finds every arm with as many seeds.
+    runs = tuple(TrainingRun(arm, seed) for seed in seeds for arm in recipe.arms)
     return CanaryPlan(recipe, runs, prompts.answers, accelerator.kind)
 
 

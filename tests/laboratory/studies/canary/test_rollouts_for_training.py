@@ -41,7 +41,7 @@ def play(folder: Path, training: dict[str, Any] | None = None, **job: Any) -> tu
     cell = folder / "cell"
     cell.mkdir()
     (cell / "job.json").write_text(json.dumps(document))
-    outcome = launch(cell, (sys.executable,), {"PYTHONPATH": str(FAKES), "VLLM_TARGET": "cpu"}, 20.0)
+    outcome = launch(cell, (sys.executable,), {"PYTHONPATH": str(FAKES), "VLLM_TARGET": "cpu"}, 60.0)
     log = cell / "metrics.jsonl"
     return outcome, [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
@@ -73,7 +73,7 @@ def test_whoever_watches_is_told_reward_and_clip_rate(tmp_path: Path) -> None:
     events = [json.loads(line) for line in (tmp_path / "cell" / "events.jsonl").read_text().splitlines()]
     said = [event for event in events if event["event"] == "progress"]
     assert [(event["done"], event["total"]) for event in said] == [(1, 3), (2, 3), (3, 3)]
-    assert said[0]["said"] == "reward 0.500, clipped 0.00"
+    assert said[0]["said"] == "reward 0.500, clipped 0.50"
 
 
 @pytest.mark.parametrize(("ailment", "code"), [("dies_at", 7), ("killed_at", -9)])

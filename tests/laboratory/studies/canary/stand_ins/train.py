@@ -5,6 +5,12 @@ import os
 import sys
 from pathlib import Path
 
+LOGGED = (
+    "rl/reward", "rl/entropy", "rl/new_logprobs", "rl/kl_new_old", "rl/clamp_log_ratio_new_old_indicator",
+    "rl/ratio_new_old", "stats/lag", "rlaudit/cached_tokens", "rlaudit/backend_k3", "rlaudit/raw_k3",
+    "rlaudit/processed_k3",
+)  # fmt: skip
+
 
 def tell(message):
     print(json.dumps(message), flush=True)
@@ -16,6 +22,7 @@ def ask(message):
 
 
 job = json.loads(sys.stdin.readline())
+once = Path(job.get("model", "no/model")).parent / "kill-once"
 for step in range(1, job["steps"] + 1):
     rollout = ask({"do": "sample", "requests": [{"prompt": place, "seed": place} for place in (0, 1, 0)]})
     if job.get("dies_at") == step:
@@ -23,7 +30,11 @@ for step in range(1, job["steps"] + 1):
         sys.exit(7)
     if job.get("killed_at") == step:
         os.kill(os.getpid(), 9)
-    row = {"step": step, "rl/reward": 0.5, "rl/clamp_log_ratio_new_old_indicator": 0.0, "version": rollout["version"]}
+    if step == 2 and once.exists():
+        # Whoever started this one: the process that holds the engine.
+        once.unlink()
+        os.kill(os.getppid(), 9)
+    row = {"step": step, "version": rollout["version"], **dict.fromkeys(LOGGED, 0.5)}
     row["logprobs"] = [sample["logprobs"] for sample in rollout["samples"]]
     row["cached"] = [sample["cached_tokens"] for sample in rollout["samples"]]
     tell({"do": "log", "row": row})

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 TITLE = "Training curves"
 CAPTION = "Mean over the seeds of each arm; shaded: from the lowest to the highest seed of the reference."
-HEIGHT = 240
+HEIGHT = 220
+# Of the key, in which two arms share a row.
+ROW = 15
 # Where a table has no room for every step.
 KEPT_ROWS = 12
 COLOURS = (CANDIDATE, PARITY, OTHER)
@@ -40,7 +42,7 @@ def _picture(place: int, figure: CanaryFigure) -> Picture:
         figure["title"],
         CAPTION,
         Table(["step", *(curve["arm"] for curve in curves)], rows),
-        HEIGHT,
+        HEIGHT + ROW * len(curves) // 2,
         lambda canvas: _draw(canvas, figure),
         [Sparkline(curve["arm"], list(curve["mean"]), ends) for curve in curves],
     )
@@ -62,6 +64,7 @@ def _draw(canvas: "Figure", figure: CanaryFigure) -> None:
     lines.insert(0, axes.plot(reference["steps"], reference["mean"], color=REFERENCE, linewidth=1.8)[0])
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlim(reference["steps"][0], reference["steps"][-1])
     name_axes(axes, "step")
     key(axes, [(curve["arm"], line) for curve, line in zip(figure["curves"], lines, strict=True)])
 

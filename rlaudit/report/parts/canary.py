@@ -39,7 +39,8 @@ class CanaryArm(TypedDict):
     """One arm: an engine, a way to hand weights to it, and a trainer. role: of its first seed's plan.
 
     backend_start, backend_later: k3 of rollout and trainer at the weights that sampled, at the first step and at most
-    afterwards. lag: mean, in updates. problems: of trainings that did not end.
+    afterwards. lag: mean, in updates. problems: of trainings that did not end. logs: the curves of each seed, in the
+    run directory, as `rlaudit curves` reads them.
     """
 
     name: str
@@ -55,6 +56,7 @@ class CanaryArm(TypedDict):
     separations: Sequence[CanarySeparation]
     layers: Sequence[Judged]
     seconds: Mapping[str, float]
+    logs: Sequence[str]
 
 
 class CanaryCurve(TypedDict):

@@ -1,6 +1,7 @@
 """The report of a canary."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -110,6 +111,11 @@ def _arm(arm: JudgedArm, place: int) -> CanaryArm:
         "separations": [_separation(result) for result in arm.results.values()],
         "layers": layers_of(arm),
         "seconds": spent,
+        "logs": [
+            str(Path(*training.metrics.parts[-3:]))
+            for training in arm.trainings
+            if training.metrics and training.curves
+        ],
     }
 
 

@@ -21,7 +21,9 @@ MASK = "***"
 # A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
 _SHORTEST_KNOWN_ANYWHERE = 8
 _REFERENCE = re.compile(r"\$\{?\w|\{\{|%\(|^<.*>$|^\**$")
-_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[ _./:-]?[A-Z]?[a-z]+)*|[\d.,:+-]+")
+# A word after the first begins with a sign or a capital: if it could begin with nothing, a long one would be cut in
+# every way there is before it is no match.
+_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:(?:[ _./:-][A-Z]?|[A-Z])[a-z]+)*|[\d.,:+-]+")
 _LETTERS_AND_DIGITS = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^()\[\]{}<>\s]+$")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -64,6 +66,7 @@ _SHAPES = tuple(
 )
 _TELLING = ("token", "key", "pass", "pwd", "pw", "secret", "credential", "auth", "bearer", "cookie")
 _LONGEST_NAME = 80
+_SHORT = 400
 _REST_OF_A_NAME = re.compile(rf"[\w.-]{{0,{_LONGEST_NAME}}}", re.ASCII)
 # Between a name and its value: `name: value`, `name=value`, `"name": "value"`, `environ["NAME"] = "value"`,
 # `setdefault("NAME", "value")`, `name: str = "value"`, and a `value:` in the line below a `name:`.
@@ -208,9 +211,8 @@ def _masked(data: Any, name: str, taken: list[Any] | None, path: tuple[Any, ...]
 
 def mask_text(text: str) -> str:
     """A text without the secrets that are known or have the shape of one."""
-    for marks, shape in _SHAPES:
-        if any(mark in text for mark in marks):
-            text = shape.sub(MASK, text)
+    # A report says the same short words thousands of times.
+    text = _shapes_masked_once(text) if len(text) < _SHORT else _shapes_masked(text)
     if _anywhere:
         if not _compiled:
             # The longest first: one may begin with another.
@@ -225,6 +227,16 @@ def mask_text(text: str) -> str:
             kept += [text[copied:begin], MASK]
             copied = end
     return "".join([*kept, text[copied:]])
+
+
+def _shapes_masked(text: str) -> str:
+    for marks, shape in _SHAPES:
+        if any(mark in text for mark in marks):
+            text = shape.sub(MASK, text)
+    return text
+
+
+_shapes_masked_once = lru_cache(maxsize=8192)(_shapes_masked)
 
 
 def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:

@@ -8,6 +8,7 @@ The form is the one that rules' docstrings give their examples in, so that an ex
     sampling: {temperature: 0.7}                  # SamplingParams names
     environment: {VLLM_USE_V1: "0"}
     trainer: {divides_by_temperature: true}       # names of TRAINER in rollout_config.py
+    options: {weight_broadcast.type: nccl}        # the framework's own switches
 
 and, where a rule needs them:
 
@@ -67,7 +68,7 @@ from rlaudit.inspection.finding import Finding, Fix
 from rlaudit.vllm.machine import Machine
 
 PATH = "rollout.yaml"
-SECTIONS = ("engine", "sampling", "environment", "trainer")
+SECTIONS = ("engine", "sampling", "environment", "trainer", "options")
 KEYS = {"from", "to", "framework", "offline", "model", "machine", "set_by_framework", "at_from", "lost", *SECTIONS}
 
 

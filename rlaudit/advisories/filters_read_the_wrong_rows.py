@@ -21,7 +21,7 @@ def _padded(side: Side) -> bool | Unknown:
         size = found.config.get("vocab_size")
         return size % _PADDED_TO != 0 if isinstance(size, int) else Unknown("the size of the vocabulary is not told")
 
-    found = architecture(side.config)
+    found = architecture(side.resolution)
     return found if isinstance(found, Unknown) else holds(found)
 
 

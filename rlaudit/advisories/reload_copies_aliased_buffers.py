@@ -6,7 +6,7 @@ update; with a lag of some steps it shows some steps later. 0.22.0 leaves out bu
 """
 
 from rlaudit.inspection.advisory import Advisory, Seen, Window
-from rlaudit.inspection.conditions import MAMBA2, RELOADED
+from rlaudit.inspection.conditions import MAMBA2, RELOADED, patched_by
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
@@ -41,4 +41,5 @@ ADVISORY = Advisory(
     way_out="Move to 0.24.0, or load with model.load_weights and no reload.",
     confirm="rlaudit ablate weight-update, with this model under its engine",
     threads=("vllm#42481", "prime-rl#2482"),
+    workarounds=(patched_by("prime_rl", "0.20.2", "prime-rl b2ba40b and later patch it"),),
 )

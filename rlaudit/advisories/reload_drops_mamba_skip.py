@@ -6,7 +6,7 @@ or huge values. 0.24.0 counts no parameter beyond its own size.
 """
 
 from rlaudit.inspection.advisory import Advisory, Seen, Window
-from rlaudit.inspection.conditions import MAMBA2, RELOADED
+from rlaudit.inspection.conditions import MAMBA2, RELOADED, patched_by
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
@@ -41,4 +41,8 @@ ADVISORY = Advisory(
     way_out="Move to 0.24.0, or load with model.load_weights and no reload.",
     confirm="rlaudit ablate weight-update, with this model under its engine",
     threads=("prime-rl#2714", "vllm#48284"),
+    workarounds=(
+        patched_by("prime_rl", "0.22.0", "prime-rl 7f6ca61 and later patch it"),
+        patched_by("skyrl", "0.21.0", "SkyRL fedc0b7 and later patch it"),
+    ),
 )

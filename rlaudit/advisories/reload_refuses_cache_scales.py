@@ -4,7 +4,7 @@ A checkpoint with `q_scale`, `k_scale` or `v_scale`, as for an 8-bit cache, cann
 """
 
 from rlaudit.inspection.advisory import Advisory, Seen, Window
-from rlaudit.inspection.conditions import RELOADED, setting
+from rlaudit.inspection.conditions import EIGHT_BIT_CACHE, RELOADED
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
@@ -34,7 +34,7 @@ ADVISORY = Advisory(
             "attention is processed after the linear layers, its scales included",
         ),
     ),
-    conditions=(RELOADED, setting("kv_cache_dtype", "the key-value cache has 8 bits", "fp8", "fp8_e4m3", "fp8_e5m2")),
+    conditions=(RELOADED, EIGHT_BIT_CACHE),
     setting="kv_cache_dtype",
     way_out="Move to 0.20.0, or send weights without cache scales.",
     confirm="Send one update: it raises where it is affected.",

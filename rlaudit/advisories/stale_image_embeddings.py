@@ -9,21 +9,16 @@ from packaging.version import Version
 
 from rlaudit.inspection.advisory import Advisory, Condition, Seen, Window
 from rlaudit.inspection.audit import Side
-from rlaudit.inspection.conditions import IMAGES, UPDATED
+from rlaudit.inspection.conditions import IMAGES, IN_PROMPTS, UPDATED, patched_by
 from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
-_PAUSE_CLEARS, _SLEEP_CLEARS, _VERL_RESETS = Version("0.16.0"), Version("0.17.0"), Version("0.18.0")
+_PAUSE_CLEARS, _SLEEP_CLEARS = Version("0.16.0"), Version("0.17.0")
 
 
 def _cleared(side: Side) -> bool:
     paused = side.config.says("pause_clears_cache") is True and side.version >= _PAUSE_CLEARS
     return paused or (side.value("enable_sleep_mode") is True and side.version >= _SLEEP_CLEARS)
-
-
-def _verl(side: Side) -> bool:
-    """verl 1dda039 vllm_async_server.py:835; the verl that runs this vLLM has it."""
-    return side.config.framework == "verl" and side.version >= _VERL_RESETS
 
 
 ADVISORY = Advisory(
@@ -43,13 +38,13 @@ ADVISORY = Advisory(
             "what no request holds any more stays until it is evicted, under its hash",
         ),
     ),
-    conditions=(UPDATED, IMAGES),
+    conditions=(UPDATED, IMAGES, IN_PROMPTS),
     setting="weight_updates",
     way_out="Call reset_encoder_cache (0.16.0 on) with every update, or freeze the vision encoder.",
     confirm="Send one image before and after an update of the encoder, with and without reset_encoder_cache.",
     threads=("vllm#44910", "vllm#46125", "trl#7198", "verl#6523"),
     workarounds=(
         Condition("a pause or a sleep clears the caches", _cleared),
-        Condition("verl resets every cache", _verl),
+        patched_by("verl", "0.18.0", "verl 1dda039 resets every cache"),
     ),
 )

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import rlaudit
 from rlaudit.cli.examples import FIRST_STEPS, epilog, unwrapped
+from rlaudit.standard_input import standard_input_as_file
 from rlaudit.standard_output import to_stdout
 
 # Statistics and engines take a second to import: a command's module is imported when that command is asked for.
@@ -76,7 +77,8 @@ def _options(
 def run_command(arguments: list[str]) -> object:
     """What the command returns. Typer's Abort is raised as what it was: a file that ended too early is no Ctrl-C."""
     try:
-        return app(arguments, standalone_mode=False, prog_name="rlaudit")
+        with standard_input_as_file(arguments) as words:
+            return app(words, standalone_mode=False, prog_name="rlaudit")
     except typer.Abort as abort:
         if isinstance(abort.__cause__, EOFError):
             raise abort.__cause__ from None

@@ -209,17 +209,18 @@ def _advisories() -> str:
 def _described(advisories: "Mapping[str, Advisory]") -> str:
     from rlaudit.advisories import sentence
 
-    return "\n".join(f"{name:<32} {one.window!s:<18} {sentence(name)}" for name, one in advisories.items())
+    return "\n".join(f"{name:<36} {one.window!s:<18} {sentence(name)}" for name, one in advisories.items())
 
 
 def _crossed(before: str, after: str) -> str:
     from rlaudit.advisories import crossed
     from rlaudit.inspection.versions import version_named
 
-    found = crossed(version_named(before), version_named(after))
+    base, to = version_named(before), version_named(after)
+    found = crossed(base, to)
     parts = {
-        f"Entered: {after} has them, {before} has not": found.entered,
-        f"Left: {before} has them, {after} has not": found.left,
+        f"Entered: {to} has them, {base} has not": found.entered,
+        f"Left: {base} has them, {to} has not": found.left,
         "Still open: both have them": found.still_open,
     }
     return "\n\n".join(

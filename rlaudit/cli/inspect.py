@@ -10,6 +10,7 @@ from rlaudit.cli.inspect_arguments import parse
 from rlaudit.cli.output import Output, parse_outputs, write_outputs
 from rlaudit.errors import UsageError
 from rlaudit.say import say
+from rlaudit.standard_input import DASH
 from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
@@ -103,6 +104,9 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sour
             raise UsageError(f"--framework-source {folder}: no such folder", "name the checkout, or the package in it")
     if "-" in paths and wishes.fix is not None and not wishes.diff:
         raise UsageError("standard input cannot be fixed in place", "--diff prints the fixes")
+    for option, path in (("--baseline", wishes.baseline), ("--write-baseline", wishes.write_baseline)):
+        if path == Path(DASH):
+            raise UsageError(f"{option} keeps findings by the folder it lies in: - is in none", "give it a path")
     if wishes.diff and any(one.path is None for one in wishes.outputs):
         raise UsageError("--diff goes to stdout: give the report a path", "--output json:report.json")
     if wishes.baseline is not None and wishes.write_baseline is not None:

@@ -35,7 +35,7 @@ class Asked:
     baseline: Path | None
     write_baseline: Path | None
     defaults: bool
-    stdin_name: str
+    stdin_name: str | None
     allow_no_config: bool
     bump: str | None = None
 
@@ -95,6 +95,6 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("--write-baseline", type=Path, metavar="FILE", help="write today's findings down as known")
     add("--bump", metavar="BASE..HEAD", help="what a moved vLLM pin changes: revisions, or an older folder before PATH")
     add("--defaults", action="store_true", help="print what moves between --from and --to, without a config")
-    add("--stdin-name", default="stdin.yaml", metavar="NAME", help="what to take standard input for (stdin.yaml)")
+    add("--stdin-name", metavar="NAME", help="what to take standard input for, as base.yaml; recognised when left out")
     add("--allow-no-config", action="store_true", help="finding no config is no failure, for hooks")
     return parser

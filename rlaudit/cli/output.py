@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rlaudit.errors import UsageError
 from rlaudit.report import formats
 from rlaudit.report.report_format import ReportFormat
+from rlaudit.standard_input import DASH
 from rlaudit.standard_output import to_stdout
 from rlaudit.unusable_place import unusable_place
 from rlaudit.write_atomically import write_atomically
@@ -39,7 +40,7 @@ def parse_outputs(wanted: list[str]) -> list[Output]:
         if name not in known:
             raise UsageError(f"unknown output format {name!r}", f"there are: {', '.join(known)}")
         report_format: ReportFormat = importlib.import_module(f"{formats.__name__}.{name}").FORMAT
-        outputs.append(Output(report_format, Path(path) if path else None))
+        outputs.append(Output(report_format, Path(path) if path not in ("", DASH) else None))
     on_stdout = sum(output.path is None for output in outputs)
     if on_stdout > 1:
         raise UsageError("only one report can go to stdout", "give the others a path: --output json:report.json")
@@ -58,11 +59,14 @@ def write_outputs(outputs: list[Output], document: "Report") -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a report or recipe in one step: a kill or a full disk leaves what was there.
+    """Write a report or recipe in one step, to stdout for `-`: a kill or a full disk leaves what was there.
 
     A pipe or a device is written into as it is. Raises UsageError for a path where no file can be, NotFinished where
     there is no room or no right to write.
     """
+    if str(path) == DASH:
+        to_stdout(text)
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not (path.is_file() or path.is_dir()):

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlaudit.cli.output import HELP as OUTPUT_HELP
-from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.cli.output import Output, parse_outputs, write_outputs
+from rlaudit.discover import discover
 from rlaudit.errors import RlauditError, UsageError
 from rlaudit.say import say
+from rlaudit.standard_output import to_stdout
 
 if TYPE_CHECKING:
+    from rlaudit.report.mismatch_table import MismatchTable
     from rlaudit.report.report import Report
 
 
@@ -19,13 +22,19 @@ def report(
         Path, typer.Argument(help="A run directory, or the JSON report of any command: rlaudit report runs/v0-to-v1.")
     ],
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="PROJECT", help="Print the mismatch as a project wants it, such as prime-rl."),
+    ] = None,
 ) -> int:
     """Render a run again, finished or not; ends with the run's own exit code, and with 3 where it has not finished."""
     from rlaudit.laboratory.run_folder import REPORT, TOKENS, has_report, is_run
     from rlaudit.laboratory.unfinished_run import NEXT, unfinished_document
+    from rlaudit.report.mismatch_table import rendered
     from rlaudit.report.read_report import read_report
 
-    outputs = parse_outputs(output or [])
+    outputs = parse_outputs(output or []) if output or table is None else []
+    wanted = None if table is None else _table(table, outputs)
     path = run / REPORT if run.is_dir() else run
     if run.is_file() or (run.is_dir() and has_report(run)):
         document = read_report(path)
@@ -35,8 +44,22 @@ def report(
         say(f"{run} has no report.json: the run has not finished; {NEXT}")
     else:
         raise UsageError(f"no run at {run}", "expected a folder of rlaudit ablate, or a file of --output json:FILE")
+    if wanted is not None:
+        to_stdout(rendered(wanted, document))
     write_outputs(outputs, document)
     return int(document["exit_code"])
+
+
+def _table(name: str, outputs: list[Output]) -> "MismatchTable":
+    from rlaudit.report import tables
+    from rlaudit.report.mismatch_table import MismatchTable
+
+    known = discover(tables, "TABLE", MismatchTable)
+    if name not in known:
+        raise UsageError(f"no project {name!r} asks for a table", f"there are: {', '.join(known)}")
+    if any(one.path is None for one in outputs):
+        raise UsageError("--table goes to stdout: give the report a path", "--output json:report.json")
+    return known[name]
 
 
 def _add_figures(document: "Report", tokens: Path) -> None:

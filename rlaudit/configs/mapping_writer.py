@@ -3,6 +3,7 @@
 What makes edits is imported when one is asked for: most runs only report.
 """
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,25 @@ def one_mapping(mapping: Node | None, spell: Spell, text: str) -> Write:
         return unwritten
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
+        if mapping.place.path.endswith(".py"):
+            from rlaudit.configs.syntax.call_edits import python_mapping_writer
+
+            return python_mapping_writer(mapping, lambda one, told: _in_python(spell(one, told)), text)(name, value)
         from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
         return yaml_writer(mapping, spell, text)(name, value)
 
     return write
+
+
+def _in_python(spelt: tuple[str, str] | None) -> tuple[str, str] | None:
+    """A key, and its value as Python spells what YAML does."""
+    from rlaudit.configs.syntax.flags import typed
+
+    if spelt is None:
+        return None
+    value = typed(spelt[1])
+    return spelt[0], json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def two_mappings(fields: Node | None, key_of: Callable[[str], str | None], others: Node | None, text: str) -> Write:

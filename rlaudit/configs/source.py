@@ -96,6 +96,14 @@ class Source:
             self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
         return self._calls[wanted]
 
+    def dictionaries(self, key: str) -> tuple[Node, ...]:
+        """Every dictionary of a Python file that has a key."""
+        from rlaudit.configs.syntax.python_text import dictionaries
+
+        if self.suffix != ".py" or key not in self.text:
+            return ()
+        return self._parsed(key, lambda: dictionaries(self.text, self.path, key))
+
     def displays(self, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
         """Every list and tuple of a Python file that holds a text which is wanted."""
         from rlaudit.configs.syntax.python_text import displays

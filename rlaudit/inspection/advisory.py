@@ -64,10 +64,14 @@ class Window:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that must hold. says: a clause, `prefix caching is on`. holds: Unknown where a config does not tell."""
+    """One thing that must hold. says: a clause, `prefix caching is on`. holds: Unknown where a config does not tell.
+
+    about: what is asked; whoever knows it decides every condition that is about it.
+    """
 
     says: str
     holds: Callable[[Side], bool | Unknown]
+    about: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What a rule looks at: one config under the version it runs on today, and under the one it moves to."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,9 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
@@ -112,11 +115,14 @@ class Audit:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. check: yields findings for one audit; `finding` below builds them."""
+    """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments of whose
+    moved default it speaks, so that changed-default does not list them.
+    """
 
     name: str
     layer: Layer
     check: Callable[[Audit], Iterator[Finding]]
+    defaults: tuple[str, ...] = ()
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,
@@ -132,11 +138,18 @@ class Rule:
 def _value(audit: Audit, setting: str) -> str:
     """What the finding is about, as text: a baseline knows the finding again by it."""
     if audit.after.exists(setting):
-        return str(audit.after.engine(setting).value)
+        return _text(audit.after.engine(setting).value)
     for settings in (audit.config.sampling, audit.config.environment, audit.config.trainer):
         if setting in settings:
-            return str(settings[setting].value)
+            return _text(settings[setting].value)
     return ""
+
+
+def _text(value: Any) -> str:
+    """As configs spell it: JSON, and text without quotes."""
+    if isinstance(value, Unknown):
+        return "unknown"
+    return value if isinstance(value, str) else json.dumps(as_json(value), sort_keys=True)
 
 
 def audit_of(before: RolloutConfig, after: RolloutConfig, versions: tuple[Version, Version], machine: Machine) -> Audit:

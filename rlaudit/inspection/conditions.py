@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from packaging.version import Version
+
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.advisory import Condition
 from rlaudit.inspection.audit import Side
@@ -12,7 +14,7 @@ from rlaudit.inspection.sampling import GREEDY_BELOW, filters, temperature
 from rlaudit.inspection.update_path import UpdatePath, update_path
 from rlaudit.vllm.architecture import Architecture, architecture
 from rlaudit.vllm.machine import UnreadMachine
-from rlaudit.vllm.resolution_rule import number
+from rlaudit.vllm.resolution_rule import number, object_of
 
 Asked = bool | Unknown
 
@@ -29,12 +31,19 @@ def setting(name: str, says: str, *wanted: Any) -> Condition:
 
 def model(says: str, holds: Callable[[Architecture], bool]) -> Condition:
     """Of the model that runs."""
-    return Condition(says, lambda side: told(architecture(side.config), holds))
+    return Condition(says, lambda side: told(architecture(side.resolution), holds), "the model")
 
 
 def written_by(says: str, *paths: UpdatePath) -> Condition:
     """New weights come in one of these ways."""
-    return Condition(says, lambda side: told(update_path(side), lambda path: path in paths))
+
+    def holds(side: Side) -> Asked:
+        path = update_path(side)
+        if isinstance(path, Unknown) and path.among and not set(path.among) & set(paths):
+            return False
+        return told(path, lambda path: path in paths)
+
+    return Condition(says, holds, "the update path")
 
 
 def gpu(says: str, *families: int) -> Condition:
@@ -47,16 +56,30 @@ def gpu(says: str, *families: int) -> Condition:
     return Condition(says, holds)
 
 
+def patched_by(framework: str, since: str, says: str) -> Condition:
+    """A framework mends the defect itself, in what it publishes for this vLLM and later ones."""
+    first = Version(since)
+    return Condition(says, lambda side: side.config.framework == framework and side.version >= first)
+
+
 def more_than_one(name: str, says: str) -> Condition:
     """An argument counts ranks or stages, and there are several."""
     return Condition(says, lambda side: told(side.value(name), lambda value: (number(value) or 1) > 1))
 
 
 def _unquantized(side: Side) -> Asked:
-    given, found = side.value("quantization"), architecture(side.config)
+    given, found = side.value("quantization"), architecture(side.resolution)
     if given is not None:
         return told(given, lambda method: False)
     return told(found, lambda kind: not kind.quantized)
+
+
+def _images_in_prompts(side: Side) -> Asked:
+    """A model that reads images is as often trained on text alone."""
+    limits = object_of(side.value("limit_mm_per_prompt"))
+    if side.value("language_model_only") is True or (limits and not any(limits.values())):
+        return False
+    return True if limits else Unknown("whether prompts have images is not told by this file")
 
 
 def _flashinfer_experts(side: Side) -> Asked:
@@ -64,8 +87,8 @@ def _flashinfer_experts(side: Side) -> Asked:
     variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
     if side.machine.flashinfer is False or side.value("enable_lora") is True:
         return False
-    if variable is not None and str(variable.value) == "0":
-        return False
+    if variable is not None and (not variable.known or str(variable.value) == "0"):
+        return variable.value if isinstance(variable.value, Unknown) else False
     return told(backend, lambda name: name in (None, "auto", "flashinfer_cutlass", "flashinfer_trtllm"))
 
 
@@ -87,6 +110,8 @@ def _cache_survives(side: Side) -> Asked:
 SECOND_RUNNER = setting("model_runner", "Model Runner V2 runs", "V2")
 ASYNC_SCHEDULING = setting("async_scheduling", "async scheduling is on", True)
 PREFIX_CACHING = setting("enable_prefix_caching", "prefix caching is on", True)
+SLEEPS = setting("enable_sleep_mode", "the engine sleeps", True)
+EIGHT_BIT_CACHE = setting("kv_cache_dtype", "the key-value cache has 8 bits", "fp8", "fp8_e4m3", "fp8_e5m2")
 REPLAYS_ROUTING = setting("enable_return_routed_experts", "routed experts are returned", True)
 DECODE_GRAPHS = setting(
     "cudagraph_mode", "decoding runs in CUDA graphs", "FULL", "FULL_DECODE_ONLY", "FULL_AND_PIECEWISE"
@@ -117,7 +142,8 @@ MIXTURE = model("the model is a mixture of experts", lambda kind: kind.mixture)
 LATENT_ATTENTION = model("the model has multi-head latent attention", lambda kind: kind.latent_attention)
 MAMBA2 = model("the model has Mamba-2 layers", lambda kind: kind.mamba2)
 IMAGES = model("the model reads images", lambda kind: kind.images)
-UNQUANTIZED = Condition("weights are not quantized", _unquantized)
+IN_PROMPTS = Condition("prompts have images", _images_in_prompts)
+UNQUANTIZED = Condition("weights are not quantized", _unquantized, "the model")
 FLASHINFER_EXPERTS = Condition("FlashInfer's kernels for experts are not ruled out", _flashinfer_experts)
 HOPPER = gpu("the GPU is a Hopper", 9)
 BLACKWELL = gpu("the GPU is a Blackwell of a data center", 10)

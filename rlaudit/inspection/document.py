@@ -22,7 +22,7 @@ from rlaudit.report.plain import plain
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged as JudgedLayer
-    from rlaudit.report.parts.inspection import Config, FixEdit, Fixes, Location, Setting, Suppression, Versions
+    from rlaudit.report.parts.inspection import Config, FixEdit, Fixes, Location, Suppression, Versions
     from rlaudit.report.parts.inspection import Finding as ReportedFinding
     from rlaudit.report.parts.inspection import Fix as ReportedFix
     from rlaudit.report.report import Report
@@ -35,12 +35,13 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
     texts = {file.file.path: file.file.source.text for file in inspection.files}
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
+    rows = Counter(row["config"] for row in settings)
     return {
         **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
         "versions": _versions(inspection.files),
         "findings": [_finding(one, texts) for one in inspection.judged],
         "settings": settings,
-        "configs": [_config(number, file, config, settings) for number, (file, config) in enumerate(configs)],
+        "configs": [_config(file, config, rows[number]) for number, (file, config) in enumerate(configs)],
         "inspection": {
             "files_read": inspection.read,
             "files_of_other_kinds": inspection.others,
@@ -81,10 +82,10 @@ def _suppressed_counts(judged: Sequence[Judged]) -> dict[str, int]:
     return dict(sorted(Counter(one.suppressed.kind for one in judged if one.suppressed is not None).items()))
 
 
-def _config(number: int, file: InspectedFile, config: InspectedConfig, settings: "Sequence[Setting]") -> "Config":
+def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> "Config":
+    """settings: how many there are."""
     audit = config.audit
     place = audit.config.place
-    own = [row for row in settings if row["config"] == number]
     return {
         "path": shown_path(file.file.path),
         "line": place.line if place is not None else None,
@@ -95,7 +96,7 @@ def _config(number: int, file: InspectedFile, config: InspectedConfig, settings:
         "versions_said": list(file.versions.said) if file.versions is not None else [],
         "engine": {"from": _generation(audit.before.is_v1), "to": _generation(audit.after.is_v1)},
         "offline": audit.config.offline,
-        "settings": len(own),
+        "settings": settings,
         "parts": [shown_path(part) for part in audit.config.parts],
         "lost": [
             {

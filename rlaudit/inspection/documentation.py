@@ -3,10 +3,13 @@
 import importlib
 import importlib.util
 import inspect
+import textwrap
 from types import ModuleType
 
 from rlaudit.inspection.advisory import Advisory
 from rlaudit.inspection.suppression import RULES
+
+WIDTH = 120  # of docstrings in this repository
 
 
 def rule_documentation(name: str) -> str | None:
@@ -32,18 +35,20 @@ def _facts(advisory: Advisory) -> str:
     window = advisory.window
     edges = {"Last without": window.before, "First with": window.first, "Last with": window.last}
     edges["First without"] = window.fixed
-    lines = [
-        f"Affected:       {window}",
-        f"Layer:          {advisory.layer}",
-        f"It takes that:  {'; '.join(one.says for one in advisory.conditions)}",
-        *(f"Silent where:   {one.says}" for one in advisory.workarounds),
-        f"Way out:        {advisory.way_out}",
-        f"Confirm:        {advisory.confirm}",
-        *(
-            f"{f'{edge}:':<16}{seen.release}, {seen.at}: {seen.says}"
-            for edge, seen in edges.items()
-            if seen is not None
-        ),
-        f"Threads:        {', '.join(advisory.threads) or 'none known'}",
+    facts = [
+        ("Affected", str(window)),
+        ("Layer", str(advisory.layer)),
+        ("It takes that", "; ".join(one.says for one in advisory.conditions)),
+        *(("Silent where", one.says) for one in advisory.workarounds),
+        ("Way out", advisory.way_out),
+        ("Confirm", advisory.confirm),
+        *((edge, f"{seen.release}, {seen.at}: {seen.says}") for edge, seen in edges.items() if seen is not None),
+        ("Threads", ", ".join(advisory.threads) or "none known"),
     ]
-    return "\n".join(lines)
+    return "\n".join(_entry(name, text) for name, text in facts)
+
+
+def _entry(name: str, text: str) -> str:
+    return textwrap.fill(
+        f"{name + ':':<16}{text}", WIDTH, subsequent_indent=" " * 16, break_long_words=False, break_on_hyphens=False
+    )

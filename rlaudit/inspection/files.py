@@ -14,13 +14,15 @@ from pathlib import Path, PurePath
 
 from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
 from rlaudit.inspection.encoding import Encoding, NotText, decode
+from rlaudit.inspection.stdin_name import stdin_name
 from rlaudit.read_regular import read_regular
+from rlaudit.standard_input import DASH
 
 _OF_DATA = (".yaml", ".yml", ".json", ".toml", ".py", ".log", ".dockerfile", ".containerfile")
 SUFFIXES = SHELL | {*_OF_DATA}
 NAMES = ("dockerfile", "containerfile")
 LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages"})
-STDIN = "-"
+STDIN = DASH
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Collected:
 
 
 def collect(
-    paths: Sequence[str], stdin_name: str, excluded: Callable[[str], bool], given: tuple[str, ...] = ()
+    paths: Sequence[str], named_stdin: str | None, excluded: Callable[[str], bool], given: tuple[str, ...] = ()
 ) -> Collected:
     """Read every file that the paths name; each file once, however often it is named or linked. given: Source's."""
     files: dict[object, TextFile] = {}
@@ -87,7 +89,8 @@ def collect(
         except (OSError, ValueError) as error:  # ValueError: NotText, or a path that no system call takes
             unread.append(Unread(path, reason(error), named))
             continue
-        files[identity] = TextFile(Source(stdin_name if path == STDIN else path, text, given), encoding, named)
+        name = path if path != STDIN else named_stdin or stdin_name(text)
+        files[identity] = TextFile(Source(name, text, given), encoding, named)
     return Collected(tuple(files.values()), tuple(unread), others)
 
 

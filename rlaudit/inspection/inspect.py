@@ -37,7 +37,7 @@ class Request:
     about_suppressions: frozenset[str] = frozenset(ABOUT_SUPPRESSIONS)
     suppressions: tuple[Suppression, ...] = ()
     baseline: Baseline | None = None
-    stdin_name: str = "stdin.yaml"
+    stdin_name: str | None = None
     excluded: Callable[[str], bool] = lambda _path: False
     today: date = date.max
     framework_sources: tuple[str, ...] = ()

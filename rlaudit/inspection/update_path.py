@@ -2,12 +2,14 @@
 
 LOADED: `model.load_weights` and nothing else: what vLLM derives from weights after the first load stays as it was.
 PROCESSED: `load_weights`, then `process_weights_after_loading` over the whole model. RELOADED: vLLM's own layerwise
-reload (`reload_weights`, or start_weight_update to finish_weight_update in checkpoint format).
+reload (`reload_weights`, or start_weight_update to finish_weight_update in checkpoint format). COPIED: tensors that the
+trainer has brought into the kernels' layout, copied in place with all that is derived from them.
 Read in TRL f2cd577 trl/generation/vllm_generation.py:392 and trl/scripts/vllm_serve.py:149, OpenRLHF 3c3be62
 openrlhf/trainer/ray/vllm_worker_wrap.py:48, PipelineRL 58d3934 pipelinerl/vllm1.py:122, verl 1dda039
 verl/workers/rollout/vllm_rollout/utils.py:334, NeMo-RL 7ea279a nemo_rl/models/generation/vllm/vllm_backend.py:617,
-prime-rl 559b447 src/prime_rl/inference/vllm/worker/weight_transfer.py:22, SkyRL a956457
-skyrl/backends/skyrl_train/inference_servers/layerwise_reload.py:83.
+prime-rl 559b447 src/prime_rl/inference/vllm/worker/weight_transfer.py:22 (the default since 319af10, with vLLM
+0.20.1) and nccl.py:148, SkyRL 5a527df skyrl/backends/skyrl_train/inference_servers/layerwise_reload.py (with vLLM
+0.20.2, late).
 """
 
 from enum import StrEnum
@@ -24,33 +26,54 @@ class UpdatePath(StrEnum):
     LOADED = "load_weights"
     PROCESSED = "load_weights, then process_weights_after_loading"
     RELOADED = "vLLM's layerwise reload"
+    COPIED = "copied in the kernels' own layout"
 
 
-# framework -> the first vLLM with which it is known to do so, and what it does.
+ALWAYS = Version("0")
+_LOADED, _PROCESSED, _RELOADED, _COPIED = UpdatePath
+_QUANTIZED_ON_THE_WAY = "weight_broadcast.quantize_in_weight_transfer"
+# framework -> the first vLLM with which it is known to do so, what it does, and what its releases did before that.
 _OF_FRAMEWORKS = {
-    "trl": (Version("0.8.5"), UpdatePath.LOADED),
-    "openrlhf": (Version("0.8.5"), UpdatePath.LOADED),
-    "pipelinerl": (Version("0.8.5"), UpdatePath.LOADED),
-    "verl": (Version("0.18.0"), UpdatePath.PROCESSED),
-    "rllm": (Version("0.18.0"), UpdatePath.PROCESSED),
-    "nemo_rl": (Version("0.20.0"), UpdatePath.PROCESSED),
-    "prime_rl": (Version("0.20.0"), UpdatePath.RELOADED),
-    "skyrl": (Version("0.23.0"), UpdatePath.RELOADED),
+    "trl": (ALWAYS, _LOADED, ()),
+    "openrlhf": (ALWAYS, _LOADED, ()),
+    "pipelinerl": (ALWAYS, _LOADED, ()),
+    "verl": (Version("0.18.0"), _PROCESSED, (_LOADED, _PROCESSED)),
+    "rllm": (Version("0.18.0"), _PROCESSED, (_LOADED, _PROCESSED)),
+    "nemo_rl": (Version("0.20.0"), _PROCESSED, (_LOADED, _PROCESSED)),
+    "skyrl": (Version("0.21.0"), _RELOADED, (_LOADED, _RELOADED)),
+    "prime_rl": (Version("0.20.1"), _RELOADED, tuple(UpdatePath)),
 }
 
 
 def update_path(side: Side) -> UpdatePath | Unknown | None:
     """None where weights are not updated, or nothing says that they are: an inference server has no such danger."""
-    if side.resolution.given("weight_transfer_config") is not None:
-        return (
-            UpdatePath.RELOADED
-        )  # update_weights of vLLM's own engines for weight transfer (gpu_worker.py 0.16.0:985)
+    transfer = side.value("weight_transfer_config")
+    if transfer is not None and not isinstance(transfer, Unknown):
+        # update_weights of vLLM's own engines for weight transfer (vllm/v1/worker/gpu_worker.py 0.16.0:985).
+        return UpdatePath.RELOADED
     updates = side.config.trainer.get("weight_updates")
     if updates is None or updates.value in (None, "none"):
         return None
-    if side.config.engine.get("enable_lora") is not None and side.value("enable_lora") is True:
+    if side.value("enable_lora") is True:
         return None  # adapters are exchanged, and the weights below them stay
-    known = _OF_FRAMEWORKS.get(side.config.framework)
-    if known is None or side.version < known[0]:
-        return Unknown(f"how {side.config.framework} loads new weights into vLLM {side.version} is not known")
-    return known[1]
+    overruled = _of_prime_rl(side)
+    return overruled if overruled is not None else _of_framework(side)
+
+
+def _of_prime_rl(side: Side) -> UpdatePath | Unknown | None:
+    """What overrules prime-rl's default."""
+    if side.config.framework != "prime_rl":
+        return None
+    quantized = side.config.options.get(_QUANTIZED_ON_THE_WAY)
+    if quantized is None and not side.config.sampling:
+        return Unknown("how weights are broadcast is in another file of this run", (_RELOADED, _COPIED))
+    if quantized is None or quantized.value is False:
+        return None
+    return quantized.value if isinstance(quantized.value, Unknown) else _COPIED
+
+
+def _of_framework(side: Side) -> UpdatePath | Unknown:
+    since, path, earlier = _OF_FRAMEWORKS.get(side.config.framework, (None, None, tuple(UpdatePath)))
+    if since is not None and path is not None and side.version >= since:
+        return path
+    return Unknown(f"how {side.config.framework} loads new weights into vLLM {side.version} is not known", earlier)

@@ -44,9 +44,9 @@ def check(audit: Audit) -> Iterator[Finding]:
         if has_rule(name) or (audit.migrates and advisory.window.holds(audit.before.version)):
             continue
         undecided = advisory.undecided(audit.after) or ()
-        reasons = {unknown.reason for _, unknown in undecided}
-        if len(reasons) == 1:
-            reason = reasons.pop()
+        asked = {(condition.about or condition.says, unknown.reason) for condition, unknown in undecided}
+        if len(asked) == 1:
+            [(_, reason)] = asked
             by_reason.setdefault(reason, []).append(name)
             settings.setdefault(reason, advisory.setting)
     for reason, names in by_reason.items():

@@ -55,4 +55,4 @@ def _finding(audit: Audit) -> Finding:
     return RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 
 
-RULE = Rule("async-scheduling-on", Layer.INFERENCE_PATH, check)
+RULE = Rule("async-scheduling-on", Layer.INFERENCE_PATH, check, defaults=("async_scheduling",))

@@ -54,4 +54,4 @@ def check(audit: Audit) -> Iterator[Finding]:
     yield RULE.finding(audit, Severity.NOTE, next(iter(moved)), message, confirm=confirm)
 
 
-RULE = Rule("batch-sizes-moved", Layer.INFERENCE_PATH, check)
+RULE = Rule("batch-sizes-moved", Layer.INFERENCE_PATH, check, defaults=("max_num_batched_tokens", "max_num_seqs"))

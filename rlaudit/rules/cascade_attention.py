@@ -67,4 +67,4 @@ def check(audit: Audit) -> Iterator[Finding]:
     yield RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
 
 
-RULE = Rule("cascade-attention", Layer.INFERENCE_PATH, check)
+RULE = Rule("cascade-attention", Layer.INFERENCE_PATH, check, defaults=("disable_cascade_attn",))

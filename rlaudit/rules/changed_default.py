@@ -37,15 +37,10 @@ from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.batch_invariance import BACKEND_VARIABLE
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import moved_default
+from rlaudit.inspection.selection import known_rules
 from rlaudit.layers import Layer
 
 CONFIRM = "rlaudit ablate, factor engine-version"
-# Rules of their own speak about these.
-ELSEWHERE = {
-    "async_scheduling", "compilation_config", "disable_cascade_attn", "dtype", "enable_chunked_prefill",
-    "enable_prefix_caching", "generation_config", "kv_cache_dtype", "logprobs_mode", "max_logprobs",
-    "max_num_batched_tokens", "max_num_seqs", "optimization_level", "seed",
-}  # fmt: skip
 # Names, downloads and classes that say the same in other words.
 NO_DIFFERENCE = {
     "distributed_executor_backend", "ignore_patterns", "model", "model_weights", "scheduler_cls", "served_model_name",
@@ -62,8 +57,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = {}
     chosen = audit.after.variable(BACKEND_VARIABLE) is not None
     names = (audit.before.catalogue.engine.keys() & audit.after.catalogue.engine.keys()) | {"attention_backend"}
-    for name in sorted(names - {"attention_backend"} if chosen else names):
-        found = None if name in ELSEWHERE | NO_DIFFERENCE else moved_default(audit, name)
+    told = NO_DIFFERENCE.union(*(rule.defaults for rule in known_rules().values()))
+    for name in sorted(names - told - ({"attention_backend"} if chosen else set())):
+        found = moved_default(audit, name)
         if found is not None and _differ(found.before.value, found.after.value):
             moved[name] = (found.before.value, found.after.value)
     moved |= _variables(audit)

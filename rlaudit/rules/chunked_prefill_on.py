@@ -57,4 +57,4 @@ def _finding(audit: Audit) -> Finding:
     return RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
 
 
-RULE = Rule("chunked-prefill-on", Layer.INFERENCE_PATH, check)
+RULE = Rule("chunked-prefill-on", Layer.INFERENCE_PATH, check, defaults=("enable_chunked_prefill",))

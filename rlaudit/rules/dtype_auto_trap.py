@@ -75,4 +75,4 @@ def check(audit: Audit) -> Iterator[Finding]:
     yield RULE.finding(audit, severity, SETTING, message, fix, CONFIRM)
 
 
-RULE = Rule("dtype-auto-trap", Layer.INFERENCE_PATH, check)
+RULE = Rule("dtype-auto-trap", Layer.INFERENCE_PATH, check, defaults=("dtype",))

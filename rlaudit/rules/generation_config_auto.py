@@ -90,4 +90,4 @@ def _left_to_the_model(side: Side) -> tuple[list[str], dict[str, str]]:
     return left, unknown
 
 
-RULE = Rule("generation-config-auto", Layer.SEMANTIC, check)
+RULE = Rule("generation-config-auto", Layer.SEMANTIC, check, defaults=("generation_config",))

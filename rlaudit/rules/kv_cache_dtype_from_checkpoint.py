@@ -77,4 +77,4 @@ def _may_quantise(audit: Audit) -> str:
     return ""
 
 
-RULE = Rule("kv-cache-dtype-from-checkpoint", Layer.INFERENCE_PATH, check)
+RULE = Rule("kv-cache-dtype-from-checkpoint", Layer.INFERENCE_PATH, check, defaults=("kv_cache_dtype",))

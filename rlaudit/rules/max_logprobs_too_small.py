@@ -68,4 +68,4 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-RULE = Rule("max-logprobs-too-small", Layer.SEMANTIC, check)
+RULE = Rule("max-logprobs-too-small", Layer.SEMANTIC, check, defaults=("max_logprobs",))

@@ -74,4 +74,6 @@ def _level_before(audit: Audit) -> int | None:
     return number(former)
 
 
-RULE = Rule("optimization-level-meaning", Layer.INFERENCE_PATH, check)
+RULE = Rule(
+    "optimization-level-meaning", Layer.INFERENCE_PATH, check, defaults=("optimization_level", "compilation_config")
+)

@@ -62,4 +62,4 @@ def _finding(audit: Audit) -> Finding:
     return RULE.finding(audit, severity, SETTING, message + ".", fix, CONFIRM)
 
 
-RULE = Rule("prefix-caching-on", Layer.INFERENCE_PATH, check)
+RULE = Rule("prefix-caching-on", Layer.INFERENCE_PATH, check, defaults=("enable_prefix_caching",))

@@ -133,4 +133,4 @@ def _remedy(audit: Audit) -> str:
     return "V1 has no other logprobs before 0.10: move to 0.10.2 or later and set logprobs_mode=processed_logprobs."
 
 
-RULE = Rule("raw-logprobs", Layer.SEMANTIC, check)
+RULE = Rule("raw-logprobs", Layer.SEMANTIC, check, defaults=("logprobs_mode",))

@@ -76,9 +76,12 @@ def _has(catalogue: Catalogue, name: str) -> bool:
 def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
     """The replacement, where one says exactly the same; None as value takes the old argument away.
 
-    Alone where the replacement would only say its default.
+    Alone where the replacement would only say its default, and where nothing is to be put in its place: that starts
+    the engine, and whether the argument did anything before is for the reader to know.
     """
-    if gone.replacement is None or not said.known or gone.replacement[0] in audit.config.engine:
+    if gone.replacement is None:
+        return audit.fix(f"Take {said.name} away", False, **{said.name: None})
+    if not said.known or gone.replacement[0] in audit.config.engine:
         return None
     new, translate = gone.replacement
     declared = audit.after.catalogue.engine.get(new)

@@ -61,4 +61,4 @@ def _how(seed: object) -> str:
     return "stays unseeded" if seed is None else f"seeds with {seed}"
 
 
-RULE = Rule("seed-changed", Layer.INFERENCE_PATH, check)
+RULE = Rule("seed-changed", Layer.INFERENCE_PATH, check, defaults=("seed",))

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.vllm.checkpoint import checkpoint_file
+from rlaudit.vllm.resolution_rule import View
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 _MAMBA2 = {"bamba", "falcon_h1", "granitemoehybrid", "mamba2", "nemotron_h", "zamba2"}
@@ -85,8 +84,9 @@ class Architecture:
     @property
     def several_caches(self) -> bool:
         """Whether layers keep a state beside or instead of keys and values: state space or linear attention."""
-        layers = self.config.get("layer_types") or ()
-        return self.mamba2 or bool(self.config.get("linear")) or "linear_attention" in layers
+        layers = self.config.get("layer_types")
+        linear = isinstance(layers, list) and "linear_attention" in layers
+        return self.mamba2 or bool(self.config.get("linear")) or linear
 
     @property
     def biased_router(self) -> bool:
@@ -103,20 +103,27 @@ class Architecture:
         """Whether the checkpoint itself is quantized."""
         return bool(self.config.get("quantization_config"))
 
+    @property
+    def calibrated_cache(self) -> bool:
+        """Whether the checkpoint brings scales for an 8-bit key-value cache (compressed-tensors)."""
+        quantization = self.config.get("quantization_config")
+        return isinstance(quantization, Mapping) and bool(quantization.get("kv_cache_scheme"))
 
-def architecture(config: RolloutConfig) -> Architecture | Unknown:
+
+def architecture(view: View) -> Architecture | Unknown:
     """The model's, or why it cannot be told."""
-    found = checkpoint_file(config)
+    found = view.checkpoint
     if found is not None:
         text = found.get("text_config")
         return Architecture({**found, **text} if isinstance(text, dict) else found)
-    said = config.model
+    said = view.config.model
     if said is None or said.value is None:
         return Unknown("this file names no model")
-    if isinstance(said.value, Unknown):
-        return Unknown(f"the model is not told: {said.value.reason}")
-    name = PurePosixPath(str(said.value)).name.lower()
+    # `$HOME/models/Qwen3-8B` does not tell where the model is, and tells what it is.
+    name = PurePosixPath(str(said.value if said.known else said.written)).name.lower()
     for pattern, says in _PUBLISHED:
         if re.match(pattern, name):
             return Architecture(says)
+    if isinstance(said.value, Unknown):
+        return Unknown(f"the model is not told: {said.value.reason}")
     return Unknown(f"the architecture of {said.value} is not known, and its config.json is not here")

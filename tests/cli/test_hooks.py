@@ -45,7 +45,7 @@ def runner(tmp_path: Path) -> dict[str, str]:
     program = programs / "rlaudit"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rlaudit "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    inputs = {f"INPUT_{name}": "" for name in ("FROM", "TO", "FAIL_ON", "ARGUMENTS")}
+    inputs = {f"INPUT_{name}": "" for name in ("FROM", "TO", "BUMP", "FAIL_ON", "ARGUMENTS")}
     files = {f"GITHUB_{name}": str(tmp_path / name) for name in ("OUTPUT", "STEP_SUMMARY")}
     return {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",

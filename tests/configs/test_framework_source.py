@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
+from rlaudit.configs.dialects.prime_rl.read import DIALECT as PRIME_RL
 from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 from rlaudit.configs.framework_source.environment import folders_of
@@ -226,3 +228,67 @@ def test_an_editable_install_is_read_where_it_lies(tmp_path: Path) -> None:
 def test_an_interpreter_without_packages_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         folders_of(str(tmp_path / "python"))
+
+
+PRIME = """
+class VllmConfig(BaseConfig):
+    gpu_memory_utilization: float = Field(0.77, ge=0)
+    max_num_seqs: int | None = None
+
+class InferenceConfig(BaseConfig):
+    enable_fp32_lm_head: bool = HEAD
+
+    def to_namespace(self):
+        if not hasattr(namespace, "logprobs_mode"):
+            namespace.logprobs_mode = "processed_logprobs"
+"""
+PAUSE = 'async def pause(request):\n    await engine.pause_generation(mode="wait", clear_cache=True)\n'
+RL = "[inference.vllm]\nenforce_eager = true\n[orchestrator]\n[trainer]\n"
+
+
+@pytest.mark.parametrize(("head", "dtype"), [("True", "float32"), ("False", None)])
+def test_fields_of_a_config_class_that_are_the_engines_own_are_its_defaults(
+    tmp_path: Path, head: str, dtype: str | None
+) -> None:
+    home = laid_out(
+        tmp_path / "checkout",
+        {
+            "src/prime_rl/configs/inference.py": PRIME.replace("HEAD", head),
+            "src/prime_rl/inference/vllm/server.py": PAUSE,
+        },
+    )
+    (config,) = PRIME_RL.read(Source(str(tmp_path / "rl.toml"), RL, (str(home),)), NOW)
+    assert config.engine["gpu_memory_utilization"].value == 0.77 and "max_num_seqs" not in config.engine
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
+    assert config.decided["logprobs_mode"].endswith("inference.py:11")
+    assert (config.says("pause_mode"), config.says("pause_clears_cache")) == ("wait", True)
+    assert config.says("rollout_head_dtype") == dtype
+
+
+ENGINES = """
+def create_vllm_engines(args):
+    return LLMRayActor.remote(
+        model=args.model, tensor_parallel_size=args.vllm_tensor_parallel_size, enforce_eager=args.vllm_enforce_eager,
+        enable_prefix_caching=args.vllm_enable_prefix_caching, gpu_memory_utilization=0.5,{more}
+    )
+"""
+OPTIONS = "class Args:\n    inflight_updates: bool = True\n    vllm_enable_prefix_caching: bool = True\n"
+
+
+@pytest.mark.parametrize("more", ["", ' logprobs_mode="processed_logprobs", generation_config="vllm",'])
+def test_nothing_is_left_open_for_want_of_a_commit_that_is_there(tmp_path: Path, more: str) -> None:
+    home = laid_out(
+        tmp_path / "checkout",
+        {
+            "open_instruct/vllm_utils.py": ENGINES.replace("{more}", more),
+            "open_instruct/grpo_utils.py": OPTIONS,
+        },
+    )
+    text = "python open_instruct/grpo_fast.py --vllm_num_engines 2 --temperature 0.7\n"
+    (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), Version("0.11.0"))
+    assert config.says("weight_updates") == "in flight"
+    assert config.engine["enable_prefix_caching"].value is True
+    passed = {
+        name: config.engine[name].value for name in ("logprobs_mode", "generation_config") if name in config.engine
+    }
+    assert passed == ({"logprobs_mode": "processed_logprobs", "generation_config": "vllm"} if more else {})

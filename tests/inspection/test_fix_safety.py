@@ -39,7 +39,7 @@ def _versions(case: Path) -> tuple[str, str]:
 
 
 def _configs(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.name not in NO_CONFIG)
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in NO_CONFIG)
 
 
 def _read(path: Path) -> TextFile:
@@ -123,7 +123,7 @@ def test_a_second_time_changes_nothing_more(
 ) -> None:
     folder = shutil.copytree(case, tmp_path / case.name)
     monkeypatch.chdir(folder)
-    names = [path.name for path in _configs(folder)]
+    names = [str(path.relative_to(folder)) for path in _configs(folder)]
     before, after = _versions(case)
     command = ["inspect", *names, "--from", before, "--to", after, f"--fix={'unsafe' if unsafe else 'safe'}"]
     first = run(command)

@@ -5,7 +5,9 @@ from rlaudit.configs.dialects.trl.read import DIALECT
 from rlaudit.configs.source import Source
 from rlaudit.inspection.audit import audit_of
 from rlaudit.inspection.finding import Severity
-from rlaudit.rules.changed_default import ELSEWHERE, RULE
+from rlaudit.inspection.selection import known_rules
+from rlaudit.rules.changed_default import RULE
+from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 
 
@@ -13,7 +15,14 @@ def test_all_other_moved_defaults_are_one_note():
     (finding,) = findings(RULE, {"from": "0.18.1", "to": "0.32.0"})
     assert finding.severity is Severity.NOTE
     assert "gpu_memory_utilization 0.9 -> 0.92" in finding.message
-    assert not any(f" {name} " in finding.message for name in ELSEWHERE)
+    told = [name for rule in known_rules().values() for name in rule.defaults]
+    assert {"async_scheduling", "seed"} <= set(told) and not any(f" {name} " in finding.message for name in told)
+
+
+def test_a_rule_names_arguments_of_a_release_as_those_of_whose_defaults_it_speaks():
+    known = {name for version in ("0.8.5", "0.18.1", "0.32.0") for name in Catalogue.at(Version(version)).engine}
+    for rule in known_rules().values():
+        assert set(rule.defaults) <= known, rule.name
 
 
 def test_a_setting_of_the_config_did_not_move():

@@ -4,7 +4,7 @@ A question names files, relative to the checkout; the first one that is there an
 """
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -86,6 +86,30 @@ def argument(name: str, keyword: str, *files: str) -> Question:
             if given and not isinstance(value := literal(given[0]), Unknown):
                 return Answer(value, place(source, call))
         return None
+
+    return answer
+
+
+def uses(name: str, *files: str) -> Question:
+    """Whether the code has a variable, a keyword or a key of that name."""
+
+    def look(source: Source) -> tuple[ast.AST, ...]:
+        return tuple(
+            node for node in nodes_in(source)
+            if name in (getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "value", None))
+        )  # fmt: skip
+
+    return lambda checkout: _found(checkout, files, look)
+
+
+def in_words(question: Question, words: Mapping[Any, Any]) -> Question:
+    """The answer of another question, in a trainer fact's own words; none for any other answer. None as a word takes
+    the fact back.
+    """
+
+    def answer(checkout: Checkout) -> Answer | None:
+        found = question(checkout)
+        return None if found is None or found.value not in words else Answer(words[found.value], found.where)
 
     return answer
 

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from packaging.version import Version
 
 from rlaudit.configs.draft import Draft, by_code
-from rlaudit.configs.framework_source.bindings import Bound, defaults_in, handed_over
+from rlaudit.configs.framework_source.bindings import Bound, Handed, defaults_in, handed_over
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
 from rlaudit.configs.framework_source.questions import Question, ask
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+
+# Arguments whose default is nobody's: every dialect names the model in a place of its own.
+_NOT_ASKED = {"model", "tokenizer", "served_model_name", "reasoning_parser"}
 
 
 @dataclass(frozen=True)
@@ -21,18 +24,22 @@ class FrameworkSource:
     engine: the files that may build the engine, the newest layout first. defaults: files with the defaults of its own
     options, and the class that has them ("" for any). prefix: what options of the engine begin with. facts: of the
     trainer, each with its question. options: sampling parameters by the option whose default they take.
+    fields: files and classes whose fields are the engine's arguments themselves. marks: files that tell the package,
+    where no other is named.
     """
 
     package: str
     engine: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
     prefix: str = ""
     facts: Mapping[str, Question] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
 
     def checkout(self, source: Source) -> Checkout | None:
         """The framework's package for a config, None where it is not there."""
-        markers = (*self.engine, *(file for file, _ in self.defaults))
+        markers = (*self.marks, *self.engine, *(file for file, _ in (*self.fields, *self.defaults)))
         return checkout_of(source, self.package, *markers)
 
 
@@ -46,18 +53,22 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
         return
     from rlaudit.vllm.catalogue import Catalogue
 
-    names = frozenset(Catalogue.at(vllm).engine)
+    names = frozenset(Catalogue.at(vllm).engine) - _NOT_ASKED
     _by_its_own_files(draft, checkout)
     defaults = _defaults(looks, checkout)
     _engine(draft, looks, checkout, names, defaults)
     for name, question in looks.facts.items():
         said = draft.trainer.get(name)
-        if said is not None and said.origin is not Origin.FRAMEWORK:
-            continue
+        if said is None or said.origin is not Origin.FRAMEWORK:
+            continue  # Where the dialect says nothing, as of a pause without updates in flight, nothing is asked.
         answer = ask(question, checkout)
-        if answer is not None:
+        if answer is None:
+            continue
+        if answer.value is None:
+            del draft.trainer[name]
+        else:
             draft.trains(name, answer.value, answer.where)
-            draft.decided[name] = answer.where
+        draft.decided[name] = answer.where
     for name, option in looks.options.items():
         said, bound = draft.sampling.get(name), defaults.get(option)
         if bound is not None and (said is None or said.origin is Origin.FRAMEWORK):
@@ -82,14 +93,11 @@ def _by_its_own_files(draft: Draft, checkout: Checkout) -> None:
 def _engine(
     draft: Draft, looks: FrameworkSource, checkout: Checkout, names: frozenset[str], defaults: Mapping[str, Bound]
 ) -> None:
-    for file in looks.engine:
-        source = checkout.file(file)
-        handed = handed_over(source, names) if source is not None else None
-        if source is not None and handed is not None and handed.blocks:
-            break
-    else:
+    found = _handed(looks, checkout, names)
+    if found is None:
         return
-    draft.parts = tuple(dict.fromkeys((*draft.parts, shown(source.path))))
+    path, handed = found
+    draft.parts = tuple(dict.fromkeys((*draft.parts, shown(path))))
     for name, setting in list(draft.engine.items()):
         if setting.origin is Origin.FRAMEWORK and name in names and name not in handed.arguments:
             del draft.engine[name]
@@ -106,6 +114,23 @@ def _engine(
         _passed(draft, looks, name, bound, defaults)
 
 
+def _handed(looks: FrameworkSource, checkout: Checkout, names: frozenset[str]) -> tuple[str, Handed] | None:
+    """The first file that builds an engine, and what it hands over."""
+    for file in looks.engine:
+        source = checkout.file(file)
+        handed = handed_over(source, names) if source is not None else None
+        if source is not None and handed is not None and handed.blocks:
+            return source.path, handed
+    for file, owner in looks.fields:
+        source = checkout.file(file)
+        if source is not None and (own := defaults_in(source, owner)):
+            # A field that is null says nothing.
+            said = {name: (bound,) for name, bound in own.items() if name in names and bound.constant is not None}
+            stored = {name: bound for name, bound in handed_over(source, names).arguments.items() if name not in own}
+            return source.path, Handed({**stored, **said}, (next(iter(own.values())).where,))
+    return None
+
+
 def _passed(
     draft: Draft, looks: FrameworkSource, name: str, bound: tuple[Bound, ...], defaults: Mapping[str, Bound]
 ) -> None:
@@ -120,6 +145,12 @@ def _passed(
     if option and not isinstance(value := defaults[option].constant, Unknown):
         draft.engine[name] = by_code(name, value, f"the default of {option}, {defaults[option].where}")
         draft.decided[name] = f"{where} and {defaults[option].where}"
+    elif (
+        name in draft.engine and isinstance(draft.engine[name].value, Unknown) and not bound[0].sure and bound[0].option
+    ):
+        # Handed on where the config says it, and it does not.
+        del draft.engine[name]
+        draft.decided[name] = f"{where}, which hands it on where it is written"
     elif name in draft.engine:
         draft.decided[name] = where
 

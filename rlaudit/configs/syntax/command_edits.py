@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rlaudit.configs.engine_names import affirmed, canonical
@@ -13,17 +13,23 @@ from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, newline
 
+# Whether a flag, by its name, takes no value; None where it is not known, and the word after it may be anybody's.
+Switch = Callable[[str], "bool | None"]
 _SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")
 
 
-def flags_writer(command: Command, spell: Spell) -> Write:
+def _unsaid(_name: str) -> None:
+    """A parser whose flags are not known here."""
+
+
+def flags_writer(command: Command, spell: Spell, switch: Switch = _unsaid) -> Write:
     """Writes flags of a shell command. spell: (flag with its dashes, value or "") of an argument."""
-    return lambda name, value: _flag_edits(command, spell, name, value)
+    return lambda name, value: _flag_edits(command, spell, switch, name, value)
 
 
-def _flag_edits(command: Command, spell: Spell, name: str, value: Any) -> tuple[Edit, ...] | None:
+def _flag_edits(command: Command, spell: Spell, switch: Switch, name: str, value: Any) -> tuple[Edit, ...] | None:
     if value is None:
-        return _without_flags(command, name)
+        return _without_flags(command, name, switch)
     spelt = spell(name, value)
     if spelt is None or not command.words:
         return None
@@ -36,19 +42,32 @@ def _flag_edits(command: Command, spell: Spell, name: str, value: Any) -> tuple[
     return _replace_flag(command, same[-1], entry, wanted) if same else _append_flag(command, entry)
 
 
-def _without_flags(command: Command, name: str) -> tuple[Edit, ...] | None:
-    """A switch taken away, with the blanks and the line end in front of it."""
+def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, ...] | None:
+    """A flag taken away with its value, and with the blanks and the line end in front of it."""
     text, edits = command.text, []
-    for flag in flags(command.words):
-        if not flag.name or canonical(flag.place.setting) != name:
-            continue
-        start, end = flag.place.start, flag.place.end
+    for flag in _spelling(command.words, name, switch):
+        start, end = flag.place.start, _end(flag, switch)
         gap = re.search(r"(?:[ \t]|\\\r?\n)+$", text[command.place.start : start])
-        # A word after it is its value, or belongs to nobody: which of them is not known here.
-        if flag.value is not None or gap is None or not text[start:end].startswith("-"):
+        if end is None or gap is None or not text[start:end].startswith("-"):
             return None
         edits.append(Edit(command.place.path, command.place.start + gap.start(), end, ""))
     return tuple(edits) or None
+
+
+def _spelling(words: Sequence[Node], name: str, switch: Switch) -> Iterator[Flag]:
+    """The flags of a command that spell an argument."""
+    for flag in flags(words, 0, lambda one: switch(one) is True):
+        if flag.name and canonical(flag.place.setting) == name:
+            yield flag
+
+
+def _end(flag: Flag, switch: Switch) -> int | None:
+    """Where a flag ends with its value; None where the words after it are not known to be its own."""
+    if flag.value is None:
+        return flag.place.end
+    if flag.more or not (flag.joined or switch(flag.name) is False):
+        return None
+    return flag.value.place.end
 
 
 def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple[Edit, ...] | None:
@@ -86,14 +105,20 @@ def shell_quoted(word: str) -> str:
     return word if not word or _SAFE_WORD.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
-def list_writer(words: Sequence[Node], spell: Spell, text: str) -> Write:
+def list_writer(words: Sequence[Node], spell: Spell, text: str, switch: Switch = _unsaid) -> Write:
     """Writes flags of a command that is a list of YAML, JSON or Python, one word an element."""
-    return lambda name, value: _list_edits(words, spell, text, name, value)
+
+    def write(name: str, value: Any) -> tuple[Edit, ...] | None:
+        return (
+            _without_elements(words, name, text, switch)
+            if value is None
+            else _list_edits(words, spell, text, name, value)
+        )
+
+    return write
 
 
 def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value: Any) -> tuple[Edit, ...] | None:  # noqa: PLR0911 - one for each way that a list is written
-    if value is None:
-        return _without_elements(words, name, text)
     spelt = spell(name, value)
     if spelt is None or not words:
         return None
@@ -125,16 +150,14 @@ def _list_edits(words: Sequence[Node], spell: Spell, text: str, name: str, value
     return None
 
 
-def _without_elements(words: Sequence[Node], name: str, text: str) -> tuple[Edit, ...] | None:
-    """A switch taken away: its line of a block list, else its element with the comma in front of it."""
+def _without_elements(words: Sequence[Node], name: str, text: str, switch: Switch) -> tuple[Edit, ...] | None:
+    """A flag taken away with its value: their lines of a block list, else the elements with the comma in front."""
     edits = []
-    for flag in flags(words):
-        if not flag.name or canonical(flag.place.setting) != name:
-            continue
-        start, end = flag.place.start, flag.place.end
+    for flag in _spelling(words, name, switch):
+        start, end = flag.place.start, _end(flag, switch)
         line = text.rfind("\n", 0, start) + 1
         comma = re.search(r",\s*$", text[:start])
-        if flag.value is not None:
+        if end is None:
             return None
         if re.fullmatch(r"[ \t]*-[ \t]+", text[line:start]) and not text[end : line_end(text, end)].strip():
             edits.append(Edit(flag.place.path, max(line - 1, 0), line_end(text, end), ""))

@@ -70,7 +70,7 @@ class Call:
     included. positional: in order. place: of the whole call. open: why further keywords may be passed (`**kwargs` that
     the file does not tell); "" where it is complete. function: the function it stands in, "" at module level. origin:
     where the name was imported from (`vllm.LLM`), "" where the file does not import it. own: arguments that a subclass
-    in this file takes itself.
+    in this file takes itself. over_http: whether it is a request to a server's route that ends in the call.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Call:
     function: str = ""
     origin: str = ""
     own: frozenset[str] = frozenset()
+    over_http: bool = False
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -99,6 +100,16 @@ def displays(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[Node,
     Raises UnreadablePython.
     """
     return tuple(_Reader(text, path, parse(text), frozenset()).displays(wanted))
+
+
+def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
+    """Every dictionary display that has a key, the outermost first. Raises UnreadablePython."""
+    reader = _Reader(text, path, parse(text), frozenset())
+    found = [
+        (node, functions) for node, functions in reader.nodes()
+        if isinstance(node, ast.Dict) and any(isinstance(one, ast.Constant) and one.value == key for one in node.keys)
+    ]  # fmt: skip
+    return tuple(reader.node(node, reader.scope(functions), "", None, 0) for node, functions in found)
 
 
 def span(node: ast.expr, text: str) -> tuple[int, int]:

@@ -7,13 +7,13 @@ Source: POSIX.1-2017, Shell Command Language; Bash manual 5.2 for arrays, `$'..'
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_blocks import Blocks
 from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, said
-from rlaudit.configs.syntax.shell_fields import Field
+from rlaudit.configs.syntax.shell_fields import Field, Piece
 from rlaudit.configs.syntax.shell_handover import handed_over
 from rlaudit.configs.syntax.shell_variables import Variables
 from rlaudit.configs.syntax.shell_words import Lexer, Token, UnreadableShell
@@ -28,16 +28,20 @@ _SHELLS = {"bash", "sh", "zsh", "dash", "ash"}
 _SCRIPT = re.compile(r"\.(sh|bash|slurm|sbatch)$")
 
 
-def commands(text: str, path: str, index: LineIndex | None = None) -> tuple[Command, ...]:
+def commands(
+    text: str, path: str, index: LineIndex | None = None, outside: Mapping[str, str] | None = None
+) -> tuple[Command, ...]:
     """Every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
 
-    index: where the characters of `text` stand, for a script inside another file. Raises UnreadableShell.
+    index: where the characters of `text` stand, for a script inside another file. outside: variables that are set
+    elsewhere, each with the sentence that says so. Raises UnreadableShell.
     """
     if len(text) > MOST_CHARACTERS:
         raise UnreadableShell(f"more than {MOST_CHARACTERS} characters")
     if "\0" in text:
         raise UnreadableShell("not a text file", text.count("\n", 0, text.index("\0")) + 1)
-    reader = _Reader(text, index or LineIndex(text, path), Variables(), 0)
+    variables = Variables({name: [Field((Piece(name, 0, why),), 0, 0, "")] for name, why in (outside or {}).items()})
+    reader = _Reader(text, index or LineIndex(text, path), variables, 0)
     return tuple(reader.commands())
 
 

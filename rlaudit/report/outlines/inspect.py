@@ -1,7 +1,7 @@
 """The report of an inspection: each file, what was found there, what moves, and what was not seen."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.inspection.finding import Severity
@@ -42,12 +42,13 @@ def outline(report: "Report") -> Outline:
     configs = report.get("configs", ())
     paths = list(dict.fromkeys(config["path"] for config in configs))
     about = report.get("inspection")
-    others = _findings(report, None, paths)
+    known = set(paths)
+    others = _counting(finding for finding in report["findings"] if finding["location"]["path"] not in known)
     return Outline(
         _title(configs),
         [
             verdicts(report, page_only=True),
-            *(_file(report, place, path, paths) for place, path in enumerate(paths)),
+            *_files(report, paths),
             Section("others", "Elsewhere", [Findings(others)] if others else [], gathers=True),
             _defaults(report),
             listed("failed", "Failed", about["bugs"] if about else (), indent=1),
@@ -68,20 +69,33 @@ def _title(configs: "Sequence[Config]") -> str:
     return f"{len(configs)} rollout configs" if configs else "No rollout config"
 
 
-def _file(report: "Report", place: int, path: str, paths: Sequence[str]) -> Section:
-    own = [(number, config) for number, config in enumerate(report["configs"]) if config["path"] == path]
+def _files(report: "Report", paths: Sequence[str]) -> Iterator[Section]:
+    """One for each path. What a report lists flat is gathered once: a repository has thousands of rows."""
+    configs: dict[str, list[tuple[Config, list[Setting]]]] = {}
+    settings: dict[int | None, list[Setting]] = {}
+    findings: dict[str | None, list[Finding]] = {}
+    for row in report["settings"]:
+        settings.setdefault(row.get("config"), []).append(row)
+    for finding in report["findings"]:
+        findings.setdefault(finding["location"]["path"], []).append(finding)
+    for number, config in enumerate(report.get("configs", ())):
+        configs.setdefault(config["path"], []).append((config, settings.get(number, [])))
+    for place, path in enumerate(paths):
+        yield _file(place, configs[path], _counting(findings.get(path, [])))
+
+
+def _file(place: int, own: "Sequence[tuple[Config, list[Setting]]]", found: "list[Finding]") -> Section:
     several = len(own) > 1
-    found = _findings(report, path, paths)
     blocks: list[Block] = [Findings(found)] if found else []
-    for number, config in own:
-        blocks += _config(report, number, config, several)
-    first, *also = (_config_title(config, several) for _, config in own)
+    for config, rows in own:
+        blocks += _config(config, rows, several)
+    first, *also = (_config_title(config, several) for config, _ in own)
     return Section(f"file-{place}", first, blocks, also)
 
 
-def _config(report: "Report", number: int, config: "Config", several: bool) -> list[Block]:
+def _config(config: "Config", settings: "Sequence[Setting]", several: bool) -> list[Block]:
     where = f" (line {config['line']})" if several and config["line"] is not None else ""
-    header, rows = _moving(report, number)
+    header, rows = _moving(config, settings)
     lost = [
         f"{location(one['location'])}: {one['name']} ({shown(one['written'])}): {one['reason']}"
         for one in config["lost"]
@@ -103,24 +117,19 @@ def _config_title(config: "Config", several: bool) -> str:
     return f"{config['path']}{line}: {config['title']}, vLLM {moved}"
 
 
-def _findings(report: "Report", path: str | None, paths: Sequence[str]) -> "list[Finding]":
-    """Findings that count, of one file, the gravest first; None for those of no inspected file, such as settings."""
-    found = [
-        finding
-        for finding in report["findings"]
-        if finding["suppressed"] is None
-        and (finding["location"]["path"] == path if path is not None else finding["location"]["path"] not in paths)
-    ]
+def _counting(findings: "Iterable[Finding]") -> "list[Finding]":
+    """Those that count, the gravest first."""
+    found = [finding for finding in findings if finding["suppressed"] is None]
     return sorted(found, key=lambda finding: (SEVERITIES.index(finding["severity"]), LAYERS.index(finding["layer"])))
 
 
-def _moving(report: "Report", number: int) -> tuple[list[str], list[list[str]]]:
+def _moving(config: "Config", settings: "Sequence[Setting]") -> tuple[list[str], list[list[str]]]:
     """Header and rows of the table of settings that move, or that do not arrive as they are written."""
-    versions = report["configs"][number]["versions"]
+    versions = config["versions"]
     migrates = versions["from"] != versions["to"]
     rows = []
-    for row in report["settings"]:
-        if row.get("config") == number and (row.get("moves") or _arrives_changed(row)):
+    for row in settings:
+        if row.get("moves") or _arrives_changed(row):
             effective = [shown(row["effective_from"])] if migrates else []
             written = "-" if row["written"] is None else shown(row["written"])
             rows.append([row["name"], written, *effective, shown(row["effective_to"]), row["origin"]])

@@ -249,3 +249,11 @@ def test_an_engine_whose_name_is_not_told_is_said_to_be_read_as_vllms() -> None:
     text = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=$ENGINE actor_rollout_ref.rollout.n=2\n"
     config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert "the rollout engine: $ENGINE is set nowhere in this file; it is read as vLLM's" in config.not_seen
+
+
+def test_a_dictionary_of_python_is_read_and_written() -> None:
+    text = 'CONFIG = {\n    "actor_rollout_ref": {"rollout": {"mode": "async", "temperature": 0.7}},\n}\n'
+    config = read_one(DIALECT, text, "0.12.0", "train.py")
+    assert config.sampling["temperature"].value == 0.7
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
+    assert '"temperature": 0.7, "max_num_seqs": 64}' in rewritten(config, text, "max_num_seqs", 64)

@@ -10,8 +10,10 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.inheritance import inherited, overriding
+from rlaudit.configs.dialects.nemo_rl.source import SOURCE
 from rlaudit.configs.dialects.nemo_rl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import Composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mappings
@@ -111,6 +113,7 @@ def _engine(
     if command is not None:
         take_environment(draft, command)
     draft.not_seen += config.limits
+    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     asynchronous = known(within(cfg, "async_engine"))
     model = config.root.get("policy", "model_name")
     return (draft.done(model=model, offline=asynchronous is not True, place=place, write=write),)

@@ -9,7 +9,9 @@ from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect
+from rlaudit.configs.dialects.open_instruct.source import SOURCE
 from rlaudit.configs.draft import Draft
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
@@ -42,6 +44,7 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
     arguments: Mapping[str, Node] = by_name(flags(command.words, at))
     draft = Draft("open_instruct", source.path)
     collect(draft, arguments, vllm)
+    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     draft.not_seen += untold(command, at)
     for name, node in command.variables.items():
         if name.startswith("VLLM_") and name not in draft.environment:

@@ -10,7 +10,9 @@ from rlaudit.configs.command_lines import command_lines, line_writer, untold
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.openrlhf.engine import collect, finished
 from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, is_switch
+from rlaudit.configs.dialects.openrlhf.source import SOURCE
 from rlaudit.configs.draft import Draft
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
@@ -53,6 +55,7 @@ def _config(source: Source, command: Command, at: int, options: Options, vllm: V
     draft.list_flags(options.nodes, "is_correction", "vllm_is_", "num_engines", "n_samples_per_prompt", "async_train")
     draft.not_seen += untold(command, at)
     _variables(draft, command, at)
+    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))
 
 

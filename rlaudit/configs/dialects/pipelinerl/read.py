@@ -12,9 +12,11 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.pipelinerl.source import SOURCE
 from rlaudit.configs.dialects.pipelinerl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_file, known
 from rlaudit.configs.engine_names import canonical
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import Composed, composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
@@ -70,6 +72,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _sampling(draft, root)
     trainer_facts(draft, root, vllm, v0=v0)
     _inherited(draft, root, config)
+    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     draft.list_options(root, "vllm_config.use_v1", "fp32_lm_head", "finetune.send_weight_updates", "attempts")
     draft.not_seen.append(
         "the number of rollout engines: it follows from the GPUs of the cluster, which this file does not name"

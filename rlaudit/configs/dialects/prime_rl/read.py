@@ -13,9 +13,11 @@ from rlaudit.configs.command_lines import command_lines
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.prime_rl.engine import collect_engine, model_of, replicas_of
 from rlaudit.configs.dialects.prime_rl.layout import FLAT, Layout, layout
+from rlaudit.configs.dialects.prime_rl.source import SOURCE
 from rlaudit.configs.dialects.prime_rl.trainer import collect_facts, collect_sampling
 from rlaudit.configs.draft import Draft, known
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.merging import mapping_of, merged, nested
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
@@ -64,6 +66,9 @@ def _config(source: Source, found: Layout, vllm: Version, parts: tuple[str, ...]
         collect_engine(draft, found, vllm)
     collect_sampling(draft, found)
     collect_facts(draft, found, vllm)
+    for section in dict.fromkeys((found.root, found.inference, found.trainer)):
+        if section is not None:
+            draft.list_options(section, "weight_broadcast")
     if found.trainer is not None:
         draft.list_options(found.trainer, "loss")
     if found.orchestrator is not None:
@@ -76,6 +81,7 @@ def _config(source: Source, found: Layout, vllm: Version, parts: tuple[str, ...]
         draft.trains("seeds_replicas", False, "every replica is started with the same inference.seed")
     else:
         draft.not_seen.append("the number of inference engines")
+    tell(draft, SOURCE if found.inference is not None else replace(SOURCE, fields=()), SOURCE.checkout(source), vllm)
     sampling = draft.sampling
     config = draft.done(model=model_of(found), offline=False, place=_home(found), write=_write(source, found))
     if isinstance(sampling, Elsewhere):

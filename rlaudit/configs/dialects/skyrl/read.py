@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.skyrl.source import SOURCE
 from rlaudit.configs.dialects.skyrl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
@@ -121,6 +123,7 @@ def _config(
     if command is not None and not older:
         _refused(draft, command)
     trainer_facts(draft, root, section, vllm)
+    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     draft.list_options(root, *_OPTIONS)
     if known(section.get("run_engines_locally")) is False:
         draft.not_seen.append("the engines' own settings: run_engines_locally is false, so others started them")

@@ -129,6 +129,8 @@ def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Rel
     if release.drops_false or (not is_optional_bool(name, vllm) and release.in_process is False):
         fixed = "0.9.1 hands it on" if is_optional_bool(name, vllm) else "0.9.1 still does, as it is a plain bool"
         reason = f"verl v0.6.0 to v0.9.0 skips false values when it builds vLLM's flags; {fixed} ({release.why()})"
+        if release.server_builds_flags is not None:
+            reason = f"verl skips false values when it builds vLLM's flags ({release.why()})"
         return dropped(draft, name, node, vllm, reason)
     others = "0.9.1 hands it on" if release.first >= Version("0.7.0") else "before v0.7.0 an in-process engine gets it"
     reason = (

@@ -1,4 +1,4 @@
-"""verl: `actor_rollout_ref.rollout` in Hydra YAML, or as overrides on the command line of a script.
+"""verl: `actor_rollout_ref.rollout` in Hydra YAML, as overrides on the command line of a script, or in a Python dict.
 
 No config names its release of verl, and releases differ in what reaches the engine: v0.6.0 to v0.9.0 skip a written
 `false`. `release.py` says which keys tell the release; where none does, the value is unknown.
@@ -21,7 +21,7 @@ from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
 from rlaudit.configs.hydra_program import started_from
-from rlaudit.configs.merging import mapping_of, nested
+from rlaudit.configs.merging import mapping_of, merged, nested, reread
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 ROLLOUT = "actor_rollout_ref"
+_OWN = "verl/trainer/config/ppo_trainer.yaml"
 _GROUP = "verl.workers.config.RolloutConfig"
 # rollout's field -> SamplingParams, with the default of verl's rollout.yaml (v0.4.1 to 0.9.1)
 _SAMPLING: dict[str, Any] = {"temperature": 1.0, "top_k": -1, "top_p": 1.0}
@@ -64,6 +65,8 @@ def recognise(source: Source) -> bool:
     text = source.text
     if ROLLOUT not in text and _GROUP not in text and "defaults" not in text:
         return False
+    if source.suffix == ".py" and _dictionaries(source):
+        return True
     root = with_defaults(source)
     if root is not None and _rollout(root) is not None:
         return True
@@ -88,7 +91,27 @@ def reads(source: Source) -> tuple[Read, ...]:
         listed = own.get("defaults") is not None
         inherits = bool(config.missing) or not (listed or _is_whole(root))
         return (Read(root, mine, inherits, None, config.parts, config.missing),)
-    return tuple(_of_command(source, one) for one in overridden(source, f"{ROLLOUT}.rollout."))
+    dictionaries = (_of_dictionary(source, root) for root in _dictionaries(source))
+    return (*dictionaries, *(_of_command(source, one) for one in overridden(source, f"{ROLLOUT}.rollout.")))
+
+
+def _dictionaries(source: Source) -> tuple[Node, ...]:
+    """Python's dictionaries with verl's keys, which a program puts on top of verl's own config."""
+    try:
+        found = source.dictionaries(ROLLOUT)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(root for root in found if isinstance(root.value, dict) and _rollout(root) is not None)
+
+
+def _of_dictionary(source: Source, root: Node) -> Read:
+    checkout = looks_for(False).checkout(source)
+    base = checkout.file(_OWN) if checkout is not None else None
+    config = composed(base) if base is not None else None
+    if base is None or config is None:
+        return Read(root, root, True, None, (), ("verl's own config, on which the program puts this dictionary",))
+    whole = reread(merged(config.root, root))
+    return Read(whole, root, bool(config.missing), None, (base.path, *config.parts), config.missing)
 
 
 def _of_command(source: Source, one: Overridden) -> Read:

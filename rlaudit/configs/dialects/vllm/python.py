@@ -73,6 +73,7 @@ def _engine(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
     from rlaudit.configs.python_environment import python_environment
 
@@ -88,7 +89,7 @@ def _engine(
         draft.not_seen.append(f"further arguments of {call.name} in line {call.place.line}: {call.open}")
     _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
     take_variables(draft, python_environment(source))
-    take_weight_updates(draft, source, calls, offline=call.name == "LLM")
+    take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     write = call_writer(call, _speller(catalogue), source.text)
     return draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
 

@@ -35,6 +35,12 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
         take_config_file(reader, config)
     reader.read(started.words, started.start)
     take_variables(draft, started.variables)
+    if source.suffix == ".py":
+        # Reading Python costs start-up time that other files should not pay.
+        from rlaudit.configs.dialects.vllm.posted import posted
+        from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
+
+        take_weight_updates(draft, source, posted(source), offline=False)
     assumed = started.command.assumed if started.command is not None else ()
     variables = (node for name, node in started.variables.items() if name in draft.environment)
     assumed += assumptions((*started.words, *variables))
@@ -83,10 +89,15 @@ def _lose(draft: Draft, flag: Flag, reason: str) -> None:
 def writer(started: Invocation, source: Source, vllm: Version) -> Write:
     """Writes flags where this server gets its own."""
     spell = flag_speller(Catalogue.at(vllm).cli)
+    takes = FlagReader(Draft("", ""), vllm, started.serve)
+
+    def switch(name: str) -> bool | None:
+        return takes.switch(name) if takes.known(name) is not None else None
+
     if started.command is not None:
-        return flags_writer(_from(started.command, started.start), spell)
+        return flags_writer(_from(started.command, started.start), spell, switch)
     if started.lists:
-        return list_writer(started.lists, spell, source.text)
+        return list_writer(started.lists, spell, source.text, switch)
     return unwritten
 
 

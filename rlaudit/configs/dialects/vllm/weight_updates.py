@@ -1,7 +1,8 @@
 """How a hand-written loop updates the engine's weights: calls of pause, update, reset and resume, as trainer facts.
 
-Read are calls of the engine's own methods, also through `collective_rpc` and Ray's `.remote`. A fact that two calls of
-a file tell differently is Unknown; so is what may well be done in another file.
+Read are calls of the engine's own methods, also through `collective_rpc` and Ray's `.remote`, and requests to a
+server's routes (posted.py). A fact that two calls of a file tell differently is Unknown; so is what may well be done in
+another file.
 Source: AsyncLLM.pause_generation of vllm/v1/engine/async_llm.py (0.12.0, 0.16.0). That sleeping resets the prefix
 cache, so that a wake_up() with the update counts as a reset, is taken from verl's and TRL's use of it.
 """
@@ -60,7 +61,8 @@ def _pause(draft: Draft, pauses: "list[Call]") -> None:
         ("pause_clears_cache", clears, f"clear_cache of {PAUSE}, true by default"),
     ):
         draft.trains(name, values.pop() if len(values) == 1 else differ, note, node)
-    if not any(call.open for call in pauses):
+    # A route passes over what it does not know of a query; a method stops at such a keyword.
+    if not any(call.open or call.over_http for call in pauses):
         names = list(dict.fromkeys(name for call in pauses for name in call.arguments))
         draft.trains("pause_arguments", names, f"keywords of {PAUSE} in this file", node)
 

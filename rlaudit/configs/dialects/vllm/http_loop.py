@@ -1,0 +1,40 @@
+"""Python that drives a vLLM server which another command starts: it pauses it, updates its weights and resumes it."""
+
+from dataclasses import replace
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.vllm.invocations import invocations
+from rlaudit.configs.dialects.vllm.posted import posted
+from rlaudit.configs.dialects.vllm.python import DIALECT as IN_PROCESS
+from rlaudit.configs.dialects.vllm.weight_updates import PAUSE, UPDATES, take_weight_updates
+from rlaudit.configs.draft import Draft
+from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+
+NAME = "vllm-http"
+
+
+def recognise(source: Source) -> bool:
+    """Whether a file posts a pause or an update, and neither builds nor starts the engine itself."""
+    if not any(call.name in {PAUSE, *UPDATES} for call in posted(source)):
+        return False
+    try:
+        return not IN_PROCESS.recognise(source) and not invocations(source)
+    except (ValueError, RecursionError):
+        return False
+
+
+def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:
+    """The updates; of the engine, whose command is elsewhere, nothing."""
+    calls = posted(source)
+    draft = Draft(NAME, source.path)
+    reason = "the server is started by another command; inspect that command"
+    take_weight_updates(draft, source, calls, offline=False)
+    draft.not_seen.append(f"every engine argument: {reason}")
+    return (replace(draft.done(place=calls[0].place), engine=Elsewhere(reason), sampling=Elsewhere(reason)),)
+
+
+DIALECT = Dialect(NAME, "Python that drives a vLLM server over HTTP", 0, recognise, read)

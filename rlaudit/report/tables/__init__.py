@@ -1,0 +1,1 @@
+"""Tables of a run's mismatch in the form that a project asks for in pull requests: a file each, which binds TABLE."""

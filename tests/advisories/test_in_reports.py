@@ -1,0 +1,92 @@
+"""An advisory is listed, explained, selected, suppressed and reported as a rule is, in every format."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rlaudit.advisories import known_advisories, sentence
+from rlaudit.cli.app import run
+
+NAME = "routed-experts-refuse-async"
+SERVER = "vllm serve Qwen/Qwen3-30B-A3B --enable-return-routed-experts\n"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert run(list(words)) == code
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    Path("serve.sh").write_text(SERVER)
+    return "serve.sh"
+
+
+def test_every_advisory_is_listed_with_its_window_and_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = {line.split()[0]: line for line in printed(capsys, "list", "advisories").splitlines()}
+    assert list(lines) == sorted(known_advisories())
+    for name, advisory in known_advisories().items():
+        assert str(advisory.window) in lines[name]
+        assert lines[name].endswith(sentence(name))
+
+
+def test_a_move_lists_what_it_enters_leaves_and_keeps(capsys: pytest.CaptureFixture[str]) -> None:
+    entered, left, kept = (
+        printed(capsys, "list", "advisories", "--from", "0.20.2", "--to", "0.21.0").rstrip().split("\n\n")
+    )
+    assert entered.startswith("Entered: 0.21.0 has them, 0.20.2 has not (")
+    assert NAME in entered
+    assert left.startswith("Left: 0.20.2 has them, 0.21.0 has not (")
+    assert "graphs-keep-replaced-experts" in left
+    assert "lost-token-window" in kept
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("advisories", "--to", "0.21.0"),
+        ("rules", "--from", "0.20.2", "--to", "0.21.0"),
+        ("advisories", "--from", "x", "--to", "0.21.0"),
+    ],
+)
+def test_half_a_move_and_another_list_are_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list", *words]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", known_advisories())
+def test_an_explanation_has_every_edge_and_what_to_do(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "explain", name)
+    words = " ".join(text.split())
+    advisory = known_advisories()[name]
+    seen = filter(None, (advisory.window.before, advisory.window.first, advisory.window.last, advisory.window.fixed))
+    for said in (advisory.way_out, advisory.confirm, *(f"{one.release}, {one.at}: {one.says}" for one in seen)):
+        assert said in words
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("output", ["text", "concise", "json", "markdown", "sarif", "junit", "github", "html"])
+def test_every_format_has_it(output: str, server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert NAME in printed(capsys, "inspect", server, "--from", "0.20.2", "--to", "0.21.0", "--output", output, code=1)
+
+
+def test_it_is_an_error_of_its_own_layer_with_a_fix_that_ends_it(
+    server: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("inspect", server, "--from", "0.20.2", "--to", "0.21.0", "--select", NAME)
+    [finding] = json.loads(printed(capsys, *words, "--output", "json", code=1))["findings"]
+    assert (finding["rule"], finding["severity"], finding["layer"]) == (NAME, "error", "inference path")
+    assert "affected: 0.21.0" in finding["message"]
+    run([*words, "--fix=unsafe"])
+    capsys.readouterr()
+    assert json.loads(printed(capsys, *words, "--output", "json"))["findings"] == []
+    assert "--no-async-scheduling" in Path(server).read_text()
+
+
+def test_it_is_suppressed_by_its_name(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(server).write_text(SERVER.rstrip() + f"  # rlaudit: ignore[{NAME}] patched here\n")
+    words = ("inspect", server, "--from", "0.20.2", "--to", "0.21.0", "--select", NAME, "--output", "json")
+    [finding] = json.loads(printed(capsys, *words))["findings"]
+    assert finding["suppressed"]["reason"] == "patched here"

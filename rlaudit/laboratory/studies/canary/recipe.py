@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from rlaudit.engines.vllm.expected_engine import check_engine
+from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import (
     AnyRecipe,
     DtypeName,
@@ -158,10 +159,12 @@ class CanaryRecipe(AnyRecipe):
         return self.model_copy(update=changes)
 
     def overridden(self, *, samples: int | None = None, **said: Any) -> "CanaryRecipe":
-        """The recipe with what the command line says instead."""
+        """The recipe with what the command line says instead. Raises UsageError for a group of one."""
         changed = super().overridden(**said)
         if samples is None:
             return changed
+        if samples < 2:
+            raise UsageError("a group of one sample has no advantage", "--samples 2 or more")
         return changed.model_copy(update={"training": changed.training.model_copy(update={"samples": samples})})
 
 

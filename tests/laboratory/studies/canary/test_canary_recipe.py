@@ -58,6 +58,12 @@ def test_a_recipe_without_a_short_form_says_so() -> None:
         load_study("weight-update", "cpu")[1].quickened()
 
 
+def test_a_group_of_one_sample_is_refused() -> None:
+    assert shipped().overridden(samples=4).training.samples == 4
+    with pytest.raises(UsageError, match="group of one"):
+        shipped().overridden(samples=1)
+
+
 def test_prompts_without_answers_cannot_be_rewarded() -> None:
     with pytest.raises(UsageError, match="no answers"):
         planned(shipped(), "arithmetic")

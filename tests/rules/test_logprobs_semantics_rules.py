@@ -65,6 +65,25 @@ def test_a_trainer_that_does_not_divide_needs_raw_logprobs():
     assert findings(RAW, config("0.18.1", today="0.8.5", trainer=PLAIN)) == []
 
 
+@pytest.mark.parametrize(
+    "corrects, recomputes, severity",
+    [
+        (False, True, Severity.WARNING),
+        (True, True, Severity.ERROR),
+        (False, False, Severity.ERROR),
+        (None, True, Severity.ERROR),
+        (False, None, Severity.ERROR),
+        (None, None, Severity.ERROR),
+    ],
+)
+def test_raw_logprobs_that_enter_no_loss_spoil_only_what_is_logged(corrects, recomputes, severity):
+    facts = {"importance_sampling_correction": corrects, "recomputes_old_logprobs": recomputes}
+    trainer = DIVIDING | {name: value for name, value in facts.items() if value is not None}
+    [finding] = findings(RAW, config("0.18.1", trainer=trainer))
+    assert finding.severity is severity
+    assert ("ratios are wrong" in finding.message) == (severity is Severity.ERROR)
+
+
 def test_logprobs_that_nobody_reads_may_be_raw():
     unused = {**DIVIDING, "uses_rollout_logprobs": False}
     assert findings(RAW, config("0.18.1", today="0.8.5", trainer=unused)) == []

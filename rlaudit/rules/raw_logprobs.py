@@ -43,6 +43,7 @@ from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import (
     Returned,
+    asks_for_none,
     engine_of,
     returned_logprobs,
 )
@@ -56,7 +57,7 @@ CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it m
 def check(audit: Audit) -> Iterator[Finding]:
     """Raw logprobs against a trainer that computes processed ones."""
     what = returned_logprobs(audit.after)
-    if _returns_none(audit):
+    if asks_for_none(audit.config):
         return
     if audit.config.says("uses_rollout_logprobs") is False or is_greedy(audit.after):
         return
@@ -77,14 +78,6 @@ def check(audit: Audit) -> Iterator[Finding]:
                 fix = audit.fix("return processed logprobs", safe, logprobs_mode="processed_logprobs")
             message = f"{_what_is_returned(audit)} {sentence} {_remedy(audit)}"
             yield RULE.finding(audit, severity, "logprobs_mode", message, fix, CONFIRM)
-
-
-def _returns_none(audit: Audit) -> bool:
-    """Whether the program makes its requests in this file, and none of them asks for logprobs."""
-    sampling = audit.config.sampling
-    asked = [sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in sampling]
-    alone = audit.config.offline and bool(sampling) and not audit.config.has_trainer
-    return alone and all(value is None for value in asked)
 
 
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:

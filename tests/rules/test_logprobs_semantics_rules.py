@@ -84,6 +84,17 @@ def test_raw_logprobs_that_enter_no_loss_spoil_only_what_is_logged(corrects, rec
     assert ("ratios are wrong" in finding.message) == (severity is Severity.ERROR)
 
 
+@pytest.mark.parametrize("cut", [{"top_p": 0.9}, {"top_k": 20}, {"min_p": 0.05}])
+def test_a_program_that_neither_trains_nor_asks_for_logprobs_has_nobody_to_replay_its_filters(cut):
+    alone = config("0.18.1", trainer={}, **cut) | {"offline": True}
+    assert severities(FILTERS, alone) == []
+    asking = config("0.18.1", trainer={}, logprobs=0, **cut) | {"offline": True}
+    assert severities(FILTERS, asking) == [Severity.NOTE]
+    served = config("0.18.1", trainer={}, **cut)
+    assert severities(FILTERS, served) == [Severity.NOTE]
+    assert severities(FILTERS, config("0.18.1", **cut) | {"offline": True}) == [Severity.WARNING]
+
+
 def test_logprobs_that_nobody_reads_may_be_raw():
     unused = {**DIVIDING, "uses_rollout_logprobs": False}
     assert findings(RAW, config("0.18.1", today="0.8.5", trainer=unused)) == []

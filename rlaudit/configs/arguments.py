@@ -1,5 +1,6 @@
 """Arguments of a command line as typed nodes by name, so that a flag reads like the same key of a YAML file."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterable
@@ -41,8 +42,8 @@ def _partly_known(text: str, unknown: Unknown) -> Any:
     """A JSON mapping as a shell spells it, unknown only where an expansion stands; all of it where it is no JSON."""
     try:
         (spelt,) = shlex.split(text)
-        found = typed(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
-    except ValueError:
+        found = json.loads(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
+    except (ValueError, RecursionError):
         return unknown
     return _told(found, unknown) if isinstance(found, dict) else unknown
 

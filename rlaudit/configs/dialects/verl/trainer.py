@@ -23,9 +23,9 @@ def trainer_facts(draft: Draft, root: Node, vllm: Version, release: Release, *, 
     _updates(draft, root, vllm, release)
     _replicas(draft, root)
     rollout = root.get("actor_rollout_ref", "rollout")
-    if release.in_process:
+    if release.in_process and release.computes("seed") is None:
         draft.trains("seeds_replicas", False, "verl vllm_rollout_spmd.py: every engine gets the same seed")
-    elif rollout is not None and rollout.get("seed") is not None:
+    elif not release.in_process and rollout is not None and rollout.get("seed") is not None:
         draft.trains("seeds_replicas", True, "verl vllm_async_server.py: rollout.seed plus the index of the replica")
 
 

@@ -101,6 +101,12 @@ def test_only_what_is_reached_for_certain_is_certain(tmp_path: Path, inside: str
     assert found == ([] if certain is None else [certain])
 
 
+def test_a_version_that_is_kept_is_the_version(tmp_path: Path) -> None:
+    inside = 'self.here = vllm.__version__\n        assert self.here >= "0.4.2"'
+    (stop,) = stops(tmp_path, inside=inside)
+    assert stop.certain and "versions compared as texts" in stop.what
+
+
 def test_another_function_may_never_be_called(tmp_path: Path) -> None:
     (stop,) = stops(tmp_path, before='def other():\n    assert vllm.__version__ == "0.8.5"')
     assert not stop.certain

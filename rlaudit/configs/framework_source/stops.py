@@ -86,6 +86,8 @@ class _File:
                 return where.always
             case ast.Assign(targets=[ast.Name(id=name)]):
                 self._bind(name, self.tests.value(line.value))
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)]):
+                self._bind(f"self.{attribute}", self.tests.value(line.value))
             case ast.Import() | ast.ImportFrom() if where.certain and where.always:
                 self._import(line)
         return False

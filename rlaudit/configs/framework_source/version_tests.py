@@ -53,6 +53,8 @@ class VersionTests:
                 return self.names.get(node.id)
             case ast.Attribute(value=ast.Name(id="vllm"), attr="__version__"):
                 return Told(str(self.version), True)
+            case ast.Attribute(value=ast.Name(id="self"), attr=attribute):
+                return self.names.get(f"self.{attribute}")
             case ast.Tuple() | ast.List() | ast.Set():
                 parts = [self.value(one) for one in node.elts]
                 told = [one for one in parts if one is not None]

@@ -6,6 +6,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.verl.read import DIALECT
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 
@@ -137,3 +138,12 @@ def test_an_adapter_brings_its_limits(tmp_path: Path, rank: int, largest: int | 
     assert config.engine["max_loras"].value == 1
     said = config.engine["max_lora_rank"]
     assert said.value == largest if largest is not None else not said.known
+
+
+@pytest.mark.parametrize(("name", "told"), [("verl", Version("0.2.0")), ("somebodys-recipe", None)])
+def test_a_project_that_holds_a_copy_does_not_lend_it_its_release(
+    tmp_path: Path, name: str, told: Version | None
+) -> None:
+    root = copy(tmp_path)
+    (root / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')
+    assert Checkout(str(root), "verl").version == told

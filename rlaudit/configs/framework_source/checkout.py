@@ -13,6 +13,7 @@ from rlaudit.read_regular import read_regular
 _VERSIONS = ("version/version", "VERSION", "version.py", "_version.py", "__init__.py", "../VERSION", "../version.txt")
 _ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^"']+)["']""", re.M)
 _PROJECT = re.compile(r"""^\[project\][^\[]*?^version\s*=\s*["']([^"']+)["']""", re.M | re.S)
+_NAMED = re.compile(r"""^\[project\][^\[]*?^name\s*=\s*["']([^"']+)["']""", re.M | re.S)
 _SHORTEST = 40
 
 
@@ -104,7 +105,10 @@ def _version(root: str, package: str) -> Version | None:
     for relative in ("pyproject.toml", "../pyproject.toml"):
         found = _source(root, relative)
         project = _PROJECT.search(found.text) if found is not None else None
-        if project is not None:
+        named = _NAMED.search(found.text) if found is not None else None
+        # A project that holds a copy of the package has a release of its own.
+        own = named is None or named[1].lower().replace("-", "_") == package.replace("-", "_")
+        if project is not None and own:
             return _parsed(project[1])
     return None
 

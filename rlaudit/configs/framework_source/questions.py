@@ -102,6 +102,17 @@ def uses(name: str, *files: str) -> Question:
     return lambda checkout: _found(checkout, files, look)
 
 
+def reads_below(parent: str, key: str, *files: str) -> Question:
+    """Whether a key is read of what is called `parent`: `parent.key`, `x["parent"]["key"]`, `parent.get("key")`."""
+
+    def look(source: Source) -> tuple[ast.AST, ...]:
+        return tuple(node for node in nodes_in(source) if (owner := _owner(node, key)) is not None
+                     and any(parent in (getattr(part, "id", ""), getattr(part, "attr", ""), getattr(part, "value", ""))
+                             for part in ast.walk(owner)))  # fmt: skip
+
+    return lambda checkout: _found(checkout, files, look)
+
+
 def in_words(question: Question, words: Mapping[Any, Any]) -> Question:
     """The answer of another question, in a trainer fact's own words; none for any other answer. None as a word takes
     the fact back.
@@ -157,3 +168,14 @@ def _divisions(source: Source, name: str) -> Iterator[ast.AST]:
         if name in {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "")
                     for part in ast.walk(divisor)}:  # fmt: skip
             yield node
+
+
+def _owner(node: ast.AST, key: str) -> ast.expr | None:
+    """What a node reads a key of."""
+    if isinstance(node, ast.Attribute) and node.attr == key:
+        return node.value
+    if isinstance(node, ast.Subscript) and literal(node.slice) == key:
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return node.func.value if node.args and literal(node.args[0]) == key else None
+    return None

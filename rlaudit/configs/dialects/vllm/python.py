@@ -79,9 +79,10 @@ def _engine(
     from rlaudit.configs.dialects.vllm.method_keywords import take_generate
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
+    from rlaudit.configs.framework_source.stops import stops_in
     from rlaudit.configs.python_environment import python_environment
 
-    draft = Draft(NAME, source.path)
+    draft = Draft(NAME, source.path, stops=stops_in(source, vllm))
     catalogue = Catalogue.at(vllm)
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = named.pop("model", None)

@@ -39,8 +39,14 @@ _TELLING = {
     "num_generations", "max_completion_length", "reward_funcs", "vllm_mode", "vllm_gpu_memory_utilization",
     "vllm_server_host", "vllm_server_base_url", "vllm_device", "max_new_tokens", "beta",
 }  # fmt: skip
+# On a command line an evaluation may say use_vllm and max_new_tokens as well; it has none of these.
+_TRAINING = _TELLING - {"max_new_tokens"} | {
+    "config", "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
+    "max_steps", "num_iterations",
+}  # fmt: skip
 _OTHERS = {"rlhf_type", "actor_rollout_ref", "trl", "rl", "stage"}
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
+_NAMES = ("grpo", "rloo", "gold", "online_dpo", "online-dpo")
 # Booleans that are true unless `--no_<name>` is said.
 _ON = ("vllm_importance_sampling_correction", "bf16")
 
@@ -126,14 +132,19 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
                 yield command, at + 1, "serve"
                 break
             trains = (PurePath(word).name == "trl" and following in {"grpo", "rloo"}) or _is_script(words, at)
-            if trains and _asks_for_vllm(command, at + 1):
+            if trains and _trains_with_vllm(command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
                 break
 
 
-def _asks_for_vllm(command: Command, at: int) -> bool:
-    """Whether the flag itself is there, and not false: other frameworks have options that begin with it."""
-    return truth(by_name(flags(command.words, at)).get("use_vllm"), False) is not False
+def _trains_with_vllm(command: Command, at: int) -> bool:
+    """Whether the flag itself is there, and not false: other frameworks have options that begin with it. The program
+    trains by its name or by its options: an evaluation may have the flag too.
+    """
+    arguments = by_name(flags(command.words, at))
+    name = command.words[at - 1].value
+    named = isinstance(name, str) and any(trainer in name.lower() for trainer in _NAMES)
+    return truth(arguments.get("use_vllm"), False) is not False and bool(named or _TRAINING & arguments.keys())
 
 
 def _is_script(words: list[str], at: int) -> bool:

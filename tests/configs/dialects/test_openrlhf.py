@@ -122,3 +122,10 @@ def test_a_command_in_an_array_is_one_engine_however_often_it_is_printed_and_its
     config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert config.engine["gpu_memory_utilization"].value == 0.5
     assert "SHARE is taken at its default 0.5" in config.not_seen
+
+
+@pytest.mark.parametrize("ends", ["2.0", "0.5 5.0", "0.5 5.0 9"])
+def test_every_word_of_an_interval_is_listed(ends: str) -> None:
+    text = DOTTED.rstrip() + f" \\\n   --algo.advantage.is_correction_threshold {ends} --rollout.top_k 5\n"
+    options = read_one(DIALECT, text, "0.18.1", "run.sh").options
+    assert str(options["algo.advantage.is_correction_threshold"].value) == ends

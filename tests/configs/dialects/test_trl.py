@@ -213,15 +213,3 @@ def test_a_false_on_the_command_line_is_no_vllm() -> None:
 def test_the_module_of_the_server_is_the_server() -> None:
     line = "python -m trl.scripts.vllm_serve --model m --enable_prefix_caching true\n"
     assert read_one(DIALECT, line, "0.18.1", "run.sh").engine["enable_prefix_caching"].value is True
-
-
-@pytest.mark.parametrize("program", ["-m eval.tasks.run", "judge.py", "src/scores/main.py"])
-@pytest.mark.parametrize("own", ["--max_new_tokens 512 --temperature 0", "--model ../best --n 20", "--eval_batch 8"])
-def test_a_program_that_does_not_train_is_none_of_trls(program: str, own: str) -> None:
-    assert not DIALECT.recognise(source_of(f"python {program} --use_vllm {own}\n", "run.sh"))
-
-
-@pytest.mark.parametrize("told", ["--learning_rate 1e-6", "--num_generations 8", "--config my.yaml", "--max_steps 5"])
-def test_a_script_is_trls_by_its_name_or_by_what_it_trains_with(told: str) -> None:
-    assert DIALECT.recognise(source_of(f"accelerate launch main.py --use_vllm true {told}\n", "run.sh"))
-    assert DIALECT.recognise(source_of("python my_grpo.py --use_vllm true\n", "run.sh"))

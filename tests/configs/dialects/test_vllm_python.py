@@ -178,3 +178,19 @@ def test_a_closed_call_leaves_the_rest_to_vllm() -> None:
     text = "from vllm import LLM\nREST = {'dtype': 'bfloat16'}\nLLM(model='m', **REST)\n"
     config = read_one(DIALECT, text, "0.18.1", "run.py")
     assert config.engine["dtype"].value == "bfloat16" and config.engine.get("seed") is None
+
+
+@pytest.mark.parametrize(("keyword", "vllm", "refused"), [
+    ("prompt_token_ids", "0.8.5", False), ("prompt_token_ids", "0.18.1", True),
+    ("guided_options_request", "0.11.0", True),
+    ("tokenization_kwargs", "0.8.5", True), ("tokenization_kwargs", "0.18.1", False),
+    ("sampling_params", "0.18.1", False), ("input_ids", "0.18.1", False),
+])  # fmt: skip
+def test_a_keyword_of_generate_that_the_release_does_not_take_is_refused(
+    keyword: str, vllm: str, refused: bool
+) -> None:
+    text = f"from vllm import LLM\nllm = LLM('m')\n\ndef roll(ids):\n    return llm.generate({keyword}=ids)\n"
+    lost = read_one(DIALECT, text, vllm, "run.py").lost
+    assert [(one.name, one.loss) for one in lost] == [(f"LLM.generate({keyword})", Loss.REFUSED)] * refused
+    own = "\nclass Own:\n    def generate(self, **more): ...\n"
+    assert not read_one(DIALECT, text + own, vllm, "run.py").lost

@@ -15,6 +15,7 @@ from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.program import TRAINING, trains, words_of
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -39,14 +40,13 @@ _TELLING = {
     "num_generations", "max_completion_length", "reward_funcs", "vllm_mode", "vllm_gpu_memory_utilization",
     "vllm_server_host", "vllm_server_base_url", "vllm_device", "max_new_tokens", "beta",
 }  # fmt: skip
-# On a command line an evaluation may say use_vllm and max_new_tokens as well; it has none of these.
-_TRAINING = _TELLING - {"max_new_tokens"} | {
-    "config", "learning_rate", "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs",
-    "max_steps", "num_iterations",
-}  # fmt: skip
 _OTHERS = {"rlhf_type", "actor_rollout_ref", "trl", "rl", "stage"}
+# What tells a script that trains: one that evaluates has max_new_tokens as well, and none of a Trainer's arguments.
+_TRAINS = (_TELLING - {"max_new_tokens", "beta"}) | {
+    "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps",
+    "config",
+}  # fmt: skip
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
-_NAMES = ("grpo", "rloo", "gold", "online_dpo", "online-dpo")
 # Booleans that are true unless `--no_<name>` is said.
 _ON = ("vllm_importance_sampling_correction", "bf16")
 
@@ -131,20 +131,16 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
             if word.endswith("vllm_serve.py") or word == "trl.scripts.vllm_serve":
                 yield command, at + 1, "serve"
                 break
-            trains = (PurePath(word).name == "trl" and following in {"grpo", "rloo"}) or _is_script(words, at)
-            if trains and _trains_with_vllm(command, at + 1):
+            subcommand = PurePath(word).name == "trl" and following in {"grpo", "rloo"}
+            starts = subcommand or (_is_script(words, at) and _is_trainers(command, at))
+            if starts and _asks_for_vllm(command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
                 break
 
 
-def _trains_with_vllm(command: Command, at: int) -> bool:
-    """Whether the flag itself is there, and not false: other frameworks have options that begin with it. The program
-    trains by its name or by its options: an evaluation may have the flag too.
-    """
-    arguments = by_name(flags(command.words, at))
-    name = command.words[at - 1].value
-    named = isinstance(name, str) and any(trainer in name.lower() for trainer in _NAMES)
-    return truth(arguments.get("use_vllm"), False) is not False and bool(named or _TRAINING & arguments.keys())
+def _asks_for_vllm(command: Command, at: int) -> bool:
+    """Whether the flag itself is there, and not false: other frameworks have options that begin with it."""
+    return truth(by_name(flags(command.words, at)).get("use_vllm"), False) is not False
 
 
 def _is_script(words: list[str], at: int) -> bool:
@@ -155,6 +151,13 @@ def _is_script(words: list[str], at: int) -> bool:
     if not (name.endswith(".py") or after_module) or not before & _LAUNCHERS:
         return False
     return not any("swift" in word or "--rlhf_type" in word for word in words)
+
+
+def _is_trainers(command: Command, at: int) -> bool:
+    """Whether a script's name or one of its options can be a TRL trainer's."""
+    given = by_name(flags(command.words, at + 1))
+    named = bool(words_of(str(command.words[at].value)) & TRAINING)
+    return trains(command) and (named or bool(_TRAINS & given.keys()))
 
 
 def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version) -> RolloutConfig:

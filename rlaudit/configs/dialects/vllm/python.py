@@ -58,9 +58,10 @@ def _is_vllm(call: "Call") -> bool:
 
 def _calls(source: Source) -> "tuple[Call, ...]":
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
-    return source.calls((*ENGINES, SAMPLING, *METHODS))
+    return source.calls((*ENGINES, SAMPLING, GENERATE, *METHODS))
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
@@ -75,6 +76,7 @@ def _engine(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.method_keywords import take_generate
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
     from rlaudit.configs.python_environment import python_environment
@@ -91,6 +93,8 @@ def _engine(
         rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
         draft.not_seen.append(f"{rest}; whatever the call does not name is open")
     _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
+    if call.name == "LLM":
+        take_generate(draft, source, calls, catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     write = call_writer(call, _speller(catalogue), source.text)

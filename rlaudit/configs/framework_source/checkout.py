@@ -32,6 +32,10 @@ class Checkout:
         """Whether a file is the package's own."""
         return Path(path).absolute().is_relative_to(Path(self.root, self.package).absolute())
 
+    def says(self, pattern: str) -> bool:
+        """Whether any of the package's Python files has text that a regular expression finds."""
+        return _says(self.root, self.package, pattern)
+
     @property
     def version(self) -> Version | None:
         """The release that the package says it is; None where it says none."""
@@ -88,6 +92,18 @@ def _source(root: str, relative: str) -> Source | None:
         return Source(path, read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"))
     except (OSError, ValueError):
         return None
+
+
+@lru_cache(maxsize=256)
+def _says(root: str, package: str, pattern: str) -> bool:
+    wanted = re.compile(pattern)
+    for path in sorted(Path(root, package).rglob("*.py")):
+        try:
+            if wanted.search(read_regular(path, LARGEST_BYTES, "no source").decode("utf-8")):
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
 
 
 @lru_cache(maxsize=64)

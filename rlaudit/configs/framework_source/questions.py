@@ -42,10 +42,16 @@ def calls(names: Collection[str], *files: str) -> Question:
 
 
 def divides_by(name: str, *files: str) -> Question:
-    """Whether something is divided by a variable or attribute of that name: `logits / x`, `logits.div_(x)`."""
+    """Whether something is divided by a variable or attribute of that name: `logits / x`, `logits.div_(x)`.
+
+    Where no line of the package does, nothing is known: it may be divided under another name, or not at all.
+    """
+    anywhere = rf"/=?\s*\(?[\w.]*{name}|div_?\([^)]*{name}"
 
     def answer(checkout: Checkout) -> Answer | None:
-        return _found(checkout, files, lambda source: tuple(_divisions(source, name)))
+        found = _found(checkout, files, lambda source: tuple(_divisions(source, name)))
+        read = next(_sources(checkout, files), None) if found is None else None
+        return found if read is None or checkout.says(anywhere) else Answer(None, read.path)
 
     return answer
 

@@ -57,6 +57,9 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
     _by_its_own_files(draft, checkout)
     defaults = _defaults(looks, checkout)
     _engine(draft, looks, checkout, names, defaults)
+    for name, variable in list(draft.environment.items()):
+        if variable.origin is Origin.FRAMEWORK and not checkout.says(rf"\b{name}\b"):
+            del draft.environment[name]
     for name, question in looks.facts.items():
         said = draft.trainer.get(name)
         if said is None or said.origin is not Origin.FRAMEWORK:

@@ -139,7 +139,8 @@ def _rooted(root: Node) -> Node:
 def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> RolloutConfig | None:
     """None where another engine than vLLM is chosen."""
     rollout = one.root.get("actor_rollout_ref", "rollout")
-    if rollout is None or known(rollout.get("name"), "vllm") not in ("vllm", "???"):
+    # A copy of verl with an engine class of its own calls it vllm_with_tool or the like.
+    if rollout is None or not str(known(rollout.get("name"), "vllm")).startswith(("vllm", "???")):
         return None
     draft = Draft(framework, source.path, parts=one.parts)
     checkout = looks_for(False).checkout(source)

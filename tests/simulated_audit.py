@@ -19,6 +19,7 @@ and, where a rule needs them:
     set_by_framework: [logprobs_mode]             # these come from code, not from the file
     at_from: {engine: {...}, sampling: {...}, ...}        # laid over the above for the version today
     lost: [{name: ..., written: ..., loss: false dropped, reason: ...}]
+    stops: [{where: "engine.py:4", what: raises, certain: true}]
     engine: {max_model_len: {unknown: "$LEN is set nowhere in this file"}}     # a value that the file does not tell
 
 A rule's docstring (all headings at the margin, their text indented by four spaces):
@@ -59,7 +60,7 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting
+from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting, Stop
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
@@ -69,7 +70,19 @@ from rlaudit.vllm.machine import Machine
 
 PATH = "rollout.yaml"
 SECTIONS = ("engine", "sampling", "environment", "trainer", "options")
-KEYS = {"from", "to", "framework", "offline", "model", "machine", "set_by_framework", "at_from", "lost", *SECTIONS}
+KEYS = {
+    "from",
+    "to",
+    "framework",
+    "offline",
+    "model",
+    "machine",
+    "set_by_framework",
+    "at_from",
+    "lost",
+    "stops",
+    *SECTIONS,
+}
 
 
 def simulated_audit(example: Mapping[str, Any] | str) -> Audit:
@@ -117,6 +130,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         framework=data.get("framework", "simulated"),
         path=PATH,
         lost=tuple(_lost(**lost) for lost in data.get("lost", ())),
+        stops=tuple(Stop(**stop) for stop in data.get("stops", ())),
         offline=data.get("offline", False),
         place=Place(PATH, 1, 1, ""),
         write=_write,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting
+from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting, Stop
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
@@ -60,6 +60,7 @@ class Draft:
     not_seen: list[str] = field(default_factory=list)
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
+    stops: tuple[Stop, ...] = ()
 
     def list_options(self, root: Node, *paths: str) -> None:
         """Options of the framework that stand at dotted paths of the file, everything below them included."""
@@ -114,6 +115,7 @@ class Draft:
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             parts=self.parts,
             decided=self.decided,
+            stops=self.stops,
             write=write,
         )
 

@@ -19,6 +19,8 @@ from rlaudit.configs.source import Source
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
 
+_PACKAGED = "pkg://"
+
 
 def started_from(source: Source, one: Overridden) -> Composed | None:
     """The program's config with the overrides of a command on top; None where one of the two is not there."""
@@ -51,8 +53,15 @@ def _is_group(name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _beside(program: Source, file: str) -> Source | None:
-    """The same config for every command that starts from it, so that it is composed once."""
-    return program.neighbour(file)
+    """The same config for every command that starts from it, so that it is composed once. `pkg://a.b/x.yaml` lies in a
+    package, where its source is there.
+    """
+    folder, _, name = file.removeprefix(_PACKAGED).rpartition("/")
+    if not file.startswith(_PACKAGED):
+        return program.neighbour(file)
+    path = f"{folder.replace('.', '/')}/{name}"
+    checkout = checkout_of(program, folder.partition(".")[0], path)
+    return checkout.file(path) if checkout is not None else None
 
 
 def _program(source: Source, command: "Command") -> Source | None:

@@ -67,6 +67,18 @@ class Lost:
     reason: str
 
 
+@dataclass(frozen=True)
+class Stop:
+    """A line of the framework's source that does not go with the vLLM release.
+
+    where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain.
+    """
+
+    where: str
+    what: str
+    certain: bool
+
+
 # What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.
 TRAINER: Mapping[str, str] = {
     "divides_by_temperature": "bool: whether the trainer's logprobs are of logits / sampling temperature",
@@ -106,7 +118,8 @@ class RolloutConfig:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
     differ). not_seen: what a reader could not tell, in sentences. parts: the other files this one was read with.
-    decided: by setting, the line of the framework's own source that decides it, where that source was read.
+    decided: by setting, the line of the framework's own source that decides it, where that source was read. stops: its
+    lines that do not go with the vLLM release.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
 
@@ -124,6 +137,7 @@ class RolloutConfig:
     not_seen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
+    stops: tuple[Stop, ...] = ()
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
 
     @property

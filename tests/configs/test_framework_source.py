@@ -6,6 +6,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
+from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
 from rlaudit.configs.dialects.prime_rl.read import DIALECT as PRIME_RL
 from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
@@ -292,3 +293,42 @@ def test_nothing_is_left_open_for_want_of_a_commit_that_is_there(tmp_path: Path,
         name: config.engine[name].value for name in ("logprobs_mode", "generation_config") if name in config.engine
     }
     assert passed == ({"logprobs_mode": "processed_logprobs", "generation_config": "vllm"} if more else {})
+
+
+OPENRLHF_RUN = "python -m openrlhf.cli.train_ppo_ray --vllm.num_engines 2 --rollout.temperature 0.6\n"
+
+
+@pytest.mark.parametrize("sets", [True, False])
+@pytest.mark.parametrize(
+    ("computes", "divides"),
+    [
+        ("logits = logits / temperature", True),
+        ("logits.div_(temperature)", True),
+        ("logits = scaled(logits, 1 / self.args.temperature)", True),
+        ("kwargs = {'temperature': given.get('temperature', 1)}", None),
+    ],
+)
+def test_what_no_file_of_the_package_does_is_not_said_of_it(
+    tmp_path: Path, sets: bool, computes: str, divides: bool | None
+) -> None:
+    laid_out(
+        tmp_path,
+        {
+            "openrlhf/trainer/ray/vllm_engine.py": "def start(**given):\n    return AsyncEngineArgs(seed=1, **given)\n",
+            "openrlhf/models/actor.py": f"def logprobs(self, logits, temperature, given):\n    {computes}\n",
+            "openrlhf/deep/down/start.py": "os.environ['VLLM_ALLOW_INSECURE_SERIALIZATION'] = '1'\n" if sets else "",
+        },
+    )
+    (config,) = OPENRLHF.read(Source(str(tmp_path / "go.sh"), OPENRLHF_RUN), NOW)
+    assert ("VLLM_ALLOW_INSECURE_SERIALIZATION" in config.environment) is sets
+    assert config.says("divides_by_temperature") is divides
+
+
+@pytest.mark.parametrize(("more", "pauses"), [("", False), ("+async_training.partial_rollout=True", True)])
+def test_a_pause_in_the_source_is_nothing_to_a_run_that_never_pauses(tmp_path: Path, more: str, pauses: bool) -> None:
+    home = verl(tmp_path)
+    server = home / "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
+    server.write_text(server.read_text() + PAUSE)
+    text = COMMAND.format(more=more)
+    (config,) = VERL.read(Source(str(tmp_path / "go.sh"), text), NOW)
+    assert ("pause_arguments" in config.trainer) is pauses

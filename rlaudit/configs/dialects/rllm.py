@@ -11,7 +11,8 @@ from rlaudit.configs.dialects.verl.read import Read, rollout_config
 from rlaudit.configs.draft import is_said
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import Overridden, overridden
-from rlaudit.configs.merging import mapping_of, merged, nested
+from rlaudit.configs.hydra_program import started_from
+from rlaudit.configs.merging import mapping_of, merged, nested, reread
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
@@ -52,8 +53,18 @@ def _reads(source: Source) -> tuple[Read, ...]:
         if config is None:
             return ()
         return (Read(_mirrored(config.root), own, True, None, config.parts, config.missing),)
-    missing = ("the config that the command starts from",)
-    return tuple(Read(_mirrored(one.root), one.root, True, one.command, (), missing) for one in _commands(source))
+    return tuple(_of_command(source, one) for one in _commands(source))
+
+
+def _of_command(source: Source, one: Overridden) -> Read:
+    """The program's own config below what the command gives, each mirrored by itself: verl's key of a command line
+    wins over rllm's of the YAML.
+    """
+    given, base = _mirrored(one.root), started_from(source, one)
+    if base is None or base.root.get("actor_rollout_ref", "rollout") is None:
+        return Read(given, one.root, True, one.command, (), ("the config that the command starts from",))
+    whole = reread(merged(_mirrored(base.root), given))
+    return Read(whole, one.root, bool(base.missing), one.command, base.parts, base.missing)
 
 
 def _commands(source: Source) -> tuple[Overridden, ...]:

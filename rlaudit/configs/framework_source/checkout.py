@@ -13,6 +13,7 @@ from rlaudit.read_regular import read_regular
 _VERSIONS = ("version/version", "VERSION", "version.py", "_version.py", "__init__.py", "../VERSION", "../version.txt")
 _ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^"']+)["']""", re.M)
 _PROJECT = re.compile(r"""^\[project\][^\[]*?^version\s*=\s*["']([^"']+)["']""", re.M | re.S)
+_NAMED = re.compile(r"""^\[project\][^\[]*?^name\s*=\s*["']([^"']+)["']""", re.M | re.S)
 _SHORTEST = 40
 
 
@@ -30,6 +31,10 @@ class Checkout:
     def has(self, path: str) -> bool:
         """Whether a file is the package's own."""
         return Path(path).absolute().is_relative_to(Path(self.root, self.package).absolute())
+
+    def says(self, pattern: str) -> bool:
+        """Whether any of the package's Python files has text that a regular expression finds."""
+        return _says(self.root, self.package, pattern)
 
     @property
     def version(self) -> Version | None:
@@ -89,6 +94,18 @@ def _source(root: str, relative: str) -> Source | None:
         return None
 
 
+@lru_cache(maxsize=256)
+def _says(root: str, package: str, pattern: str) -> bool:
+    wanted = re.compile(pattern)
+    for path in sorted(Path(root, package).rglob("*.py")):
+        try:
+            if wanted.search(read_regular(path, LARGEST_BYTES, "no source").decode("utf-8")):
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
+
+
 @lru_cache(maxsize=64)
 def _version(root: str, package: str) -> Version | None:
     for info in sorted(Path(root).glob(f"{package.replace('-', '_')}-*.dist-info")):
@@ -104,7 +121,10 @@ def _version(root: str, package: str) -> Version | None:
     for relative in ("pyproject.toml", "../pyproject.toml"):
         found = _source(root, relative)
         project = _PROJECT.search(found.text) if found is not None else None
-        if project is not None:
+        named = _NAMED.search(found.text) if found is not None else None
+        # A project that holds a copy of the package has a release of its own.
+        own = named is None or named[1].lower().replace("-", "_") == package.replace("-", "_")
+        if project is not None and own:
             return _parsed(project[1])
     return None
 

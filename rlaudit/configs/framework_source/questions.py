@@ -42,10 +42,16 @@ def calls(names: Collection[str], *files: str) -> Question:
 
 
 def divides_by(name: str, *files: str) -> Question:
-    """Whether something is divided by a variable or attribute of that name: `logits / x`, `logits.div_(x)`."""
+    """Whether something is divided by a variable or attribute of that name: `logits / x`, `logits.div_(x)`.
+
+    Where no line of the package does, nothing is known: it may be divided under another name, or not at all.
+    """
+    anywhere = rf"/=?\s*\(?[\w.]*{name}|div_?\([^)]*{name}"
 
     def answer(checkout: Checkout) -> Answer | None:
-        return _found(checkout, files, lambda source: tuple(_divisions(source, name)))
+        found = _found(checkout, files, lambda source: tuple(_divisions(source, name)))
+        read = next(_sources(checkout, files), None) if found is None else None
+        return found if read is None or checkout.says(anywhere) else Answer(None, read.path)
 
     return answer
 
@@ -98,6 +104,17 @@ def uses(name: str, *files: str) -> Question:
             node for node in nodes_in(source)
             if name in (getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "value", None))
         )  # fmt: skip
+
+    return lambda checkout: _found(checkout, files, look)
+
+
+def reads_below(parent: str, key: str, *files: str) -> Question:
+    """Whether a key is read of what is called `parent`: `parent.key`, `x["parent"]["key"]`, `parent.get("key")`."""
+
+    def look(source: Source) -> tuple[ast.AST, ...]:
+        return tuple(node for node in nodes_in(source) if (owner := _owner(node, key)) is not None
+                     and any(parent in (getattr(part, "id", ""), getattr(part, "attr", ""), getattr(part, "value", ""))
+                             for part in ast.walk(owner)))  # fmt: skip
 
     return lambda checkout: _found(checkout, files, look)
 
@@ -157,3 +174,14 @@ def _divisions(source: Source, name: str) -> Iterator[ast.AST]:
         if name in {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "")
                     for part in ast.walk(divisor)}:  # fmt: skip
             yield node
+
+
+def _owner(node: ast.AST, key: str) -> ast.expr | None:
+    """What a node reads a key of."""
+    if isinstance(node, ast.Attribute) and node.attr == key:
+        return node.value
+    if isinstance(node, ast.Subscript) and literal(node.slice) == key:
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        return node.func.value if node.args and literal(node.args[0]) == key else None
+    return None

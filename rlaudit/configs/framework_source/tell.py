@@ -9,6 +9,7 @@ from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.bindings import Bound, Handed, defaults_in, handed_over
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
 from rlaudit.configs.framework_source.questions import Question, ask
+from rlaudit.configs.framework_source.stops import stops_of
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -51,12 +52,14 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
     """
     if checkout is None:
         return
-    from rlaudit.vllm.catalogue import Catalogue
-
-    names = frozenset(Catalogue.at(vllm).engine) - _NOT_ASKED
+    names = engine_names(vllm)
+    draft.stops = stops_of(checkout, looks.engine, vllm)
     _by_its_own_files(draft, checkout)
     defaults = _defaults(looks, checkout)
     _engine(draft, looks, checkout, names, defaults)
+    for name, variable in list(draft.environment.items()):
+        if variable.origin is Origin.FRAMEWORK and not checkout.says(rf"\b{name}\b"):
+            del draft.environment[name]
     for name, question in looks.facts.items():
         said = draft.trainer.get(name)
         if said is None or said.origin is not Origin.FRAMEWORK:
@@ -74,6 +77,13 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
         if bound is not None and (said is None or said.origin is Origin.FRAMEWORK):
             draft.sampling.by_code(name, bound.constant, f"the default of {option}, {bound.where}")
             draft.decided[name] = bound.where
+
+
+def engine_names(vllm: Version) -> frozenset[str]:
+    """The engine arguments of a release that a framework's source is asked for."""
+    from rlaudit.vllm.catalogue import Catalogue
+
+    return frozenset(Catalogue.at(vllm).engine) - _NOT_ASKED
 
 
 def _by_its_own_files(draft: Draft, checkout: Checkout) -> None:

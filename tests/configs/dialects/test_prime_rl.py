@@ -160,3 +160,10 @@ def test_only_the_repetition_penalty_is_left_to_the_server() -> None:
     assert (sampling["top_k"].value, sampling["min_p"].value) == (-1, 0.0)
     assert "repetition_penalty" not in sampling
     assert read_one(DIALECT, RUN, "0.26.0", "rl.toml").sampling["top_k"].value == 40
+
+
+@pytest.mark.parametrize(("written", "rank"), [("rank = 8", 8), ("alpha = 16", 16)])
+def test_an_adapter_that_is_trained_turns_adapters_on_in_the_engine(written: str, rank: int) -> None:
+    assert "enable_lora" not in read_one(DIALECT, RUN, "0.18.1", "rl.toml").engine
+    engine = read_one(DIALECT, f"{RUN}\n[trainer.model.lora]\n{written}\n", "0.18.1", "rl.toml").engine
+    assert (engine["enable_lora"].value, engine["max_lora_rank"].value) == (True, rank)

@@ -1,8 +1,12 @@
-from reading import read_one, source_of
+from pathlib import Path
+
+import pytest
+from reading import read_file, read_one, source_of
 
 from rlaudit.configs.dialects.rllm import DIALECT
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
 
+ROLLOUT = "actor_rollout_ref.rollout"
 YAML = """\
 defaults:
   - /ppo_trainer
@@ -69,3 +73,35 @@ def test_a_metric_that_compares_the_rollout_with_itself_is_none() -> None:
     text = YAML.replace("      tis_mode: token", "      bypass_mode: true")
     fact = read_one(DIALECT, text, "0.22.1").trainer["logs_mismatch"]
     assert fact.value is False and "zero" in fact.note
+
+
+@pytest.mark.parametrize(
+    ("place", "where"),
+    [("pkg://pack.settings.deep", "pack/settings/deep"), ("../settings", "runs/settings"), (".", "runs/here")],
+)
+@pytest.mark.parametrize(
+    ("given", "temperature"),
+    [
+        ("", 0.6),
+        ("actor_rollout_ref.rollout.temperature=0.4", 0.4),
+        ("actor_rollout_ref.rollout.temperature=0.4 rllm.rollout.train.temperature=0.3", 0.3),
+    ],
+)
+def test_the_config_that_the_program_names_lies_below_the_command(
+    tmp_path: Path, place: str, where: str, given: str, temperature: float
+) -> None:
+    main = f'@hydra.main(config_path="{place}", config_name="all", version_base=None)\ndef main(config): ...\n'
+    files = {
+        ".git/HEAD": "",
+        "runs/here/train.py": main,
+        f"{where}/all.yaml": YAML,
+        "runs/go.sh": f"python -m runs.here.train rllm.x=1 {ROLLOUT}.gpu_memory_utilization=0.5 {given}\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    config = read_file(DIALECT, tmp_path / "runs/go.sh", "0.22.1")
+    assert config.sampling["temperature"].value == temperature
+    assert config.engine["gpu_memory_utilization"].value == 0.5
+    assert config.says("importance_sampling_mode") == "token"
+    assert not any("the config that the command starts from" in one for one in config.not_seen)

@@ -120,6 +120,7 @@ def test_the_models_generation_config_is_overridden_with_the_rollouts_sampling()
 
 def test_another_engine_gives_no_config() -> None:
     assert read_all(DIALECT, YAML.replace("name: vllm", "name: sglang"), "0.11.2") == ()
+    assert len(read_all(DIALECT, YAML.replace("name: vllm", "name: vllm_of_ours"), "0.11.2")) == 1
 
 
 def test_trainer_facts_follow_the_config() -> None:

@@ -17,7 +17,7 @@ from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import Flag, flags
-from rlaudit.configs.syntax.node import within
+from rlaudit.configs.syntax.node import Unknown, within
 from rlaudit.configs.syntax.shell_command import Command
 
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
@@ -76,6 +76,9 @@ def _variables(draft: Draft, command: Command, at: int) -> None:
     if submitted:
         runtime = by_name(flags(command.words[:at])).get("runtime_env_json")
         of_job = within(runtime, "env_vars")
+        for part in (runtime, of_job):
+            if part is not None and isinstance(part.value, Unknown):
+                draft.not_seen.append(f"the variables of --runtime-env-json: {part.value.reason}")
         for name, node in given.items():
             draft.lose(name, node, Loss.NOT_PASSED, "`ray job submit` does not hand the shell's variables to the job")
         given = dict(of_job.items()) if of_job is not None else {}

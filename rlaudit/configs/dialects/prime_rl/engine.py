@@ -13,7 +13,7 @@ from rlaudit.configs.dialects.prime_rl.layout import FLAT, LAUNCHER, Layout
 from rlaudit.configs.draft import Draft, arriving, is_said, known, leaves
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.rollout_config import Loss
-from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.vllm.catalogue import Catalogue
 
 _FLAT_SOURCE = "prime-rl 01496f7 configs/inference.py"
@@ -21,6 +21,8 @@ _VLLM_SOURCE = "prime-rl 559b447 configs/inference.py:611"
 _FRONT = {"tool_call_parser", "reasoning_parser", "chat_template", "headless"}
 # Defaults of both layouts that differ from vLLM's, or say in words what vLLM leaves open.
 _DEFAULTS = {"gpu_memory_utilization": 0.9, "seed": 0, "dtype": "auto", "enforce_eager": False}
+
+_LORA_RANK = 16  # of LoRAConfig, configs/trainer.py
 
 
 def collect_engine(draft: Draft, found: Layout, vllm: Version) -> None:
@@ -36,6 +38,7 @@ def collect_engine(draft: Draft, found: Layout, vllm: Version) -> None:
     if "logprobs_mode" not in draft.engine:
         source = _FLAT_SOURCE if found.passes_through is False else _VLLM_SOURCE
         draft.engine.by_code("logprobs_mode", "processed_logprobs", f"set where it is not written ({source})")
+    _adapters(draft, found)
     _offload(draft, found.inference)
     _head(draft, found, vllm)
     _environment(draft, found.inference)
@@ -97,6 +100,17 @@ def _shared_model(draft: Draft, found: Layout) -> None:
     if length is not None and "max_model_len" not in draft.engine:
         note = "seq_len of the run becomes the engine's max_model_len in some releases and not in others"
         draft.engine.by_file("max_model_len", length, Unknown(note), note)
+
+
+def _adapters(draft: Draft, found: Layout) -> None:
+    """A run that trains an adapter turns adapters on in the engine, whatever [inference] says."""
+    lora = within(found.trainer, "model", "lora")
+    if lora is None or lora.value is None:
+        return
+    note = "set where the trainer has a LoRA (prime-rl 559b447 configs/rl.py:577)"
+    draft.engine.by_file("enable_lora", lora, True, note)
+    rank = lora.get("rank")
+    draft.engine.by_file("max_lora_rank", rank or lora, arriving(rank) if rank else _LORA_RANK, f"its rank, {note}")
 
 
 def _offload(draft: Draft, inference: Node) -> None:

@@ -13,6 +13,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.engine import COLOCATED, trainer_config
 from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
+from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.program import TRAINING, trains, words_of
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -107,7 +108,12 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
         call_writer(call, _spell(arguments, python=True), source.text),
     )  # fmt: skip
     if call.open:
-        config = replace(config, not_seen=(*config.not_seen, f"further arguments of {call.name}: {call.open}"))
+        config = replace(
+            config,
+            engine=as_written(config.engine, call.name),
+            sampling=as_written(config.sampling, call.name),
+            not_seen=(*config.not_seen, f"further arguments of {call.name}: {call.open}"),
+        )
     variables = python_environment(source, ("VLLM_",)) if config.offline else {}
     own = {name: by_file(name, node) for name, node in variables.items()}
     return replace(config, environment={**config.environment, **own})

@@ -5,11 +5,12 @@ build_cli_args_from_config, which skips None always and False in v0.6.0 to v0.9.
 arguments typed `bool | None`).
 """
 
+import ast
 from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.release import Release
+from rlaudit.configs.dialects.verl.release import FIRST_SERVER, Release
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
@@ -55,6 +56,8 @@ _CHANGED: dict[str, tuple[Any, Version, Any]] = {
     "load_format": ("dummy_dtensor", Version("0.6.0"), "dummy"),
     "max_num_seqs": (1024, Version("0.9.1"), 256),
 }
+# What verl rounds up to (vLLM takes 1 as well in newer releases).
+_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 
 
 def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, *, inherits: bool) -> None:
@@ -62,6 +65,8 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
     rollout = root.get("actor_rollout_ref", "rollout")
     for field, name in FIELDS.items():
         node = within(rollout, field)
+        if node is not None and _is_overruled(draft, name, node, release):
+            continue
         if node is not None:
             draft.engine[name] = _serialized(draft, name, node, vllm, release)
         elif inherits and field in _DEFAULTS:
@@ -73,6 +78,21 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
     kwargs = within(rollout, "engine_kwargs", "vllm")
     for key, node in entries(kwargs):
         _passed_on(draft, key, node, vllm, release)
+
+
+def _is_overruled(draft: Draft, name: str, node: Node, release: Release) -> bool:
+    """Whether the source that is there gives its engine no such argument, or another value than the file's."""
+    if release.passed is None:
+        return False
+    bound = release.passed.get(name)
+    if bound is None:
+        draft.lose(name, node, Loss.NOT_PASSED, f"this copy of verl gives its engine no {name} ({release.why()})")
+    elif not isinstance(bound.constant, Unknown):
+        draft.lose(name, node, Loss.OVERRULED, f"{bound.where} always says {bound.constant}")
+        draft.engine.by_code(name, bound.constant, bound.where)
+    else:
+        return False
+    return True
 
 
 def _changed(field: str, name: str, release: Release) -> Setting:
@@ -181,16 +201,16 @@ def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> N
         graphs["cudagraph_capture_sizes"] = arriving(sizes)
     if graphs and not release.in_process:
         draft.engine.by_code("compilation_config", graphs, f"{SERVER} sets it")
-    _switched_on(draft, root, rollout)
+    _switched_on(draft, root, rollout, release)
     if release.in_process:
-        _in_process(draft, rollout)
+        _in_process(draft, rollout, release)
     else:
         draft.engine.unless_set("enable_sleep_mode", True, f"{SERVER} sets it")
         executor = by_code("distributed_executor_backend", "mp", f"{SERVER} sets it")
         draft.engine["distributed_executor_backend"] = executor
 
 
-def _switched_on(draft: Draft, root: Node, rollout: Node) -> None:
+def _switched_on(draft: Draft, root: Node, rollout: Node, release: Release) -> None:
     """Arguments that follow from a switch elsewhere in the config."""
     replay = rollout.get("enable_rollout_routing_replay")
     if replay is not None and replay.value is True:
@@ -201,20 +221,42 @@ def _switched_on(draft: Draft, root: Node, rollout: Node) -> None:
     merges = known(within(model, "lora", "merge"))
     if rank is not None and merges is not True and known(rank, 0):
         draft.engine.by_file("enable_lora", rank, True, "a LoRA rank above 0 turns it on")
+        draft.engine.unless_set("max_loras", 1, "verl serves one adapter")
+        note = "verl rounds the LoRA rank up to one that vLLM takes"
+        draft.engine.by_file("max_lora_rank", rank, _largest_rank(known(rank), release), note)
     drafts = rollout.get("mtp") or (within(model, "mtp"))
     if drafts is not None and known(drafts.get("enable")) is True and known(drafts.get("enable_rollout")) is True:
         told = {key: known(drafts.get(key)) for key in ("method", "num_speculative_tokens")}
         draft.engine.by_file("speculative_config", drafts, told, "mtp.enable_rollout")
 
 
-def _in_process(draft: Draft, rollout: Node) -> None:
+def _largest_rank(rank: Any, release: Release) -> Any:
+    """The max_lora_rank of an adapter: its rank, from v0.6.1 on rounded up to the next of vLLM's."""
+    above = next((size for size in _LORA_RANKS if isinstance(rank, int) and size >= rank), None)
+    if above is None:
+        return Unknown("the LoRA rank is none that vLLM takes, or is not told")
+    if above == rank or release.last < Version("0.6.0"):
+        return rank
+    return above if release.first >= Version("0.6.1") else Unknown("verl rounds the LoRA rank up since v0.6.1")
+
+
+def _in_process(draft: Draft, rollout: Node, release: Release) -> None:
     """What verl's vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
     sleeps = rollout.get("free_cache_engine")
     if sleeps is not None:
         draft.engine.by_file("enable_sleep_mode", sleeps, note=f"{SPMD}: free_cache_engine")
     fixed = {"disable_custom_all_reduce": True, "distributed_executor_backend": "external_launcher", "seed": 0}
     for name, value in fixed.items():
-        draft.engine.unless_set(name, value, SPMD)
+        computed = release.computes(name)
+        if computed is None:
+            draft.engine.unless_set(name, value, SPMD)
+        else:
+            draft.engine.unless_set(name, computed.constant, computed.where)
+    load = rollout.get("load_format")
+    bound = None if release.passed is None else release.passed.get("load_format")
+    shortens = release.first >= FIRST_SERVER if bound is None else isinstance(bound.value, ast.Name)
+    if shortens and load is not None and isinstance(load.value, str) and load.value.startswith("dummy"):
+        draft.engine.by_file("load_format", load, "dummy", f"{SPMD} takes every dummy for this one")
     draft.engine.unless_set("enable_prefix_caching", True, SPMD)
 
 

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
-from rlaudit.configs.dialects.verl.release import Release, release_of
+from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import writer_for
@@ -92,7 +92,7 @@ def reads(source: Source) -> tuple[Read, ...]:
             return ()
         root, mine = _rooted(config.root), own if _rollout(own) is None else _rooted(own)
         listed = own.get("defaults") is not None
-        inherits = bool(config.missing) or not (listed or _is_whole(root))
+        inherits = bool(config.missing) or not (listed or is_whole(root.get(ROLLOUT, "rollout")))
         return (Read(root, mine, inherits, None, config.parts, config.missing),)
     dictionaries = (_of_dictionary(source, root) for root in _dictionaries(source))
     return (*dictionaries, *(_of_command(source, one) for one in overridden(source, f"{ROLLOUT}.rollout.")))
@@ -136,16 +136,11 @@ def _rooted(root: Node) -> Node:
     return root if root.get(ROLLOUT) is not None else nested((ROLLOUT, "rollout"), root)
 
 
-def _is_whole(root: Node) -> bool:
-    rollout = root.get(ROLLOUT, "rollout")
-    keys = ("gpu_memory_utilization", "enforce_eager", "enable_chunked_prefill", "val_kwargs")
-    return rollout is not None and all(rollout.get(key) is not None for key in keys)
-
-
 def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> RolloutConfig | None:
     """None where another engine than vLLM is chosen."""
     rollout = one.root.get("actor_rollout_ref", "rollout")
-    if rollout is None or known(rollout.get("name"), "vllm") not in ("vllm", "???"):
+    # A copy of verl with an engine class of its own calls it vllm_with_tool or the like.
+    if rollout is None or not str(known(rollout.get("name"), "vllm")).startswith(("vllm", "???")):
         return None
     draft = Draft(framework, source.path, parts=one.parts)
     checkout = looks_for(False).checkout(source)

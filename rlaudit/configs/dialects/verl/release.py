@@ -5,31 +5,41 @@ that only some releases have narrow it down, and so does the vLLM release, becau
 
 Telltales relied on: `rollout.mode: sync` (removed in v0.7.0: in-process engine), `rollout.logprobs_mode` (since
 v0.7.0, verl#4755), `algorithm.rollout_correction` (since v0.6.1), `algorithm.rollout_is` (v0.6.0),
-`actor.tis_imp_ratio_cap` (v0.5), a complete `rollout:` section without logprobs_mode (before v0.7.0).
+`actor.tis_imp_ratio_cap` (v0.5), a complete `rollout:` section without logprobs_mode (before v0.7.0) or without mode
+(before v0.4.0: in-process engine). Where verl's source is there, its files decide and the vLLM release does not: an old
+copy stays old whatever it is to run with.
 vLLM per release, from verl's setup.py and imports: v0.5 up to 0.8.5, v0.6 up to 0.11.0, v0.7 and v0.8 up to 0.12.0,
 from v0.9 on 0.18.0 and later.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.verl.source import BUILDS_FLAGS, SAYS_NO
+from rlaudit.configs.dialects.verl.source import BUILDS_FLAGS, ENGINE_KWARGS, SAYS_NO, is_in_process, passed_by
 from rlaudit.configs.draft import known
+from rlaudit.configs.framework_source.bindings import Bound
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.questions import ask
-from rlaudit.configs.syntax.node import Node, within
+from rlaudit.configs.syntax.node import Node, Unknown, within
 
-_WHOLE = ("gpu_memory_utilization", "enforce_eager", "load_format", "val_kwargs", "free_cache_engine")
+# What the rollout section of verl's own config has had in every release from v0.1 on.
+_WHOLE = (
+    "gpu_memory_utilization", "enforce_eager", "load_format", "free_cache_engine", "ignore_eos", "do_sample", "dtype",
+    "tensor_model_parallel_size", "max_num_batched_tokens", "prompt_length", "response_length",
+)  # fmt: skip
 FIRST_DROPPING, FIRST_FIXED = Version("0.6.0"), Version("0.9.1")
-OLDEST, NEWEST = Version("0.4.0"), Version("1000")
+FIRST_SERVER = Version("0.4.0")
+OLDEST, NEWEST = Version("0.1"), Version("1000")
 
 
 @dataclass(frozen=True)
 class Release:
     """A span of verl releases. first and last are both possible. because: what tells so, for messages. says_no,
-    server_builds_flags: what verl's own source says of its serializer, None where it was not read.
+    server_builds_flags: what verl's own source says of its serializer, None where it was not read. reads_engine_kwargs:
+    whether that source reads engine_kwargs.vllm. passed: what the in-process engine of that source is given.
     """
 
     first: Version = OLDEST
@@ -38,6 +48,13 @@ class Release:
     in_process: bool | None = None
     says_no: bool | None = None
     server_builds_flags: bool | None = None
+    reads_engine_kwargs: bool | None = None
+    passed: Mapping[str, Bound] | None = None
+
+    def computes(self, name: str) -> Bound | None:
+        """Where the source computes an argument from other things than an option of its name."""
+        bound = None if self.passed is None else self.passed.get(name)
+        return bound if bound is not None and isinstance(bound.constant, Unknown) and not bound.option else None
 
     @property
     def drops_false(self) -> bool | None:
@@ -60,8 +77,12 @@ class Release:
 
     @property
     def passes_engine_kwargs(self) -> bool | None:
-        """Whether engine_kwargs.vllm reaches the engine: the server of v0.4 and v0.5 does not read it."""
-        if self.in_process or self.first >= FIRST_DROPPING:
+        """Whether engine_kwargs.vllm reaches the engine: the server of v0.4 and v0.5 and all before do not read it."""
+        if self.reads_engine_kwargs is not None:
+            return self.reads_engine_kwargs
+        if self.last < FIRST_SERVER:
+            return False
+        if self.first >= (FIRST_SERVER if self.in_process else FIRST_DROPPING):
             return True
         return False if self.in_process is False and self.last < FIRST_DROPPING else None
 
@@ -77,17 +98,35 @@ class Release:
         return "; ".join(self.because) or "no key of this config tells the release of verl"
 
 
+def is_whole(rollout: Node | None) -> bool:
+    """Whether a rollout section is complete, as verl's own config is: a key that it lacks is one the release lacks."""
+    return rollout is not None and all(rollout.get(key) is not None for key in _WHOLE)
+
+
 def release_of(root: Node, vllm: Version, checkout: Checkout | None = None) -> Release:
     """The releases of verl that the config and the vLLM release leave possible, or the one whose source is there."""
     rollout = root.get("actor_rollout_ref", "rollout")
-    here = checkout.version if checkout is not None else None
-    if checkout is not None and here is not None:
-        return _of_source(rollout, checkout, Version(here.base_version))
+    told = _by_keys(root, rollout)
+    if checkout is not None:
+        return _of_source(rollout, checkout, told, vllm)
+    first, last, because = told.first, told.last, list(told.because)
+    oldest, newest, said = _by_vllm(vllm)
+    if first <= newest and oldest <= last:
+        if max(first, oldest) > first or min(last, newest) < last:
+            because.append(said)
+        first, last = max(first, oldest), min(last, newest)
+    return Release(first, last, tuple(because), _in_process(rollout, first, last))
+
+
+def _by_keys(root: Node, rollout: Node | None) -> Release:
     first, last, because = OLDEST, NEWEST, []
     if rollout is not None and rollout.get("logprobs_mode") is not None:
         first = max(first, Version("0.7.0"))
         because.append("rollout.logprobs_mode exists since v0.7.0")
-    elif rollout is not None and all(rollout.get(key) is not None for key in _WHOLE):
+    elif rollout is not None and rollout.get("mode") is None and is_whole(rollout):
+        last = min(last, Version("0.3.99"))
+        because.append("the rollout section is complete and has no mode, as before v0.4.0")
+    elif is_whole(rollout):
         last = min(last, Version("0.6.99"))
         because.append("the rollout section is complete and has no logprobs_mode, as before v0.7.0")
     if root.get("algorithm", "rollout_correction") is not None:
@@ -100,29 +139,41 @@ def release_of(root: Node, vllm: Version, checkout: Checkout | None = None) -> R
         last = min(last, Version("0.5.99"))
         because.append("actor.tis_imp_ratio_cap is v0.5's")
     mode: Any = known(within(rollout, "mode"))
+    if mode in ("sync", "async"):
+        first = max(first, FIRST_SERVER)
     if mode == "sync":
         last = min(last, Version("0.6.99"))
         because.append("rollout.mode sync was removed in v0.7.0")
-    oldest, newest, said = _by_vllm(vllm)
-    if first <= newest and oldest <= last:
-        if max(first, oldest) > first or min(last, newest) < last:
-            because.append(said)
-        first, last = max(first, oldest), min(last, newest)
-    return Release(first, last, tuple(because), _in_process(mode, first))
+    return Release(first, last, tuple(because))
 
 
-def _of_source(rollout: Node | None, checkout: Checkout, here: Version) -> Release:
-    says_no, builds = ask(SAYS_NO, checkout), ask(BUILDS_FLAGS, checkout)
-    because = f"the source of verl {here} is there"
+def _of_source(rollout: Node | None, checkout: Checkout, told: Release, vllm: Version) -> Release:
+    here = checkout.version
+    says_no, builds, reads = ask(SAYS_NO, checkout), ask(BUILDS_FLAGS, checkout), ask(ENGINE_KWARGS, checkout)
+    first, last, because = told.first, told.last, list(told.because)
+    if here is not None:
+        first = last = Version(here.base_version)
+        because = [f"the source of verl {first} is there"]
+    in_process = True if is_in_process(checkout) else _in_process(rollout, first, last)
+    if is_in_process(checkout):
+        last = min(last, Version("0.6.99"))
+        because.append("the source of verl that is there builds the engine in the trainer's process, and has no server")
     if says_no is not None:
-        because = f"{because}; {says_no.where} writes {'a flag' if says_no.value else 'nothing'} for a false value"
-    in_process = _in_process(known(within(rollout, "mode")), here)
-    told = (None if one is None else one.value for one in (says_no, builds))
-    return Release(here, here, (because,), in_process, *told)
+        because.append(f"{says_no.where} writes {'a flag' if says_no.value else 'nothing'} for a false value")
+    return Release(
+        first, last, tuple(because), in_process,
+        says_no=says_no.value if says_no is not None else None,
+        server_builds_flags=builds.value if builds is not None else None,
+        reads_engine_kwargs=None if not in_process else reads is not None,
+        passed=passed_by(checkout, vllm) if in_process else None,
+    )  # fmt: skip
 
 
-def _in_process(mode: Any, first: Version) -> bool | None:
-    return True if mode == "sync" else False if mode == "async" or first >= Version("0.7.0") else None
+def _in_process(rollout: Node | None, first: Version, last: Version) -> bool | None:
+    mode: Any = known(within(rollout, "mode"))
+    if mode == "sync" or last < FIRST_SERVER:
+        return True
+    return False if mode == "async" or first >= Version("0.7.0") else None
 
 
 def _by_vllm(vllm: Version) -> tuple[Version, Version, str]:

@@ -73,7 +73,12 @@ def writer_for(rollout: Node, command: "Command | None", source: Source, release
 def spelling(name: str, value: Any, release: Release) -> tuple[str, str] | None:
     """Key below `rollout` and its value; None where no spelling is certain to arrive."""
     field = next((field for field, argument in FIELDS.items() if argument == name), None)
-    if release.in_process:
+    if release.in_process and release.passed is not None and name in release.passed:
+        # A keyword that the source passes itself cannot be passed twice.
+        return plain_spelling(field, value) if field is not None and release.passed[name].option else None
+    if release.in_process and release.passed is not None:
+        field = None
+    elif release.in_process:
         field = field if _in_process_field(name, release) else None
         if field is None and (name in _IN_PROCESS_LITERALS or _in_process_field(name, release) is None):
             return None
@@ -82,7 +87,9 @@ def spelling(name: str, value: Any, release: Release) -> tuple[str, str] | None:
         return plain_spelling(field, value) if field is not None and name in _IN_PROCESS_FIELDS else None
     elif value is False:
         return (f"{_ENGINE_KWARGS}no_{name}", "true") if release.builds_flags else None
-    if field is None and release.passes_engine_kwargs is False:
+    if field == "logprobs_mode" and release.sets_logprobs_mode is False:
+        field = None
+    if field is None and not release.passes_engine_kwargs:
         return None
     return plain_spelling(field or f"{_ENGINE_KWARGS}{name}", value)
 

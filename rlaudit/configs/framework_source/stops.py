@@ -1,0 +1,232 @@
+"""Lines of a framework's source that do not go with a vLLM release: what raises or asserts there, takes the branch of
+another release because it compares versions as texts, or hands the engine an argument that is gone.
+
+Read are the file that builds the engine and what of the same package is loaded with it: the packages that it lies in,
+and what they import. Branches that a test on the version rules out are left out.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from packaging.version import Version
+
+from rlaudit.configs.framework_source.bindings import handed_over, place
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.version_tests import Told, VersionTests
+from rlaudit.configs.rollout_config import Stop
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.python_text import UnreadablePython, parse
+
+ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
+_MOST_FILES = 16
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class _Where:
+    """certain: it runs when the file is loaded or the engine is built. always: no branch that is open leads to it.
+    decided: a test on the version leads to it.
+    """
+
+    certain: bool = True
+    always: bool = True
+    decided: bool = False
+
+
+@dataclass(eq=False)
+class _File:
+    """One file, statement by statement. imported: the modules that are loaded with it, with the dots in front."""
+
+    source: Source
+    tests: VersionTests
+    builds: frozenset[int]
+    stops: list[Stop] = field(default_factory=list)
+    imported: list[str] = field(default_factory=list)
+
+    def run(self, body: list[ast.stmt], where: _Where) -> bool:
+        """Whether what follows is never reached."""
+        return any(self._statement(line, where) for line in body)
+
+    def _statement(self, line: ast.stmt, where: _Where) -> bool:  # noqa: PLR0911 - one for each kind of statement
+        match line:
+            case ast.If():
+                return self._branch(line, where)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._function(line, where)
+                return False
+            case ast.ClassDef():
+                return self.run(line.body, where)
+            case ast.Try():
+                guarded = replace(where, always=where.always and not line.handlers)
+                for body in (line.body, line.orelse, line.finalbody, *(one.body for one in line.handlers)):
+                    self.run(body, guarded if body is line.body else replace(where, always=False))
+                return False
+            case ast.For() | ast.AsyncFor() | ast.While():
+                self.run([*line.body, *line.orelse], replace(where, always=False))
+                return False
+            case ast.With() | ast.AsyncWith():
+                return self.run(line.body, where)
+        self._expressions(line, where)
+        return self._simple(line, where)
+
+    def _simple(self, line: ast.stmt, where: _Where) -> bool:
+        match line:
+            case ast.Assert() if self.tests.test(line.test) is False and where.always:
+                texts = " (versions compared as texts)" if self.tests.misordered(line.test) else ""
+                said = f"asserts {_shown(line.test)}, which does not hold for vLLM {self._version}{texts}"
+                self._stop(line, said, where)
+            case ast.Raise():
+                if where.decided and where.always:
+                    self._stop(line, f"raises for vLLM {self._version}: {_shown(line)}", where)
+                return where.always
+            case ast.Return() | ast.Continue() | ast.Break():
+                return where.always
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                self._bind(name, self.tests.value(line.value))
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)]):
+                self._bind(f"self.{attribute}", self.tests.value(line.value))
+            case ast.Import() | ast.ImportFrom() if where.certain and where.always:
+                self._import(line)
+        return False
+
+    @property
+    def _version(self) -> Version:
+        return self.tests.version
+
+    def _branch(self, line: ast.If, where: _Where) -> bool:
+        self._expressions(line.test, where)
+        holds = self.tests.test(line.test)
+        if holds is not None:
+            return self.run(line.body if holds else line.orelse, replace(where, decided=True))
+        before = dict(self.tests.names)
+        self.run(line.body, replace(where, always=False))
+        then, self.tests.names = self.tests.names, before
+        self.run(line.orelse, replace(where, always=False))
+        self.tests.names = {name: told for name, told in self.tests.names.items() if then.get(name) == told}
+        return False
+
+    def _function(self, line: ast.FunctionDef | ast.AsyncFunctionDef, where: _Where) -> None:
+        builds = any(line.lineno <= number <= (line.end_lineno or line.lineno) for number in self.builds)
+        before = dict(self.tests.names)
+        for one in ast.walk(line.args):
+            if isinstance(one, ast.arg):
+                self._bind(one.arg, None)
+        self.run(line.body, _Where(certain=where.certain and builds))
+        self.tests.names = before
+
+    def _bind(self, name: str, told: Told | None) -> None:
+        if told is not None:
+            self.tests.names[name] = told
+        else:
+            self.tests.names.pop(name, None)
+
+    def _import(self, line: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(line, ast.Import):
+            self.imported += [one.name for one in line.names]
+            return
+        module = "." * line.level + (line.module or "")
+        self.imported += [module, *(f"{module}.{one.name}" if line.module else f"{module}{one.name}"
+                                    for one in line.names)]  # fmt: skip
+        for one in line.names:
+            if line.module == "vllm" and one.name == "__version__":
+                self._bind(one.asname or one.name, Told(str(self._version), True))
+
+    def _expressions(self, line: ast.AST, where: _Where) -> None:
+        for node in ast.walk(line):
+            asserted = isinstance(line, ast.Assert) and node is line.test
+            if isinstance(node, ast.Compare) and not asserted and self.tests.misordered(node):
+                holds = "true" if self.tests.test(node) else "false"
+                self._stop(node, f"compares versions as texts: {_shown(node)} is {holds} for vLLM {self._version}, and "
+                                 f"versions compare the other way", where)  # fmt: skip
+            elif isinstance(node, ast.Call) and _name(node.func) in ENGINES:
+                self._gone(node, where)
+
+    def _gone(self, call: ast.Call, where: _Where) -> None:
+        from rlaudit.vllm.removed import removed
+
+        for keyword in call.keywords:
+            gone = removed("engine", keyword.arg, self._version) if keyword.arg is not None else None
+            # LLM(...) takes this one and warns.
+            if gone is not None and (gone.name != "swap_space" or _name(call.func) != "LLM"):
+                said = f"gives {_name(call.func)} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
+                self._stop(keyword, said.strip().removesuffix("."), where)
+
+    def _stop(self, node: ast.AST, what: str, where: _Where) -> None:
+        self.stops.append(Stop(place(self.source, node), what, where.certain and where.always))
+
+
+@lru_cache(maxsize=64)
+def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tuple[Stop, ...]:
+    """What stops, or goes another way than meant, in a release. engine: the files that may build the engine."""
+    names = frozenset(_engine_names(vllm))
+    built = next((file for file in engine if (source := checkout.file(file)) is not None
+                  and handed_over(source, names).blocks), None)  # fmt: skip
+    if built is None:
+        return ()
+    waiting, seen = [*_packages(built), built], set[str]()
+    found: dict[Stop, None] = {}
+    while waiting and len(seen) < _MOST_FILES:
+        name = waiting.pop(0)
+        source = checkout.file(name) if name not in seen else None
+        if source is None or (name != built and "vllm" not in source.text):
+            continue
+        seen.add(name)
+        read = _read(source, vllm)
+        found |= dict.fromkeys(read.stops)
+        waiting += [file for module in read.imported for file in _files(name, module, checkout.package)]
+    return tuple(found)
+
+
+def stops_in(source: Source, vllm: Version) -> tuple[Stop, ...]:
+    """The same of a file that builds an engine itself."""
+    return tuple(_read(source, vllm).stops)
+
+
+def _read(source: Source, vllm: Version) -> _File:
+    try:
+        tree = parse(source.text)
+    except (UnreadablePython, RecursionError):
+        return _File(source, VersionTests(vllm), frozenset())
+    blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
+    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in ENGINES)
+    builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
+    file = _File(source, VersionTests(vllm), builds)
+    file.run(tree.body, _Where())
+    return file
+
+
+def _engine_names(vllm: Version) -> frozenset[str]:
+    from rlaudit.vllm.catalogue import Catalogue
+
+    return frozenset(Catalogue.at(vllm).engine)
+
+
+def _packages(file: str) -> Iterator[str]:
+    """The `__init__.py` of every package that a file lies in, the outermost first."""
+    return (f"{folder}/__init__.py" for folder in reversed(PurePosixPath(file).parents) if str(folder) != ".")
+
+
+def _files(file: str, module: str, package: str) -> Iterator[str]:
+    """Where a module of the same package may lie."""
+    name = module.lstrip(".")
+    dots = len(module) - len(name)
+    if not dots and name.partition(".")[0] != package:
+        return
+    parents = PurePosixPath(file).parents
+    if dots > len(parents):
+        return
+    home = parents[dots - 1] if dots else PurePosixPath()
+    path = str(home.joinpath(*name.split("."))) if name else str(home)
+    yield from (f"{path}/__init__.py", f"{path}.py")
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _shown(node: ast.AST) -> str:
+    text = ast.unparse(node)
+    return f"`{text if len(text) <= _LONGEST else text[:_LONGEST] + '...'}`"

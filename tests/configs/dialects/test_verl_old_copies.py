@@ -1,0 +1,149 @@
+"""A copy of verl that lies beside a config is what it is: no newer release is read into it, and no fix rests on one."""
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.dialects.verl.read import DIALECT
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
+
+NOW = Version("0.18.1")
+HOME = "verl/workers/rollout/vllm_rollout"
+ENGINE = """
+class Rollout:
+    def __init__(self, config):
+        load_format = "dummy" if config.load_format.startswith("dummy") else config.load_format
+        {first}
+        self.engine = LLM(
+            model=config.path,
+            dtype=config.dtype,
+            tensor_parallel_size=config.tensor_model_parallel_size,
+            enforce_eager=config.enforce_eager,
+            gpu_memory_utilization=config.gpu_memory_utilization,
+            load_format=load_format,
+            {more}
+        )
+"""
+# Every key that the section of the oldest release has, and none that came later.
+ROLLOUT = """
+  rollout:
+    name: vllm
+    temperature: 1.0
+    prompt_length: 512
+    response_length: 512
+    dtype: bfloat16
+    gpu_memory_utilization: 0.5
+    ignore_eos: false
+    enforce_eager: true
+    free_cache_engine: true
+    load_format: dummy_dtensor
+    tensor_model_parallel_size: 2
+    max_num_batched_tokens: 8192
+    max_num_seqs: 1024
+    do_sample: true
+"""
+RUN = "python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.temperature=0.9 {more}\n"
+
+
+def copy(root: Path, file: str = "vllm_rollout.py", more: str = "", first: str = "") -> Path:
+    """A checkout with an engine in the trainer's process alone."""
+    for name, text in {
+        f"{HOME}/{file}": ENGINE.replace("{more}", more).replace("{first}", first),
+        "verl/trainer/main_ppo.py": "import hydra\n@hydra.main(config_path='config', config_name='ppo_trainer')\n"
+        "def main(config):\n    run(config)\n",
+        "verl/trainer/config/ppo_trainer.yaml": f"actor_rollout_ref:\n  model: {{path: a/b}}{ROLLOUT}",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def run(root: Path, more: str = "") -> RolloutConfig:
+    """A command of the checkout."""
+    path = root / "run.sh"
+    path.write_text(RUN.replace("{more}", more))
+    (config,) = DIALECT.read(Source(str(path), path.read_text()), NOW)
+    return config
+
+
+@pytest.mark.parametrize("file", ["vllm_rollout.py", "vllm_rollout_spmd.py"])
+def test_a_copy_without_a_server_builds_its_engine_in_the_trainer_whatever_the_vllm_release(
+    tmp_path: Path, file: str
+) -> None:
+    config = run(copy(tmp_path, file, 'distributed_executor_backend="external_launcher",'))
+    assert config.offline
+    assert config.engine["distributed_executor_backend"].value == "external_launcher"
+    assert not {"enable_sleep_mode", "override_generation_config", "compilation_config", "seed"} & set(config.engine)
+    assert config.decided["enable_prefix_caching"].endswith(f"{file}:6, which does not pass it")
+
+
+def test_nothing_is_written_to_a_copy_that_does_not_hand_it_on(tmp_path: Path) -> None:
+    config = run(copy(tmp_path, more="seed=0,"))
+    assert config.write("async_scheduling", False) is None  # no engine_kwargs
+    assert config.write("seed", 1) is None  # a literal: given twice it is a TypeError
+    assert config.write("max_num_seqs", 8) is None  # a field of rollout that reaches no engine
+    (edit,) = config.write("enforce_eager", False) or ()
+    assert "rollout.enforce_eager=false" in edit.replacement.lower()
+
+
+def test_a_copy_that_reads_engine_kwargs_is_given_keywords_not_flags(tmp_path: Path) -> None:
+    config = run(copy(tmp_path, first='more = config["engine_kwargs"].get("vllm", {})', more="**more,"))
+    (edit,) = config.write("async_scheduling", False) or ()
+    assert "engine_kwargs.vllm.async_scheduling=false" in edit.replacement.lower()
+
+
+def test_a_false_that_is_a_keyword_arrives(tmp_path: Path) -> None:
+    more = "actor_rollout_ref.rollout.enforce_eager=False"
+    config = run(copy(tmp_path), more)
+    assert config.engine["enforce_eager"].value is False
+    assert not [lost for lost in config.lost if lost.loss is Loss.FALSE_DROPPED]
+
+
+def test_what_is_written_and_not_handed_on_or_overruled_is_said(tmp_path: Path) -> None:
+    more = "actor_rollout_ref.rollout.max_num_seqs=8 +actor_rollout_ref.rollout.enable_prefix_caching=False"
+    config = run(copy(tmp_path, more="enable_prefix_caching=True,"), more)
+    assert {lost.name: lost.loss for lost in config.lost} == {
+        "max_num_seqs": Loss.NOT_PASSED, "enable_prefix_caching": Loss.OVERRULED,
+    }  # fmt: skip
+    assert config.engine["enable_prefix_caching"].value is True and "max_num_seqs" not in config.engine
+
+
+def test_a_seed_that_the_source_computes_is_not_told(tmp_path: Path) -> None:
+    config = run(copy(tmp_path, more='seed=int(os.getenv("RANK", "0")) // 2,'))
+    assert not config.engine["seed"].known
+
+
+def test_load_format_is_what_verl_makes_of_it(tmp_path: Path) -> None:
+    assert run(copy(tmp_path)).engine["load_format"].value == "dummy"
+
+
+def test_a_complete_section_without_newer_keys_tells_an_old_release_where_no_source_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "ppo.yaml"
+    path.write_text(f"actor_rollout_ref:{ROLLOUT}    enable_chunked_prefill: false\n")
+    (config,) = DIALECT.read(Source(str(path), path.read_text()), NOW)
+    assert config.offline and not config.lost
+    assert config.engine["enable_chunked_prefill"].value is False
+    assert config.write("async_scheduling", False) is None
+
+
+@pytest.mark.parametrize(("rank", "largest"), [(32, 32), (20, None)])
+def test_an_adapter_brings_its_limits(tmp_path: Path, rank: int, largest: int | None) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(RUN.replace("{more}", f"actor_rollout_ref.model.lora_rank={rank}"))
+    (config,) = DIALECT.read(Source(str(path), path.read_text()), Version("0.10.0"))
+    assert config.engine["max_loras"].value == 1
+    said = config.engine["max_lora_rank"]
+    assert said.value == largest if largest is not None else not said.known
+
+
+@pytest.mark.parametrize(("name", "told"), [("verl", Version("0.2.0")), ("somebodys-recipe", None)])
+def test_a_project_that_holds_a_copy_does_not_lend_it_its_release(
+    tmp_path: Path, name: str, told: Version | None
+) -> None:
+    root = copy(tmp_path)
+    (root / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')
+    assert Checkout(str(root), "verl").version == told

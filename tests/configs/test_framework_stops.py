@@ -1,0 +1,138 @@
+"""Lines of a framework's source that do not go with a vLLM release."""
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.stops import stops_in, stops_of
+from rlaudit.configs.rollout_config import Stop
+from rlaudit.configs.source import Source
+
+ENGINE = """
+{before}
+
+class Worker:
+    def __init__(self, config):
+        {inside}
+        self.llm = LLM(
+            model=config.path,
+            dtype=config.dtype,
+            seed=config.seed,
+            enforce_eager=config.enforce_eager,
+            gpu_memory_utilization=config.share,
+            {more}
+        )
+"""
+
+
+def stops(root: Path, files: dict[str, str] | None = None, to: str = "0.18.1", **parts: str) -> tuple[Stop, ...]:
+    """What is found in a package `own` whose `workers/engine.py` builds the engine."""
+    text = ENGINE
+    for name in ("before", "inside", "more"):
+        text = text.replace(f"{{{name}}}", parts.get(name, "pass" if name == "inside" else ""))
+    for name, content in {"own/workers/engine.py": text, **(files or {})}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return stops_of(Checkout(str(root), "own"), ("own/workers/engine.py",), Version(to))
+
+
+CHAIN = """
+from importlib.metadata import version
+
+name = 'vllm'
+here = version(name)
+if here == '{old}':
+    from .old import LLM
+elif here.startswith('0.9.'):
+    from .older import LLM
+else:
+    raise ValueError(f'{here} is not supported')
+"""
+
+
+def test_a_chain_of_releases_that_ends_in_a_raise_stops_the_others(tmp_path: Path) -> None:
+    gate = {"own/gate/__init__.py": CHAIN.replace("{old}", "0.8.5")}
+    (stop,) = stops(tmp_path / "a", gate, before="from own.gate import LLM")
+    assert stop.where.endswith("own/gate/__init__.py:11") and stop.certain
+    assert not stops(tmp_path / "b", gate, to="0.8.5", before="from own.gate import LLM")
+    assert not stops(tmp_path / "c", gate, to="0.9.2", before="from ..gate import LLM")
+    assert not stops(tmp_path / "d", gate)  # nothing loads it
+
+
+@pytest.mark.parametrize(("test", "stopped"), [
+    ('vllm.__version__ >= "0.8.1"', True),  # as texts
+    ('"0.8.1" <= vllm.__version__', True),
+    ('Version(vllm.__version__) >= Version("0.8.1")', False),
+    ('version.parse(vllm.__version__) < version.parse("0.10")', True),
+    ('vllm.__version__ in ("0.8.5", "0.9.0")', True),
+    ('not vllm.__version__ == "0.8.5"', False),
+    ('config.on and vllm.__version__ == "0.8.5"', True),
+    ('config.on or vllm.__version__ == "0.8.5"', False),
+    ('config.on', False),
+    ('re.match(r"(\\d+)\\.(\\d+)", vllm.__version__).group(1) == "1"', True),
+])  # fmt: skip
+def test_an_assertion_is_worked_out(tmp_path: Path, test: str, stopped: bool) -> None:
+    found = stops(tmp_path, inside=f"assert {test}")
+    assert any("asserts" in stop.what and stop.certain for stop in found) is stopped
+
+
+def test_versions_compared_as_texts_are_named_where_the_two_orders_differ(tmp_path: Path) -> None:
+    package = "import os\nfrom importlib.metadata import version\nhere = version('vllm')\n" + (
+        "if 'ROCM' in os.environ:\n    import re\n    here = re.match(r'(\\d+\\.\\d+\\.?\\d*)', here).group(1)\n"
+        "if here <= '0.6.3':\n    mode = 'old'\n"
+    )
+    (stop,) = stops(tmp_path / "a", {"own/workers/__init__.py": package})
+    assert stop.where.endswith("own/workers/__init__.py:7") and "is true for vLLM 0.18.1" in stop.what
+    assert not stops(tmp_path / "b", {"own/workers/__init__.py": package}, to="0.9.2")
+
+
+@pytest.mark.parametrize(("inside", "certain"), [
+    ('if config.x:\n            assert vllm.__version__ == "0.8.5"', None),
+    ('if TYPE_CHECKING:\n            raise ValueError', None),
+    ('raise_it()', None),
+    ('if version("vllm") == "0.8.5":\n            return\n        old = version("vllm") < "0.8"', True),
+    ('try:\n            old = version("vllm") < "0.8"\n        except ImportError:\n            pass', False),
+])  # fmt: skip
+def test_only_what_is_reached_for_certain_is_certain(tmp_path: Path, inside: str, certain: bool | None) -> None:
+    found = [stop.certain for stop in stops(tmp_path, inside=inside)]
+    assert found == ([] if certain is None else [certain])
+
+
+def test_a_version_that_is_kept_is_the_version(tmp_path: Path) -> None:
+    inside = 'self.here = vllm.__version__\n        assert self.here >= "0.4.2"'
+    (stop,) = stops(tmp_path, inside=inside)
+    assert stop.certain and "versions compared as texts" in stop.what
+
+
+def test_another_function_may_never_be_called(tmp_path: Path) -> None:
+    (stop,) = stops(tmp_path, before='def other():\n    assert vllm.__version__ == "0.8.5"')
+    assert not stop.certain
+
+
+def test_an_argument_that_is_gone_is_named_in_the_release_that_lost_it(tmp_path: Path) -> None:
+    more = "disable_mm_preprocessor_cache=True,"
+    (stop,) = stops(tmp_path / "a", more=more)
+    assert "disable_mm_preprocessor_cache" in stop.what and stop.certain
+    assert not stops(tmp_path / "b", to="0.8.5", more=more)
+    assert not stops(tmp_path / "c", more="an_own_argument=True,")
+
+
+def test_a_branch_for_older_releases_is_not_read(tmp_path: Path) -> None:
+    inside = (
+        'if Version(vllm.__version__) < Version("0.9"):\n'
+        "            LLM(model=1, disable_mm_preprocessor_cache=True)\n            raise ValueError"
+    )
+    assert not stops(tmp_path, inside=inside)
+
+
+def test_a_file_that_builds_an_engine_itself_is_asked_too() -> None:
+    text = 'import vllm\nassert vllm.__version__ == "0.8.5"\nllm = vllm.LLM("a/b")\n'
+    (stop,) = stops_in(Source("run.py", text), Version("0.18.1"))
+    assert stop.certain and stop.where == "run.py:2"
+
+
+def test_what_is_no_python_says_nothing(tmp_path: Path) -> None:
+    assert not stops(tmp_path, {"own/__init__.py": "vllm ((("})

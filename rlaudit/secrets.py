@@ -21,7 +21,9 @@ MASK = "***"
 # A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
 _SHORTEST_KNOWN_ANYWHERE = 8
 _REFERENCE = re.compile(r"\$\{?\w|\{\{|%\(|^<.*>$|^\**$")
-_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:[ _./:-]?[A-Z]?[a-z]+)*|[\d.,:+-]+")
+# A word after the first begins with a sign or a capital: if it could begin with nothing, a long one would be cut in
+# every way there is before it is no match.
+_PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:(?:[ _./:-][A-Z]?|[A-Z])[a-z]+)*|[\d.,:+-]+")
 _LETTERS_AND_DIGITS = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^()\[\]{}<>\s]+$")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -63,6 +65,7 @@ _SHAPES = tuple(
     )
 )
 _TELLING = ("token", "key", "pass", "pwd", "pw", "secret", "credential", "auth", "bearer", "cookie")
+_TELLS = re.compile("|".join(_TELLING))
 _LONGEST_NAME = 80
 _SHORT = 400
 _REST_OF_A_NAME = re.compile(rf"[\w.-]{{0,{_LONGEST_NAME}}}", re.ASCII)
@@ -242,6 +245,8 @@ def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
     lowered = text.lower()
     if len(lowered) != len(text):  # there are capitals that become two characters
         lowered = "".join(sign.lower() if sign.isascii() else sign for sign in text)
+    if not _TELLS.search(lowered):
+        return
     found = sorted(telling.span() for word in _TELLING for telling in re.finditer(word, lowered))
     done = 0
     for telling, telling_end in found:

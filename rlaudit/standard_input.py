@@ -3,9 +3,7 @@
 What is read is kept in a file until the command ends: tables are opened more than once, and by their endings.
 """
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +33,9 @@ def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
         raise UsageError(f"{before[place]} is a folder, and - is none")
     if words[0] == "watch" and "--once" not in words:
         raise UsageError("watch follows a file that grows, and standard input ends", "name the log, or add --once")
+    # Every inspection imports this file, and none gets here.
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="rlaudit-") as folder:
         yield [*words[:place], str(_kept(Path(folder), words[0], before[place])), *words[place + 1 :]]
 
@@ -42,6 +43,8 @@ def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
 def _kept(folder: Path, command: str, option: str) -> Path:
     if sys.stdin is None:
         raise UsageError("standard input is closed", "give a path")
+    import shutil
+
     unnamed = folder / "standard-input"
     with unnamed.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)

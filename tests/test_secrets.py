@@ -145,7 +145,16 @@ def test_what_is_taken_out_is_put_back_and_the_rest_holds_no_secret() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["token" * 20000, "a-" * 50000, "token: " * 14000, "://a:" * 20000, "eyJ" * 33000, "-----BEGIN PRIVATE KEY" * 4000],
+    [
+        "token" * 20000,
+        f'token: "{"a" * 60}!"',
+        f"hf_token: {'word' * 20000}1",
+        "a-" * 50000,
+        "token: " * 14000,
+        "://a:" * 20000,
+        "eyJ" * 33000,
+        "-----BEGIN PRIVATE KEY" * 4000,
+    ],
 )
 def test_a_text_made_to_be_slow_is_not(text: str) -> None:
     began = time.process_time()

@@ -11,6 +11,7 @@ from rlaudit.bump.defects import crossed_defects
 from rlaudit.bump.gone import gone_names
 from rlaudit.bump.migration import Migration, migration_of
 from rlaudit.bump.moves import Move, Pins, pins_of
+from rlaudit.bump.new_routes import new_routes
 from rlaudit.bump.tree import FolderTree, GitTree
 from rlaudit.bump.trees import Trees, trees_named
 from rlaudit.inspection.inspect import Inspection
@@ -67,14 +68,15 @@ def reported(bump: Bump, inspection: Inspection | None, standing: int, machine: 
     already.
     """
     migration = bump.migration
-    gone = gone_names(migration.before, migration.after, machine, bump.trees.after) if migration is not None else []
+    tree = bump.trees.after
     return {
         "base": bump.trees.before.shown,
         "head": bump.trees.after.shown,
         "moves": [_move(move) for move in bump.pins.moves],
         "said": list(migration.said) if migration is not None else [],
         "pin_files": bump.pins.files,
-        "gone": gone,
+        "gone": gone_names(migration.before, migration.after, machine, tree) if migration else [],
+        "new_routes": new_routes(migration.before, migration.after, tree) if migration else [],
         "advisories": crossed_defects(migration, inspection) if migration and inspection else [],
         "standing": standing,
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.bump.moves import Move, Pins
+from rlaudit.pins.pin import Pin
 from rlaudit.pins.requirement import span
 from rlaudit.vllm.catalogue import known_versions
 
@@ -49,7 +50,7 @@ def _said(
             f"the ends that move"
         )
     others = [
-        f"{move.path} moves {one[0]} to {one[1]}"
+        f"{move.path} moves {_written(move.before)} to {_written(move.after)}"
         for move, one in told.items()
         if one != versions and not _allows(move, versions[1])
     ]
@@ -61,6 +62,11 @@ def _said(
     ]
     said += _named(list(dict.fromkeys(behind)), "pins that do not move with it: ")
     return said
+
+
+def _written(pin: Pin | None) -> str:
+    """A release as one, whatever names it; a range as it is written."""
+    return "nothing" if pin is None else str(pin.version or pin.written)
 
 
 def _allows(move: Move, version: Version) -> bool:

@@ -33,6 +33,7 @@ def ablate(
     model: Annotated[str | None, typer.Option(help="Another model: a path or a hub id.")] = None,
     prompts: Annotated[str | None, typer.Option(help="Other prompts: a .txt or .jsonl file.")] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Completions per prompt.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The recipe's own short form.")] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampling, arm order and bootstrap.")] = None,
     run_dir: Annotated[Path | None, typer.Option(help="Where the run is kept; runs/RECIPE by default.")] = None,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
@@ -72,7 +73,9 @@ def ablate(
         raise UsageError(f"--write-recipe: {recipe} is a recipe already")
     else:
         study, loaded, path = load_study(recipe, accelerator.kind)
-    chosen = loaded.overridden(model=model, prompts=prompts, seed=seed, samples=samples)
+    chosen = (loaded.quickened() if quick else loaded).overridden(
+        model=model, prompts=prompts, seed=seed, samples=samples
+    )
     prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
@@ -109,5 +112,16 @@ def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: b
     return document_of(finished, path, fail_on_mismatch=fail_on_mismatch, reproduce_in=reproduce_in), None
 
 
+def _judged_canary(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
+    """The report of finished trainings."""
+    from rlaudit.laboratory.studies.canary.document import document_of
+
+    return document_of(finished, fail_on_mismatch=fail_on_mismatch), None
+
+
 # What the figures of each study mean is said above the laboratory.
-JUDGES: Mapping[str, Callable[[Any, Path, Path, bool], "Judged"]] = {"arms": _judged_arms, "updates": _judged_updates}
+JUDGES: Mapping[str, Callable[[Any, Path, Path, bool], "Judged"]] = {
+    "arms": _judged_arms,
+    "updates": _judged_updates,
+    "canary": _judged_canary,
+}

@@ -26,6 +26,9 @@ def curves(
     log_format: Annotated[
         str | None, typer.Option("--format", help="Read all logs as this sink instead of recognising each.")
     ] = None,
+    candidates: Annotated[
+        int, typer.Option(min=1, help="How many of the runs, from the last, are seeds of the candidate.")
+    ] = 1,
     alpha: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="Chance of a false alarm anywhere in the report.")
     ] = 0.05,
@@ -42,10 +45,13 @@ def curves(
     from rlaudit.curves.document import document_of
     from rlaudit.curves.open_run import open_run
 
-    if len(runs) < 2:
-        raise UsageError("two runs are needed: the reference, then the candidate", "rlaudit curves REF CANDIDATE")
-    if len(set(runs[:-1])) < len(runs) - 1:
-        raise UsageError("the same log is given twice as reference", "seeds are independent runs; give each once")
+    if len(runs) < candidates + 1:
+        raise UsageError(
+            f"{candidates + 1} runs are needed: the reference, then the candidate", "rlaudit curves REF CANDIDATE"
+        )
+    for side, given in (("reference", runs[:-candidates]), ("candidate", runs[-candidates:])):
+        if len(set(given)) < len(given):
+            raise UsageError(f"the same log is given twice as {side}", "seeds are independent runs; give each once")
     outputs = parse_outputs(output or [])
     logs = [open_run(text, log_format) for text in runs]
     read = [run_of(log, key) for log, key in zip(logs, step_keys(logs, step), strict=True)]
@@ -53,6 +59,8 @@ def curves(
         if not run.curves:
             first = f": {run.problems[0]}" if run.problems else ""
             raise NotFinished(f"{run.name} has no metric with a step{first}", "--step names the key that holds it")
-    document = document_of(compare(read[:-1], read[-1], metric or [], alpha, seed), fail_on is FailOn.ERROR)
+    document = document_of(
+        compare(read[:-candidates], read[-candidates:], metric or [], alpha, seed), fail_on is FailOn.ERROR
+    )
     write_outputs(outputs, document)
     return int(document["exit_code"])

@@ -294,11 +294,12 @@ def _recipes() -> str:
 def _recipe_keys() -> str:
     from rlaudit.laboratory.recipe import Objective
     from rlaudit.laboratory.studies.arms.recipe import Block, ExtraArm, Point, Recipe, Sampling, Trainer
+    from rlaudit.laboratory.studies.canary.recipe import MODELS as OF_TRAININGS
     from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 
     lines = []
     of_updates = (UpdateRecipe, WeightUpdates, EngineToUpdate)
-    for model in (Recipe, Block, Point, ExtraArm, Sampling, Trainer, Objective, *of_updates):
+    for model in (Recipe, Block, Point, ExtraArm, Sampling, Trainer, Objective, *of_updates, *OF_TRAININGS):
         lines.append(f"{model.__name__.lower()}: {_summary(inspect.getdoc(model) or '')}")
         lines += [f"    {field.alias or name}: {field.description}" for name, field in model.model_fields.items()]
     return "\n".join(lines)

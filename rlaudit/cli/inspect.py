@@ -116,23 +116,24 @@ def _check(paths: Sequence[str], wishes: _Wishes, defaults: bool, framework_sour
 def _run(request: "Request", wishes: _Wishes, bump: "Bump | None") -> int:
     from rlaudit.inspection.baseline import load_baseline, write_baseline
     from rlaudit.inspection.document import document_of
-    from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, exit_code
+    from rlaudit.inspection.inspect import NOT_FINISHED, NOTHING_FIXED, collected_for, exit_code
     from rlaudit.inspection.inspect import inspect as inspect_paths
     from rlaudit.report.outlines.inspect import summary
 
     if wishes.baseline is not None:
         request = replace(request, baseline=load_baseline(wishes.baseline))
-    inspection = inspect_paths(request)
+    collected = collected_for(request)
+    inspection = inspect_paths(request, collected)
     _say_versions(inspection)
     if wishes.write_baseline is not None:
         number = write_baseline(wishes.write_baseline, inspection.judged)
         say(f"{number} findings written to {wishes.write_baseline}: they do not count from now on")
-        inspection = inspect_paths(replace(request, baseline=load_baseline(wishes.write_baseline)))
+        inspection = inspect_paths(replace(request, baseline=load_baseline(wishes.write_baseline)), collected)
     standing = 0
     if bump is not None:
         from rlaudit.bump.bump import brought_by
 
-        judged = brought_by(inspection, inspect_paths(_at_old_release(request)))
+        judged = brought_by(inspection, inspect_paths(_at_old_release(request), collected))
         standing, inspection = len(inspection.judged) - len(judged), replace(inspection, judged=judged)
     patch, fixed = "", NOTHING_FIXED
     failed: tuple[str, ...] = ()

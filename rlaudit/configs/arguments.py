@@ -1,5 +1,8 @@
 """Arguments of a command line as typed nodes by name, so that a flag reads like the same key of a YAML file."""
 
+import json
+import re
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,7 +33,28 @@ def by_name(flags: Iterable[Flag], negations: Iterable[str] = ()) -> dict[str, N
 def of_word(word: Node, key: Place | None = None) -> Node:
     """A word of a command line with the value that it spells: a number, a boolean, nothing, JSON, else itself."""
     value = typed(word.value) if isinstance(word.value, str) else word.value
+    if isinstance(value, Unknown) and "{" in word.text:
+        value = _partly_known(word.text, value)
     return Node(_tree(value, word.place), word.place, key or word.key, word.text)
+
+
+def _partly_known(text: str, unknown: Unknown) -> Any:
+    """A JSON mapping as a shell spells it, unknown only where an expansion stands; all of it where it is no JSON."""
+    try:
+        (spelt,) = shlex.split(text)
+        found = json.loads(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
+    except (ValueError, RecursionError):
+        return unknown
+    return _told(found, unknown) if isinstance(found, dict) else unknown
+
+
+def _told(value: Any, unknown: Unknown) -> Any:
+    """Plain data with `unknown` for every text that holds an expansion."""
+    if isinstance(value, dict):
+        return {key: _told(part, unknown) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_told(part, unknown) for part in value]
+    return unknown if isinstance(value, str) and re.search(r"[$`]", value) else value
 
 
 def truth(node: Node | None, default: Any = None) -> Any:

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
+from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.flags import flags
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import Command, shortened
-from rlaudit.configs.syntax.spelling import Spell, Write
+from rlaudit.configs.syntax.spelling import Spell, Write, apply
 
 _YAML = {".yaml", ".yml"}
 
@@ -22,8 +24,42 @@ def line_writer(command: Command, at: int, spell: Spell, source: Source) -> Writ
     """Writes options of a command whose options begin at words[at]."""
     words = command.words[max(at - 1, 0) :]
     if isinstance(command, WordList):
-        return list_writer(words, spell, source.text)
-    return flags_writer(replace(command, words=words), spell)
+        return proved(list_writer(words, spell, source.text), command, source)
+    return proved(flags_writer(replace(command, words=words), spell), command, source)
+
+
+def proved(write: Write, command: Command, source: Source) -> Write:
+    """The writer of a command that holds text from elsewhere in the file, without additions after which the file does
+    not read as the same commands, one of them with further words at its end: they may reach another command, or two.
+    """
+    first, last = command.place.start, command.place.end
+    if not command.nested and all(first <= word.place.start and word.place.end <= last for word in command.words):
+        return write
+
+    def proven(name: str, value: Any) -> tuple[Edit, ...] | None:
+        edits = write(name, value)
+        added = bool(edits) and all(edit.start == edit.end for edit in edits or ())
+        return edits if not added or _only_longer(command, source, edits or ()) else None
+
+    return proven
+
+
+def _only_longer(command: Command, source: Source, edits: tuple[Edit, ...]) -> bool:
+    """Whether the edited file has one command with more words at its end, and all others as before."""
+    stands = (word.value for word in command.words if isinstance(word.value, str) and word.value in source.text)
+    mark = max(stands, key=len, default="")
+    before, after = (
+        [_spelt(one) for one in command_lines(Source(source.path, text, source.given), mark)]
+        for text in (source.text, apply(source.text, edits))
+    )
+    changed = [(old, new) for old, new in zip(before, after, strict=False) if old != new]
+    return len(before) == len(after) and len(changed) == 1 and changed[0][1][: len(changed[0][0])] == changed[0][0]
+
+
+def _spelt(command: Command) -> list[str]:
+    """Words to compare. A text with blanks may be a script, whose own commands are compared."""
+    words = (word.value if isinstance(word.value, str) else word.text for word in command.words)
+    return [word if not re.search(r"\s", word) else "" for word in words]
 
 
 def untold(command: Command, at: int) -> tuple[str, ...]:

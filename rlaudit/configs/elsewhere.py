@@ -1,4 +1,6 @@
-"""Engine arguments of a server that another file starts: what is not known here is unknown, not vLLM's default."""
+"""Settings that another file decides, or arguments that could not be read: what is not known here is unknown, not a
+default.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,3 +26,11 @@ class Elsewhere(Settings):
 
     def __missing__(self, name: str) -> Setting:
         return Setting(name, Unknown(self.reason), None, Origin.FRAMEWORK, None, self.reason)
+
+
+def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:
+    """What a file writes in a call that takes further arguments, which could not be read: any other may be of those."""
+    if isinstance(settings, Elsewhere):
+        return settings
+    written = {name: setting for name, setting in settings.items() if setting.place is not None}
+    return Elsewhere(f"it may be among the further arguments of {call}", written)

@@ -28,15 +28,16 @@ class Overridden:
 
 
 def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
-    """The commands of the file's scripts with an override of a key that begins with `prefix`."""
+    """The training commands of the file's scripts with an override of a key that begins with `prefix`."""
     if prefix not in source.text:
         return ()
     # Reading shell costs start-up time that a YAML file should not pay.
     from rlaudit.configs.command_lines import command_lines
+    from rlaudit.configs.program import trains
     from rlaudit.configs.syntax.flags import overrides
 
     found = []
-    for command in command_lines(source, prefix):
+    for command in filter(trains, command_lines(source, prefix)):
         given = overrides(command.words)
         if any(flag.name.startswith(prefix) for flag in given):
             found.append(Overridden(command, tree_of(given, command.place)))

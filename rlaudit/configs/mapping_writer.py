@@ -80,8 +80,7 @@ def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
         key, wanted = spelt
         same = [flag for flag in overrides(command.words) if flag.name == key.lstrip("+") and flag.value is not None]
         if not same:
-            added = line_writer(command, 0, lambda _name, _value: (f"{key}={wanted}", ""), source)(name, value)
-            return added if added is None or _reads_back(source, added, key.lstrip("+")) else None
+            return line_writer(command, 0, lambda _name, _value: (f"{key}={wanted}", ""), source)(name, value)
         place = same[-1].value.place if same[-1].value is not None else same[-1].place
         old = source.text[place.start : place.end]
         if "=" in old or "$" in old:
@@ -89,19 +88,6 @@ def dotlist_writer(command: "Command", spell: Spell, source: Source) -> Write:
         return () if old == wanted else (Edit(place.path, place.start, place.end, wanted),)
 
     return write
-
-
-def _reads_back(source: Source, edits: tuple[Edit, ...], key: str) -> bool:
-    """Whether the edited script sets the key once more than before: an odd line end may swallow a word."""
-    from rlaudit.configs.command_lines import command_lines
-    from rlaudit.configs.syntax.flags import overrides
-    from rlaudit.configs.syntax.spelling import apply
-
-    counts = []
-    for text in (source.text, apply(source.text, edits)):
-        found = command_lines(Source(source.path, text, source.given), key.partition(".")[0])
-        counts.append(sum(flag.name == key for command in found for flag in overrides(command.words)))
-    return counts[1] == counts[0] + 1
 
 
 def prefixed(prefix: str) -> Spell:

@@ -1,5 +1,6 @@
 """A file to read settings from, parsed at most once in each syntax."""
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,7 +101,7 @@ class Source:
         """Every dictionary of a Python file that has a key."""
         from rlaudit.configs.syntax.python_text import dictionaries
 
-        if self.suffix != ".py" or key not in self.text:
+        if self.suffix != ".py" or not re.search(rf"[\"']{re.escape(key)}[\"']\s*:", self.text):
             return ()
         return self._parsed(key, lambda: dictionaries(self.text, self.path, key))
 

@@ -28,7 +28,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Points:
-    """What was compared: steps, mean over the reference's seeds, candidate; averages over `averaged` steps each."""
+    """What was compared: steps, means over each side's seeds; averages over `averaged` steps each."""
 
     steps: NDArray[np.int64]
     reference: Floats
@@ -65,43 +65,54 @@ class Comparison:
     """All metrics of one candidate against one reference. alpha: of a false alarm anywhere in the report."""
 
     references: tuple[Run, ...]
-    candidate: Run
+    candidates: tuple[Run, ...]
     results: tuple[MetricResult, ...]
     left: tuple[str, ...]
     alpha: float
 
 
-def compare(references: Sequence[Run], candidate: Run, wanted: Sequence[str], alpha: float, seed: int) -> Comparison:
-    """Test every pair of curves; the chance of a false alarm is shared out evenly between them."""
-    pairing: Pairing = pair_up(references, candidate, wanted)
+def compare(
+    references: Sequence[Run], candidates: Sequence[Run], wanted: Sequence[str], alpha: float, seed: int
+) -> Comparison:
+    """Test every pair of curves; the chance of a false alarm is shared out evenly between them.
+
+    candidates: the seeds of one candidate, which log the same metrics.
+    """
+    pairing: Pairing = pair_up(references, candidates[0], wanted)
     share = alpha / max(len(pairing.pairs), 1)
-    results = [_compared(pair, references, candidate, share, seed) for pair in pairing.pairs]
+    results = [_compared(pair, references, candidates, share, seed) for pair in pairing.pairs]
     results += [MetricResult(name, None, Outcome.UNKNOWN, why) for name, why in pairing.unknown]
-    return Comparison(tuple(references), candidate, tuple(results), pairing.left, alpha)
+    return Comparison(tuple(references), tuple(candidates), tuple(results), pairing.left, alpha)
 
 
-def _compared(pair: Pair, references: Sequence[Run], candidate: Run, alpha: float, seed: int) -> MetricResult:
-    curves = [run.curves[pair.reference_key] for run in references]
-    theirs = candidate.curves[pair.candidate_key]
-    notes = _missing_notes(curves, theirs)
+def _compared(
+    pair: Pair, references: Sequence[Run], candidates: Sequence[Run], alpha: float, seed: int
+) -> MetricResult:
     name = pair.reference_key
-    steps = theirs.steps
-    for curve in curves:
+    without = [run.name for run in candidates if pair.candidate_key not in run.curves]
+    if without:
+        return MetricResult(name, pair, Outcome.UNKNOWN, f"not in {', '.join(without)}")
+    curves = [run.curves[pair.reference_key] for run in references]
+    theirs = [run.curves[pair.candidate_key] for run in candidates]
+    notes = tuple(dict.fromkeys(note for curve in theirs for note in _missing_notes(curves, curve)))
+    steps = theirs[0].steps
+    for curve in (*theirs, *curves):
         steps = np.intersect1d(steps, curve.steps, assume_unique=True)
     if len(steps) < SHORTEST:
         why = f"{len(steps)} steps are in all runs, at least {SHORTEST} are needed"
         return MetricResult(name, pair, Outcome.UNKNOWN, why, notes=notes)
     averaged = -(-len(steps) // LONGEST)
     reference_RN = np.stack([_averaged(_at(curve, steps), averaged) for curve in curves])
-    candidate_N = _averaged(_at(theirs, steps), averaged)
+    candidate_CN = np.stack([_averaged(_at(curve, steps), averaged) for curve in theirs])
+    candidate_N = candidate_CN.mean(axis=0)
     # A group of steps is known when its last step is.
     ends = steps[averaged - 1 :: averaged][: len(candidate_N)]
     points = Points(ends, reference_RN.mean(axis=0), candidate_N, averaged)
     if np.ptp(reference_RN) <= 1e-12 * np.abs(reference_RN).max():
-        return _against_constant(pair, points, reference_RN, alpha, notes)
+        return _against_constant(pair, points, reference_RN, candidate_CN, alpha, notes)
     from_zero = bool(steps[0] <= BEGINNING * steps[-1])
     try:
-        found = separate(reference_RN, candidate_N, alpha, from_zero, np.random.default_rng(seed))
+        found = separate(reference_RN, candidate_CN, alpha, from_zero, np.random.default_rng(seed))
     except ValueError as error:
         return MetricResult(name, pair, Outcome.UNKNOWN, str(error), points=points, notes=notes)
     if found.noise_ratio > 2:
@@ -132,10 +143,10 @@ def _compared(pair: Pair, references: Sequence[Run], candidate: Run, alpha: floa
 
 
 def _against_constant(
-    pair: Pair, points: Points, reference_RN: Floats, alpha: float, notes: tuple[str, ...]
+    pair: Pair, points: Points, reference_RN: Floats, candidate_CN: Floats, alpha: float, notes: tuple[str, ...]
 ) -> MetricResult:
     level = float(points.reference[0])
-    found = separates_from_constant(reference_RN, points.candidate, alpha)
+    found = separates_from_constant(reference_RN, candidate_CN, alpha)
     if found is None:
         differing = int(np.sum(~np.isclose(points.candidate, level, rtol=1e-9, atol=0.0)))
         outcome = Outcome.UNKNOWN if differing else Outcome.NOT_SEPARATED

@@ -32,7 +32,8 @@ def document_of(comparison: Comparison, fail: bool) -> Report:
         **new_report("curves", exit_code(comparison, fail), not_seen=_not_seen(comparison)),
         "curves": {
             "reference": [_run(run) for run in comparison.references],
-            "candidate": _run(comparison.candidate),
+            "candidate": _run(comparison.candidates[0]),
+            "candidates": [_run(run) for run in comparison.candidates],
             "alpha": comparison.alpha,
             "band": "spread between the reference's seeds" if not one else "step noise of the reference, detrended",
             "assumptions": [*ASSUMPTIONS, *([ONE_REFERENCE] if one else [])],

@@ -153,19 +153,21 @@ def covariance(model: NoiseModel) -> Floats:
     return total
 
 
-def simulate(model: NoiseModel, runs: int, seeds_of_mean: int, generator: np.random.Generator) -> Floats:
-    """(N, runs) differences between one new seed and the mean of `seeds_of_mean` others, of models drawn from the
-    posterior. Step innovations are drawn from those found, so that heavy tails stay heavy.
+def simulate(
+    model: NoiseModel, runs: int, seeds_of_mean: int, generator: np.random.Generator, new_seeds: int = 1
+) -> Floats:
+    """(N, runs) differences between the mean of `new_seeds` and the mean of `seeds_of_mean` others, of models drawn
+    from the posterior. Step innovations are drawn from those found, so that heavy tails stay heavy.
     """
     grid = model.grid
     drawn = generator.choice(grid.step.size, size=runs, p=model.weights)
     scale = np.sqrt(model.rate_G[drawn] / generator.gamma(model.shape, size=runs))
     step, wander = grid.step[drawn], grid.wander[drawn]
-    total_seeds = 1.0 + 1.0 / seeds_of_mean
+    total_seeds = 1.0 / new_seeds + 1.0 / seeds_of_mean
     wander_scale = np.sqrt(total_seeds * grid.wander_variance[drawn])
     signs = generator.choice((-1.0, 1.0), size=(2, model.length, runs))
     innovations = signs * generator.choice(model.innovations, size=(2, model.length, runs))
-    shocks = innovations[0] + innovations[1] / np.sqrt(seeds_of_mean)
+    shocks = innovations[0] / np.sqrt(new_seeds) + innovations[1] / np.sqrt(seeds_of_mean)
     noise = generator.standard_normal((model.length, runs)) * wander_scale * np.sqrt(1.0 - np.square(wander))
     step_state = generator.standard_normal(runs) * np.sqrt(total_seeds * grid.step_variance[drawn])
     wander_state = np.zeros(runs) if grid.from_zero else generator.standard_normal(runs) * wander_scale

@@ -1,8 +1,8 @@
 """When a candidate leaves the noise band of its reference: a sequential test over the whole curve.
 
 Statistic: at each step, for windows of the last 1, 2, 3, 4, 6, 8, ... steps, the mean difference between candidate
-and reference over its standard deviation under the noise model; the largest of them. A single step counts for at most
-`CLIP` of its standard deviations, so that one spike is never a separation.
+and reference, each the mean of its seeds, over its standard deviation under the noise model; the largest of them. A
+single step counts for at most `CLIP` of its standard deviations, so that one spike is never a separation.
 
 Threshold: the level that only a share `alpha` of curves *without* a change ever reach, anywhere on their way, found
 by simulating pairs of runs from all noise models the reference does not rule out. So a false alarm over the whole
@@ -70,16 +70,21 @@ class Separation:
 
 
 def separate(
-    reference_RN: Floats, candidate_N: Floats, alpha: float, from_zero: bool, generator: np.random.Generator
+    reference_RN: Floats, candidate_CN: Floats, alpha: float, from_zero: bool, generator: np.random.Generator
 ) -> Separation:
-    """Test one metric. Raises ValueError where the reference has no noise to measure, or there are too few points."""
+    """Test one metric: R seeds of the reference, C of the candidate, or (N,) of one.
+
+    Raises ValueError where the reference has no noise to measure, or there are too few points.
+    """
+    candidate_CN = np.atleast_2d(candidate_CN)
     seeds, length = reference_RN.shape
+    theirs = len(candidate_CN)
     if length < SHORTEST:
         raise ValueError(f"{length} points; at least {SHORTEST} are needed")
     several = seeds > 1
-    in_logs = _worth_logarithms(reference_RN, candidate_N)
+    in_logs = _worth_logarithms(reference_RN, candidate_CN)
     if in_logs:
-        reference_RN, candidate_N = np.log(reference_RN), np.log(candidate_N)
+        reference_RN, candidate_CN = np.log(reference_RN), np.log(candidate_CN)
     trend_NQ = trend_columns(length)
     own = _contrasts(reference_RN).T if several else _without_trend(reference_RN.T, trend_NQ)
     scale_N = None if np.ptp(own) <= NO_NOISE * np.abs(reference_RN).max() else _scale(own)
@@ -92,18 +97,19 @@ def separate(
         np.empty((length, 0)) if several else trend_NQ,
         noise_grid(length, several, from_zero),
     )
-    noise_ratio = _step_noise(candidate_N[:, None]) / max(_step_noise(reference_RN.T), TINY)
+    noise_ratio = _step_noise(candidate_CN.T) / max(_step_noise(reference_RN.T), TINY)
     inflation = max(1.0, noise_ratio) if noise_ratio > 1.25 else 1.0
-    cov_NN = (inflation**2 + 1.0 / seeds) * covariance(model)
+    share = inflation**2 / theirs + 1.0 / seeds
+    cov_NN = share * covariance(model)
     windows = _windows(length)
     prefix = _prefix(cov_NN)
     spread_WN = np.stack([_spread(prefix, window) for window in windows])
     whiten = np.linalg.cholesky(cov_NN)
-    simulated = simulate(model, SIMULATIONS, seeds, generator) * np.sqrt((inflation**2 + 1.0 / seeds) / (1 + 1 / seeds))
+    simulated = simulate(model, SIMULATIONS, seeds, generator, theirs) * np.sqrt(share / (1 / theirs + 1 / seeds))
     maxima = _statistic(simulated, windows, spread_WN, whiten).max(axis=0)
     threshold = _upper_quantile(maxima, alpha / CAUTION)
     centre_N = reference_RN.mean(axis=0)
-    difference_N = (candidate_N - centre_N) / scale_N
+    difference_N = (candidate_CN.mean(axis=0) - centre_N) / scale_N
     path_N = _statistic(difference_N[:, None], windows, spread_WN, whiten)[:, 0]
     above = np.flatnonzero(path_N > threshold)
     detected = int(above[0]) if above.size else None
@@ -124,11 +130,11 @@ def separate(
     )
 
 
-def _worth_logarithms(reference_RN: Floats, candidate_N: Floats) -> bool:
+def _worth_logarithms(reference_RN: Floats, candidate_CN: Floats) -> bool:
     """Whether a positive metric has noise that spikes upwards and grows with its level, as divergences and gradient
     norms do. Where it spikes but does not grow with the level, logarithms would make it loud wherever the level is low.
     """
-    if reference_RN.min() <= 0 or candidate_N.min() <= 0:
+    if reference_RN.min() <= 0 or candidate_CN.min() <= 0:
         return False
     trend_NQ = trend_columns(reference_RN.shape[1])
     plain, logs = (_without_trend(values.T, trend_NQ) for values in (reference_RN, np.log(reference_RN)))

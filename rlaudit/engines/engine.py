@@ -40,8 +40,9 @@ class Engine:
 
     oldest: the first release that can be had. takes_uuids: the first that can be shown a GPU by its UUID. settings:
     patterns of its own variables, which come from a recipe and never from the shell. quiet: variables of every process.
-    on_cpu: variables of an engine without a GPU. generate, update: the scripts that sample, and that update weights
-    meanwhile (see cells/worker.py); each with the files that it loads beside itself, which decide a result as it does.
+    on_cpu: variables of an engine without a GPU. generate, update, train: the scripts that sample, that update weights
+    meanwhile, and that sample for a training (see cells/worker.py); each with the files that it loads beside itself,
+    which decide a result as it does.
     """
 
     package: Package
@@ -54,3 +55,5 @@ class Engine:
     generate_with: tuple[Path, ...]
     update: Path
     update_with: tuple[Path, ...]
+    train: Path
+    train_with: tuple[Path, ...]

@@ -83,7 +83,7 @@ def _images_in_prompts(side: Side) -> Asked:
 
 
 def _flashinfer_experts(side: Side) -> Asked:
-    """Of 0.20.0 and later, where FlashInfer comes first and nothing takes it away (oracle/unquantized.py)."""
+    """Of 0.20.0 and later, where FlashInfer comes first and nothing takes it away (oracle/unquantized.py of vLLM)."""
     variable, backend = side.variable("VLLM_USE_FLASHINFER_MOE_FP16"), side.value("moe_backend")
     if side.machine.flashinfer is False or side.value("enable_lora") is True:
         return False

@@ -77,9 +77,14 @@ class Inspection:
         return tuple(one for one in self.unread if one.wanted)
 
 
-def inspect(request: Request) -> Inspection:
-    """Collect, read, audit and judge."""
-    collected = collect(request.paths, request.stdin_name, request.excluded, request.framework_sources)
+def collected_for(request: Request) -> Collected:
+    """The files that a request names."""
+    return collect(request.paths, request.stdin_name, request.excluded, request.framework_sources)
+
+
+def inspect(request: Request, collected: Collected | None = None) -> Inspection:
+    """Collect, read, audit and judge. collected: what the request names, where it was read already."""
+    collected = collected or collected_for(request)
     inspected = [inspect_file(file, request.context) for file in collected.files]
     return judged(request, collected, inspected)
 

@@ -15,7 +15,7 @@ from rlaudit.configs.source import Source
 from rlaudit.discover import Offers, discover
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
-_ROLLOUTS = re.compile("vllm|rollout|inference", re.IGNORECASE)
+_ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
 
 
 class Unreadable(ValueError):

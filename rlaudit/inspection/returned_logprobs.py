@@ -5,6 +5,7 @@ vLLM's side of it is resolution/logprobs_semantics.py.
 
 from enum import StrEnum
 
+from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Side
 from rlaudit.vllm.milestones import LOGPROBS_MODE
@@ -40,3 +41,10 @@ def engine_of(side: Side) -> str:
     if side.is_v1 is None or not has_v0(side.version):
         return f"vLLM {side.version}"
     return f"vLLM {side.version} ({'V1' if side.is_v1 else 'V0'})"
+
+
+def asks_for_none(config: RolloutConfig) -> bool:
+    """Whether the program makes its requests in this file, and none of them asks for logprobs: no rollouts of RL."""
+    asked = [config.sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in config.sampling]
+    alone = config.offline and bool(config.sampling) and not config.has_trainer
+    return alone and all(value is None for value in asked)

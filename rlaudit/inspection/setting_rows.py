@@ -30,7 +30,7 @@ def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
         for name in _decided_by_vllm(audit):
             if name not in said:
                 row = _engine_row(audit, number, name, None)
-                if row["moves"]:
+                if row["moves"] and row["origin"] == Origin.ENGINE:
                     yield row
     kept: dict[Group, str] = {
         "sampling": "sampling", "environment": "environment", "trainer": "trainer", "framework": "options",

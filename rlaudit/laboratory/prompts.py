@@ -12,10 +12,14 @@ from rlaudit.laboratory.recipe import recipe_folders
 
 @dataclass(frozen=True)
 class PromptSet:
-    """Prompts as they were written: each a text, a list of chat messages, or a list of token ids."""
+    """Prompts as they were written: each a text, a list of chat messages, or a list of token ids.
+
+    answers: what stands beside each as its `answer`, for studies that reward one; None where nothing does.
+    """
 
     name: str
     prompts: tuple[Any, ...]
+    answers: tuple[Any, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -27,7 +31,8 @@ def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
     """Read prompts by name or path.
 
     A `.txt` file holds one prompt a line. A `.jsonl` file holds one object a line with `prompt` (text), `messages`
-    (chat) or `prompt_token_ids`. Raises UsageError for a file that is missing, empty, not UTF-8, or not of that form.
+    (chat) or `prompt_token_ids`, and an `answer` beside it where there is one. Raises UsageError for a file that is
+    missing, empty, not UTF-8, or not of that form.
     """
     path = _find(name_or_path)
     try:
@@ -38,10 +43,9 @@ def load_prompts(name_or_path: str, limit: int | None = None) -> PromptSet:
     if not filled:
         raise UsageError(f"prompts file {path} is empty")
     if path.suffix == ".jsonl":
-        prompts = tuple(_from_json(path, number, line) for number, line in filled)
-    else:
-        prompts = tuple(line for _, line in filled)
-    return PromptSet(path.stem, prompts[:limit])
+        rows = [_from_json(path, number, line) for number, line in filled[:limit]]
+        return PromptSet(path.stem, tuple(prompt for prompt, _ in rows), tuple(answer for _, answer in rows))
+    return PromptSet(path.stem, tuple(line for _, line in filled[:limit]))
 
 
 def _find(name_or_path: str) -> Path:
@@ -55,16 +59,17 @@ def _find(name_or_path: str) -> Path:
     raise UsageError(f"no prompts at {path}", hint="a .txt file (one prompt a line), a .jsonl file, or: arithmetic")
 
 
-def _from_json(path: Path, number: int, line: str) -> Any:
+def _from_json(path: Path, number: int, line: str) -> tuple[Any, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}:{number}: not JSON: {error}") from error
+    answer = row.get("answer") if isinstance(row, dict) else None
     match row:
         case {"prompt": str(text)} if text:
-            return text
+            return text, answer
         case {"messages": [_, *_] as messages}:
-            return messages
+            return messages, answer
         case {"prompt_token_ids": [_, *_] as ids} if all(isinstance(token, int) for token in ids):
-            return {"prompt_token_ids": ids}
+            return {"prompt_token_ids": ids}, answer
     raise UsageError(f"{path}:{number}: expected an object with prompt, messages or prompt_token_ids")

@@ -85,6 +85,10 @@ class AnyRecipe(Keys):
         """How many prompts of the set a run reads; None for all."""
         return None
 
+    def quickened(self) -> Self:
+        """The recipe's short form. Raises UsageError where it has none."""
+        raise UsageError("this recipe has no short form: --quick is for recipes with a key `quick`")
+
     def overridden(self, **said: Any) -> Self:
         """The recipe with what the command line says instead; what it does not say (None) stays."""
         return self.model_copy(update={name: value for name, value in said.items() if value is not None})

@@ -100,8 +100,9 @@ class Runner:
             match event:
                 case {"event": "phase", "name": name}:
                     self._progress.update(f"{title}: {name}")
-                case {"event": "progress", "done": done, "total": total}:
-                    self._progress.update(f"{title}: {done}/{total}")
+                case {"event": "progress", "done": done, "total": total, **more}:
+                    said = f", {more['said']}" if "said" in more else ""
+                    self._progress.update(f"{title}: {done}/{total}{said}")
 
         return self._executor.submit(cell, on_event)
 

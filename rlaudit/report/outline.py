@@ -173,7 +173,7 @@ class Outline:
 
 def outline_of(report: "Report") -> Outline:
     """The outline, with nothing in it that a terminal would obey."""
-    name = next((part for part in ("weight_updates", "bump") if part in report), report["command"])
+    name = next((part for part in ("weight_updates", "canary", "bump") if part in report), report["command"])
     # Only the one that is asked for is imported: an inspection takes less time than all of them.
     outline: Outline = importlib.import_module(f"rlaudit.report.outlines.{name}").outline(printable(dict(report)))
     return outline

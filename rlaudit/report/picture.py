@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHT_UPDATES = "weight updates"
+CANARY = "canary"
+
+
+def subject_of(document: Report) -> str:
+    """Whose pictures a report has: its command's, or those of the kind of ablation that it is."""
+    if "weight_updates" in document:
+        return WEIGHT_UPDATES
+    return CANARY if "canary" in document else document["command"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ class Missing:
 class PictureKind:
     """One kind of picture. `place`: where it stands among the others.
 
-    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES, which is another ablation.
+    subjects: whose reports have it: names of commands, and WEIGHT_UPDATES and CANARY, which are other ablations.
 
     of: the pictures of one document, or why there are none.
     """

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from rlaudit.discover import discover
 from rlaudit.report import pictures
-from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind
+from rlaudit.report.picture import Missing, Picture, PictureKind, subject_of
 from rlaudit.report.report import Report
 
 
 def pictures_of(document: Report) -> tuple[Sequence[Picture], Sequence[Missing]]:
     """What can be drawn, and what cannot be and why."""
     kinds = sorted(discover(pictures, "PICTURES", PictureKind).values(), key=lambda kind: kind.place)
-    subject = WEIGHT_UPDATES if "weight_updates" in document else document["command"]
+    subject = subject_of(document)
     found = [one for kind in kinds if subject in kind.subjects for one in kind.of(document)]
     return (
         [one for one in found if isinstance(one, Picture)],

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from rlaudit.report.parts.ablation import Arm, Block, Effect, Run
 from rlaudit.report.parts.bump import Bump
+from rlaudit.report.parts.canary import Canary
 from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Judged, Source
@@ -52,6 +53,7 @@ class Report(TypedDict):
     comparisons: NotRequired[Sequence[Compared]]
     sources: NotRequired[Sequence[Source]]
     weight_updates: NotRequired[WeightUpdates]
+    canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]
     selftest: NotRequired[SelfTest]
     watch: NotRequired[WatchedRun]

@@ -1,4 +1,4 @@
-"""Chunked prefill is written as off, and this version turns it on all the same.
+"""Chunked prefill is written as off, and one of the two versions turns it on all the same.
 
 What changed
     V1 set `enable_chunked_prefill` to true for text generation whatever was asked for (0.10.2
@@ -6,7 +6,8 @@ What changed
 
 Why it matters
     The config says one thing and the engine does another, without an error. An experiment that compares chunked
-    prefill on and off compares on with on.
+    prefill on and off compares on with on. After a move past 0.11.0 the false acts for the first time, and what runs
+    changes although nobody touched the config.
 
 Example
     Reported:
@@ -29,7 +30,7 @@ How to confirm
 from collections.abc import Iterator
 
 from rlaudit.configs.rollout_config import Origin
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
@@ -37,17 +38,40 @@ from rlaudit.layers import Layer
 SETTING = "enable_chunked_prefill"
 
 
+CONFIRM = "rlaudit ablate, factor chunked-prefill"
+
+
 def check(audit: Audit) -> Iterator[Finding]:
-    """A false that this release overrules."""
-    said, runs = audit.config.engine.get(SETTING), audit.after.engine(SETTING)
-    if said is None or said.value is not False or runs.value is not True or runs.origin is not Origin.ENGINE:
+    """A false that the release overrules, or that only the release before it did."""
+    said = audit.config.engine.get(SETTING)
+    if said is None or said.value is not False:
+        return
+    if not _overruled(audit.after):
+        yield from _begins_to_act(audit)
         return
     message = (
         f"{SETTING} is false, and V1 of vLLM {audit.after.version} chunks all the same. "
         "Write true, which is what runs, or move to 0.11.1 where a false is taken."
     )
     fix = audit.fix("Write down what runs", restores(audit, SETTING, True), enable_chunked_prefill=True)
-    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, "rlaudit ablate, factor chunked-prefill")
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
+
+
+def _begins_to_act(audit: Audit) -> Iterator[Finding]:
+    before = audit.before.config.engine.get(SETTING)
+    if before is None or before.value is not False or not _overruled(audit.before):
+        return
+    message = (
+        f"{SETTING} is false: V1 of vLLM {audit.before.version} chunks all the same, {audit.after.version} does not. "
+        "Rounding of long prompts moves with it; write true to keep what runs today."
+    )
+    fix = audit.fix("Write down what runs today", safe=True, enable_chunked_prefill=True)
+    yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
+
+
+def _overruled(side: Side) -> bool:
+    runs = side.engine(SETTING)
+    return runs.value is True and runs.origin is Origin.ENGINE
 
 
 RULE = Rule("chunked-prefill-forced", Layer.INFERENCE_PATH, check)

@@ -35,7 +35,7 @@ from collections.abc import Iterator
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import FILTERS, Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.returned_logprobs import Returned, asks_for_none, engine_of, returned_logprobs
 from rlaudit.inspection.sampling import filters, is_greedy, listed, unknown_among
 from rlaudit.layers import Layer
 
@@ -45,7 +45,7 @@ CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic la
 def check(audit: Audit) -> Iterator[Finding]:
     """Filters in the sampler that the trainer does not have."""
     replays = audit.config.says("replays_filters")
-    if replays or is_greedy(audit.after):
+    if replays or is_greedy(audit.after) or asks_for_none(audit.config):
         return
     cut = filters(audit.after)
     if cut:

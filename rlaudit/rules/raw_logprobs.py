@@ -43,6 +43,7 @@ from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import (
     Returned,
+    asks_for_none,
     engine_of,
     returned_logprobs,
 )
@@ -56,7 +57,7 @@ CONFIRM = "rlaudit ablate, factor logprobs-mode, at your temperature: alone it m
 def check(audit: Audit) -> Iterator[Finding]:
     """Raw logprobs against a trainer that computes processed ones."""
     what = returned_logprobs(audit.after)
-    if _returns_none(audit):
+    if asks_for_none(audit.config):
         return
     if audit.config.says("uses_rollout_logprobs") is False or is_greedy(audit.after):
         return
@@ -79,14 +80,6 @@ def check(audit: Audit) -> Iterator[Finding]:
             yield RULE.finding(audit, severity, "logprobs_mode", message, fix, CONFIRM)
 
 
-def _returns_none(audit: Audit) -> bool:
-    """Whether the program makes its requests in this file, and none of them asks for logprobs."""
-    sampling = audit.config.sampling
-    asked = [sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in sampling]
-    alone = audit.config.offline and bool(sampling) and not audit.config.has_trainer
-    return alone and all(value is None for value in asked)
-
-
 def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     """How bad, and the sentence that says why; None where raw is what the trainer needs."""
     divides, uses = audit.config.says("divides_by_temperature"), audit.config.says("uses_rollout_logprobs")
@@ -97,7 +90,10 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
     if audit.config.says("replays_filters") and cut:
         trainer_does.append(f"applies {listed(cut)}")
     if trainer_does:
-        sentence = f"The trainer {' and '.join(trainer_does)}, so its importance ratios are wrong from the first step"
+        does = f"The trainer {' and '.join(trainer_does)}"
+        if not _in_the_loss(audit):
+            return Severity.WARNING, f"{does}: it recomputes old logprobs, so only the logged mismatch is wrong."
+        sentence = f"{does}, so its importance ratios are wrong from the first step"
         return (Severity.ERROR, f"{sentence}.") if uses else (Severity.WARNING, f"{sentence} if it reads them.")
     if divides is False:
         return None
@@ -111,6 +107,12 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
         return Severity.NOTE, "At temperature 1 without filters or penalties that is the same; otherwise it is not."
     heard_of_trainer = audit.config.has_trainer or returned_logprobs(audit.before) is Returned.PROCESSED
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
+
+
+def _in_the_loss(audit: Audit) -> bool:
+    """Whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
+    says = audit.config.says
+    return not (says("recomputes_old_logprobs") is True and says("importance_sampling_correction") is False)
 
 
 def _trainer_could_differ(audit: Audit) -> bool:

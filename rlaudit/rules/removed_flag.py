@@ -48,7 +48,7 @@ def check(audit: Audit) -> Iterator[Finding]:
         gone = removed("engine", name, version) or removed("flag", name.replace("_", "-"), version)
         first = lifetime("engine", name) or lifetime("frontend", name)
         if gone is not None:
-            message = f"vLLM {version} has no {name}: {gone.effect}. {gone.instead}"
+            message = f"vLLM {version} has no {name}: {gone.effect}. {_instead(gone, said)}"
             kept = audit.config.offline and name in DROPPED_BY_LLM
             severity = Severity.WARNING if kept else Severity.ERROR
             yield RULE.finding(audit, severity, name, message.strip(), _fix(audit, gone, said))
@@ -71,6 +71,14 @@ def check(audit: Audit) -> Iterator[Finding]:
 
 def _has(catalogue: Catalogue, name: str) -> bool:
     return name in catalogue.engine or name in catalogue.frontend or name in catalogue.cli.values()
+
+
+def _instead(gone: Removed, said: Setting) -> str:
+    """The advice tells how a switch is turned on today; one that was written as off, its default, needs none."""
+    declared = Catalogue.at(gone.last).engine.get(gone.name)
+    if gone.replacement is None and said.value is False and declared is not None and declared.default in (False, None):
+        return "It was off by default: leave it out."
+    return gone.instead
 
 
 def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:

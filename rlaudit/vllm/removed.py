@@ -97,7 +97,7 @@ ADVICE: Mapping[tuple[str, str], tuple[str, tuple[str, Translate] | None]] = {
     ("engine", "rope_theta"): ("hf_overrides takes it.", None),
     ("engine", "task"): ("runner and convert say it; nothing is needed for a model that generates.", None),
     ("engine", "cuda_graph_sizes"): ("cudagraph_capture_sizes is its new name.", ("cudagraph_capture_sizes", _same)),
-    ("engine", "disable_mm_preprocessor_cache"): ("mm_processor_cache_gb=0 says it.", None),
+    ("engine", "disable_mm_preprocessor_cache"): ("mm_processor_cache_gb=0 says true; false is the default.", None),
     ("engine", "enable_multimodal_encoder_data_parallel"): ("mm_encoder_tp_mode=data says it.", None),
     ("engine", "override_pooler_config"): ("pooler_config is its new name.", ("pooler_config", _same)),
     ("engine", "disable_log_requests"): (

@@ -63,6 +63,20 @@ def test_the_known_defects_that_the_range_crosses_are_named(
         assert advisories["rounded-processed-logprobs"]["move"] == move
 
 
+def test_a_route_that_the_new_server_has_and_the_repository_writes_is_named(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = (
+        '# a server over vllm\n@app.post("/update_weights")\ndef f(): call(f"{url}/pause", "/update_weights_ours")\n'
+    )
+    repository.commit("v4", {"server.py": server, "conf/base.yaml": CONFIG, "requirements.txt": PIN.format("0.15.1")})
+    repository.commit("v5", {"requirements.txt": PIN.format("0.16.0")})
+    routes = bump(capsys, "--bump", "v4..v5")[1]["bump"]["new_routes"]
+    assert [(one["path"], one["since"], [place["line"] for place in one["found"]]) for one in routes] == [
+        ("/update_weights", "0.16.0", [2])
+    ]
+
+
 def test_what_the_old_release_has_already_is_counted_and_not_repeated(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -162,3 +162,17 @@ def test_text_for_a_terminal_is_broken_to_its_width_and_coloured(logs: dict[str,
     assert "\x1b[1;31m" in said
     prose = said.split("Method")[1]
     assert all(len(line) <= 80 for line in prose.splitlines())
+
+
+def test_the_last_runs_are_seeds_of_the_candidate_when_asked(logs: dict[str, str], tmp_path: Path) -> None:
+    code, document = report([logs["first"], logs["second"], logs["third"], "--candidates", "2"], tmp_path)
+    assert code == 0
+    assert len(document["curves"]["reference"]) == 1
+    assert [run["name"] for run in document["curves"]["candidates"]] == [logs["second"], logs["third"]]
+    shown = text.render(document, None)  # type: ignore[arg-type]
+    assert all(f"candidate {logs[name]}: " in shown for name in ("second", "third"))
+
+
+@pytest.mark.parametrize(("given", "count"), [(["first", "second"], "2"), (["first", "second", "second"], "2")])
+def test_too_few_runs_or_one_twice_is_a_bad_command_line(logs: dict[str, str], given: list[str], count: str) -> None:
+    assert run(["curves", *(logs[name] for name in given), "--candidates", count]) == 2

@@ -109,6 +109,27 @@ def test_a_reference_without_noise_gives_no_band() -> None:
         separate(np.stack([np.sin(line)] * 2), line, 0.05, True, np.random.default_rng(0))
 
 
+def several(noise: Noise, trial: int, size: float, candidates: int) -> Separation:
+    """Three seeds of the reference, and these of a candidate that is changed all along."""
+    generator = np.random.default_rng([trial, candidates])
+    runs = seeds(noise, "flat", LENGTH, 3 + candidates, generator)
+    moved = np.stack([changed(run, CHANGE, size) for run in runs[3:]])
+    return separate(runs[:3], moved, 0.05, True, generator)
+
+
+@pytest.mark.parametrize("noise", [Noise("white"), Noise("white", "random walk", 1.0)], ids=str)
+def test_several_seeds_of_a_candidate_raise_no_more_alarms_than_one(noise: Noise) -> None:
+    assert sum(several(noise, trial, 0.0, 3).detected is not None for trial in range(20)) <= 4
+
+
+def test_several_seeds_of_a_candidate_show_what_one_hides() -> None:
+    found = [
+        sum(several(Noise("white"), trial, 1.0, count).detected is not None for trial in range(12)) for count in (1, 4)
+    ]
+    assert found[1] >= found[0] + 3
+    assert several(Noise("white"), 0, 0.0, 4).resolution < several(Noise("white"), 0, 0.0, 1).resolution
+
+
 def test_a_lasting_difference_above_the_resolution_is_seen_and_a_small_one_is_not() -> None:
     generator = np.random.default_rng(11)
     runs = seeds(Noise("white"), "flat", LENGTH, 4, generator)
@@ -123,6 +144,15 @@ def test_a_candidate_that_leaves_a_constant_reference_is_found_by_the_signs() ->
     assert separates_from_constant(np.zeros((1, 50)), candidate, 0.05) == (34, 30)
     assert separates_from_constant(np.zeros((3, 50)), candidate, 0.05) == (32, 30)
     assert separates_from_constant(np.zeros((1, 50)), candidate[:33], 0.05) is None
+
+
+def test_the_signs_count_only_where_all_seeds_of_a_candidate_differ() -> None:
+    candidates = np.zeros((3, 50))
+    candidates[:, 30:] = 0.1
+    # One of 20 ways to pick three of six: 1 / 20 at a step is 5 %.
+    assert separates_from_constant(np.zeros((3, 50)), candidates, 0.05) == (30, 30)
+    candidates[0] = 0.0
+    assert separates_from_constant(np.zeros((3, 50)), candidates, 0.05) is None
 
 
 def test_simulated_noise_has_the_covariance_of_its_model() -> None:

@@ -17,8 +17,11 @@ import pytest
 from platformdirs import user_cache_path
 
 from rlaudit.cli.app import run
+from rlaudit.configs.syntax.spelling import apply
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec, trainer_spec
+from rlaudit.inspection.one_config import one_config
+from rlaudit.vllm.machine import Machine
 
 pytestmark = pytest.mark.engine
 
@@ -37,6 +40,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
 class Case:
     """One config, and what the parser must make of it after the fix. files: by name, the first is inspected. launch:
     the program of a command, which stands for a YAML file that is no script. wanted: parsed keys after the fix.
+    written: arguments that are written by the dialect's own writer, where no rule has a fix for what it can spell.
     """
 
     parser: str
@@ -45,6 +49,7 @@ class Case:
     versions: tuple[str, str]
     wanted: Mapping[str, Any]
     launch: Sequence[str] = field(default_factory=tuple)
+    written: Mapping[str, Any] = field(default_factory=dict)
 
 
 VERL = """\
@@ -75,18 +80,23 @@ CASES: Mapping[str, Case] = {
         ("0.12.0", "0.18.1"),
         {"engine_init_kwargs.logprobs_mode": "processed_logprobs", "engine_init_kwargs.async_scheduling": False},
     ),
-    "OpenRLHF: a switch that is left out": Case(
+    "OpenRLHF: a switch and a value": Case(
         "openrlhf-0.11.2", "openrlhf_cli",
         {"run.sh": "python3 -m openrlhf.cli.train_ppo_ray --vllm.num_engines 2 --vllm.tensor_parallel_size 1 \\\n"
                    "  --vllm.enable_prefix_caching --train.partial_rollout_enable --train.async_enable \\\n"
                    "  --actor.model_name_or_path org/model\n"},
-        ("0.16.0", "0.18.1"), {},
+        ("0.16.0", "0.18.1"),
+        {"vllm.enforce_eager": True, "vllm.gpu_memory_utilization": 0.5}, (),
+        {"enforce_eager": True, "gpu_memory_utilization": 0.5},
     ),
     "TRL: a field of the colocated engine": Case(
         "trl-1.16.0", "trl_cli",
         {"grpo.yaml": "use_vllm: true\nvllm_mode: colocate\nnum_generations: 8\nvllm_tensor_parallel_size: 2\n"
                       "vllm_enable_sleep_mode: true\nlearning_rate: 1.0e-6\n"},
-        ("0.18.1", "0.25.1"), {}, ("trl", "grpo", "--config", "grpo.yaml"),
+        ("0.18.1", "0.25.1"),
+        {"vllm_gpu_memory_utilization": 0.5, "vllm_enable_sleep_mode": False},
+        ("trl", "grpo", "--config", "grpo.yaml"),
+        {"gpu_memory_utilization": 0.5, "enable_sleep_mode": False},
     ),
     "Hydra: a config of PipelineRL": Case(
         "hydra-1.3.8", "hydra_compose",
@@ -130,16 +140,33 @@ def test_a_fix_is_accepted_and_arrives(
         Path(file).write_text(text)
     first = next(iter(case.files))
     before = parsed(case, tmp_path) if _starts_before(case) else {}
-    versions = ["--from", case.versions[0], "--to", case.versions[1]]
-    run(["inspect", first, *versions, "--fix=unsafe", "--output", "json:r.json"])
-    fixes = json.loads(Path("r.json").read_text())["inspection"]["fixes"]
+    made = _written(case, first) if case.written else _fixed(case, first)
     after = parsed(case, tmp_path)
     with capsys.disabled():
-        print(f"\n{case.parser}: {name}: {fixes['made']} fixes accepted")
+        print(f"\n{case.parser}: {name}: {made} fixes accepted")
     for key, value in case.wanted.items():
         assert _at(after, key) == value, (key, after)
         assert _at(before, key) != value
-    assert fixes["made"] >= bool(case.wanted) and not fixes["refused"]
+    assert made
+
+
+def _fixed(case: Case, first: str) -> int:
+    """Fix a file; the number of fixes."""
+    versions = ["--from", case.versions[0], "--to", case.versions[1]]
+    run(["inspect", first, *versions, "--fix=unsafe", "--output", "json:r.json"])
+    fixes: dict[str, Any] = json.loads(Path("r.json").read_text())["inspection"]["fixes"]
+    assert not fixes["refused"]
+    return int(fixes["made"])
+
+
+def _written(case: Case, first: str) -> int:
+    """Write arguments into a file; the number of them."""
+    for name, value in case.written.items():
+        config = one_config(Path(first), Machine(), *case.versions).audit.config
+        edits = config.write(name, value)
+        assert edits is not None, name
+        Path(first).write_text(apply(Path(first).read_text(), edits))
+    return len(case.written)
 
 
 def _starts_before(case: Case) -> bool:
@@ -214,6 +241,6 @@ def _interpreter(name: str) -> tuple[Sequence[str], Mapping[str, str]]:
 
 
 def _at(tree: Any, path: str) -> Any:
-    for key in path.split("."):
+    for key in [path] if path in tree else path.split("."):
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree

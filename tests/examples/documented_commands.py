@@ -59,5 +59,6 @@ def lay_out(folder):
     for name in ("before", "after"):
         steps = np.arange(200)
         values = 0.5 + 0.02 * rng.standard_normal(200)
-        rows = "".join(f"{step},{value:.6f}\n" for step, value in zip(steps, values, strict=True))
-        (folder / f"{name}.csv").write_text(f"step,reward\n{rows}")
+        k3 = 0.004 * rng.lognormal(0.0, 0.2, 200)
+        rows = "".join(f"{step},{value:.6f},{far:.6f}\n" for step, value, far in zip(steps, values, k3, strict=True))
+        (folder / f"{name}.csv").write_text(f"step,reward,k3\n{rows}")

@@ -71,6 +71,11 @@ def test_many_files_are_counted_by_folder_after_the_first() -> None:
     assert sentence.endswith(", 2 more in b: mention vllm, and no rollout config is read there")
 
 
+@pytest.mark.parametrize("text", ["x = EngineArgs(num_scheduler_steps=1)", "_engine_args: {tensor_parallel_size: 2}"])
+def test_arguments_for_an_engine_are_a_mention_without_vllms_name(text: str) -> None:
+    assert mention(Source("a.py", text)) is not None
+
+
 @pytest.mark.parametrize("text", ["", "evllm: 1", "overlay: trl", "converl"])
 def test_other_words_are_no_mention(text: str) -> None:
     assert mention(Source("a.yaml", text)) is None

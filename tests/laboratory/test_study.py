@@ -8,23 +8,24 @@ from rlaudit.errors import UsageError
 from rlaudit.laboratory import studies
 from rlaudit.laboratory.study import known_studies, load_study
 
-THIRD = """
+FOURTH = """
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.study import Study
 
-STUDY = Study("training", "training", lambda document, path, profile: AnyRecipe(), None, None, None)
+STUDY = Study("fourth", "fourth", lambda document, path, profile: AnyRecipe(), None, None, None)
 """
 
 
 def test_the_studies_are_told_apart_by_a_key_of_their_recipes() -> None:
     known = known_studies()
-    assert set(known) == {"arms", "updates"}
+    assert set(known) == {"arms", "updates", "canary"}
     assert len({study.key for study in known.values()}) == len(known)
 
 
 def test_a_recipe_finds_its_study() -> None:
     assert load_study("quick", "cpu")[0].name == "arms"
     assert load_study("weight-update", "cpu")[0].name == "updates"
+    assert load_study("canary", "cpu")[0].name == "canary"
 
 
 def test_a_recipe_with_no_key_of_any_study_is_refused_as_one_of_arms(tmp_path: Path) -> None:
@@ -34,12 +35,12 @@ def test_a_recipe_with_no_key_of_any_study_is_refused_as_one_of_arms(tmp_path: P
         load_study(str(path), "cpu")
 
 
-def test_a_folder_is_all_that_a_third_study_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "training"
+def test_a_folder_is_all_that_another_study_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "fourth"
     folder.mkdir()
     (folder / "__init__.py").touch()
-    (folder / "study.py").write_text(THIRD)
+    (folder / "study.py").write_text(FOURTH)
     recipe = tmp_path / "mine.yaml"
-    recipe.write_text("schema: rlaudit-recipe/1\ntraining: {}\n")
+    recipe.write_text("schema: rlaudit-recipe/1\nfourth: {}\n")
     monkeypatch.setattr(studies, "__path__", [*studies.__path__, str(tmp_path)])
-    assert load_study(str(recipe), "cpu")[0].name == "training"
+    assert load_study(str(recipe), "cpu")[0].name == "fourth"

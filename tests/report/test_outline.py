@@ -46,7 +46,18 @@ def test_sections_have_names_of_their_own_and_say_something(maker: Callable[[], 
 
 def test_a_file_is_named_after_each_kind_of_report() -> None:
     found = {module.name for module in pkgutil.iter_modules(outlines.__path__)}
-    kinds = {"ablate", "bump", "compare", "curves", "diagnose", "inspect", "selftest", "watch", "weight_updates"}
+    kinds = {
+        "ablate",
+        "bump",
+        "canary",
+        "compare",
+        "curves",
+        "diagnose",
+        "inspect",
+        "selftest",
+        "watch",
+        "weight_updates",
+    }
     assert found == kinds
 
 

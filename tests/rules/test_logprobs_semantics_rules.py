@@ -65,6 +65,36 @@ def test_a_trainer_that_does_not_divide_needs_raw_logprobs():
     assert findings(RAW, config("0.18.1", today="0.8.5", trainer=PLAIN)) == []
 
 
+@pytest.mark.parametrize(
+    "corrects, recomputes, severity",
+    [
+        (False, True, Severity.WARNING),
+        (True, True, Severity.ERROR),
+        (False, False, Severity.ERROR),
+        (None, True, Severity.ERROR),
+        (False, None, Severity.ERROR),
+        (None, None, Severity.ERROR),
+    ],
+)
+def test_raw_logprobs_that_enter_no_loss_spoil_only_what_is_logged(corrects, recomputes, severity):
+    facts = {"importance_sampling_correction": corrects, "recomputes_old_logprobs": recomputes}
+    trainer = DIVIDING | {name: value for name, value in facts.items() if value is not None}
+    [finding] = findings(RAW, config("0.18.1", trainer=trainer))
+    assert finding.severity is severity
+    assert ("ratios are wrong" in finding.message) == (severity is Severity.ERROR)
+
+
+@pytest.mark.parametrize("cut", [{"top_p": 0.9}, {"top_k": 20}, {"min_p": 0.05}])
+def test_a_program_that_neither_trains_nor_asks_for_logprobs_has_nobody_to_replay_its_filters(cut):
+    alone = config("0.18.1", trainer={}, **cut) | {"offline": True}
+    assert severities(FILTERS, alone) == []
+    asking = config("0.18.1", trainer={}, logprobs=0, **cut) | {"offline": True}
+    assert severities(FILTERS, asking) == [Severity.NOTE]
+    served = config("0.18.1", trainer={}, **cut)
+    assert severities(FILTERS, served) == [Severity.NOTE]
+    assert severities(FILTERS, config("0.18.1", **cut) | {"offline": True}) == [Severity.WARNING]
+
+
 def test_logprobs_that_nobody_reads_may_be_raw():
     unused = {**DIVIDING, "uses_rollout_logprobs": False}
     assert findings(RAW, config("0.18.1", today="0.8.5", trainer=unused)) == []

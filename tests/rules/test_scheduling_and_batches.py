@@ -66,6 +66,20 @@ def test_a_false_for_chunked_prefill_is_overruled_up_to_0_11_0(version, overrule
     assert severities(FORCED, example) == [Severity.WARNING] * overruled
 
 
+@pytest.mark.parametrize(("before", "after", "engine", "begins"), [
+    ("0.8.5", "0.11.1", "1", True), ("0.11.0", "0.18.1", "1", True), ("0.11.1", "0.18.1", "1", False),
+    ("0.8.5", "0.18.1", "0", False),
+])  # fmt: skip
+def test_a_false_for_chunked_prefill_that_begins_to_act_is_said(before, after, engine, begins):
+    forced = {"environment": {"VLLM_USE_V1": engine}}
+    example = {"from": before, "to": after, "engine": {"enable_chunked_prefill": False}} | forced
+    found = findings(FORCED, example)
+    assert [finding.severity for finding in found] == [Severity.WARNING] * begins
+    for finding in found:
+        assert finding.fix is not None and finding.fix.safe
+        assert not findings(FORCED, example | {"engine": {"enable_chunked_prefill": True}})
+
+
 def test_a_false_for_chunked_prefill_is_honoured_by_v0():
     example = {"to": "0.10.2", "engine": {"enable_chunked_prefill": False}, "environment": {"VLLM_USE_V1": "0"}}
     assert not findings(FORCED, example)

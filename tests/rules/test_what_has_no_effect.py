@@ -15,6 +15,7 @@ from rlaudit.rules.removed_nested_key import RULE as NESTED
 from rlaudit.rules.unknown_key_ignored import RULE as UNKNOWN_KEY
 from rlaudit.rules.variable_ignored import RULE as VARIABLE
 from rlaudit.rules.written_false_dropped import RULE as FALSE_DROPPED
+from rlaudit.vllm.removed import ADVICE
 
 
 def severities(rule, example):
@@ -146,6 +147,26 @@ def test_a_removed_argument_does_not_start():
     assert finding.severity is Severity.ERROR
     assert finding.setting == "swap_space"
     assert not findings(REMOVED, {"from": "0.8.5", "to": "0.17.1", "engine": {"swap_space": 4}})
+
+
+OFF = ["disable_mm_preprocessor_cache", "enable_multimodal_encoder_data_parallel", "enable_reasoning"]
+
+
+@pytest.mark.parametrize("name", OFF)
+def test_a_switch_that_was_written_as_off_is_not_told_how_to_turn_it_on(name):
+    advice = ADVICE["engine", name][0]
+    on, off = (
+        findings(REMOVED, {"from": "0.8.5", "to": "0.18.1", "engine": {name: said}})[0] for said in (True, False)
+    )
+    assert advice in on.message
+    assert advice not in off.message and "off by default: leave it out" in off.message
+
+
+def test_a_switch_that_was_on_by_default_and_one_with_an_exact_successor_keep_their_advice():
+    (turned,) = findings(REMOVED, {"to": "0.18.1", "engine": {"disable_log_requests": False}})
+    assert turned.fix is not None and "enable_log_requests" in turned.fix.description
+    (text,) = findings(REMOVED, {"to": "0.18.1", "engine": {"use_v2_block_manager": False}})
+    assert ADVICE["engine", "use_v2_block_manager"][0] in text.message
 
 
 def test_an_argument_that_came_later_is_told_its_release():

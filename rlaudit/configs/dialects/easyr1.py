@@ -162,7 +162,8 @@ def _facts(draft: Draft, root: Node) -> None:
     draft.trains("resets_prefix_cache", True, note)
     draft.trains("salts_prefix_cache", False, "EasyR1 sends no cache salt")
     draft.trains("dtype", "bfloat16", "EasyR1's mixed precision of the actor (FSDPConfig.mp_param_dtype)")
-    draft.trains("seeds_replicas", False, f"{_SPMD}: every engine gets config.seed")
+    note = "EasyR1 seeds the CUDA generator of each data-parallel rank by itself (sharding_manager/fsdp_vllm.py)"
+    draft.trains("seeds_replicas", True, note)
     nodes, gpus = (known(root.get("trainer", name)) for name in ("nnodes", "n_gpus_per_node"))
     ranks = draft.engine["tensor_parallel_size"].value
     if all(isinstance(size, int) for size in (nodes, gpus, ranks)) and ranks:

@@ -16,6 +16,7 @@ from rlaudit.configs.syntax.spelling import Spell, Write, is_word, line_end, new
 # Whether a flag, by its name, takes no value; None where it is not known, and the word after it may be anybody's.
 Switch = Callable[[str], "bool | None"]
 _SAFE_WORD = re.compile(r"[\w.,:/+@%=-]+")
+_WORD_ENDS = re.compile(r"[\s'\"\\;|&<>()]|$")
 
 
 def _unsaid(_name: str) -> None:
@@ -84,12 +85,17 @@ def _replace_flag(command: Command, old: Flag, entry: str, wanted: str) -> tuple
 
 
 def _append_flag(command: Command, entry: str) -> tuple[Edit, ...] | None:
-    """A new flag after the last word, on a line of its own where the command has one flag per line."""
+    """A new flag after the last word, on a line of its own where the command has one flag per line.
+
+    The last word as the script spells it: what it expands to may be the program itself. Of a command inside a text the
+    end is known only where its last word stands there.
+    """
     place, path, text = command.place, command.place.path, command.text
-    ends = [word.place.end for word in command.words if place.start <= word.place.start and word.place.end <= place.end]
-    if not ends:
+    end = command.words[-1].place.end if command.nested else place.end
+    if end == len(text) and text.endswith("\\"):  # continues with nothing
+        end = len(text[:-1].rstrip())
+    if not place.start < end <= place.end or not _WORD_ENDS.match(text, end):
         return None
-    end = max(ends)
     continued = [] if command.nested else list(re.finditer(r"\\\r?\n([ \t]*)", text[place.start : end]))
     lead = f" \\{newline(text)}{continued[-1].group(1)}" if continued else " "
     return (Edit(path, end, end, lead + entry),)

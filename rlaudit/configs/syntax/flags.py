@@ -141,7 +141,8 @@ def _begins_known(word: Node) -> bool:
 
 
 def _option(word: Node) -> Flag:
-    text = word.value if isinstance(word.value, str) else word.text.strip("\"'")
+    text = word.value if isinstance(word.value, str) else word.text
+    text = text if text.startswith("-") else text.strip("\"'")
     key, equals, value = text.partition("=")
     place = _named(word.place, key)
     name = key.lstrip("-").replace("-", "_")

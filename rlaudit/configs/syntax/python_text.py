@@ -17,6 +17,7 @@ from typing import Any
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.python_blocks import just_assigned
 from rlaudit.configs.syntax.python_literals import (
     LONGEST_TEXT,
     computed,
@@ -213,6 +214,9 @@ class _Reader:
                 arguments[keyword.arg] = self.node(keyword.value, scope, keyword.arg, where, 0)
                 continue
             mapping = self.node(keyword.value, scope, name, None, 0)
+            if isinstance(mapping.value, Unknown) and isinstance(keyword.value, ast.Name):
+                assigned = just_assigned(scope.function or self.tree, keyword.value)
+                mapping = self.node(assigned, scope, name, None, 0) if assigned is not None else mapping
             if isinstance(mapping.value, dict):
                 arguments = {**mapping.value, **arguments}
                 open_reason = open_reason or _more(mapping)

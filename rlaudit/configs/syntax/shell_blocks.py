@@ -50,4 +50,4 @@ class Blocks:
         if block.kind == "subshell":
             self._variables.forget()
         else:
-            self._variables.leave(None if block.certain else block.line)
+            self._variables.leave(None if block.certain else block.line, block.kind == "function")

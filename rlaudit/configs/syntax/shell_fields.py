@@ -7,6 +7,8 @@ from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_words import Part
 
+_ARGUMENT = re.compile(r"\$(?:[1-9]|OPTARG|\{(?:[1-9]\d*|OPTARG)(?:[#%].*)?\})", re.DOTALL)
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -100,3 +102,9 @@ def extends(old: list[Field], new: list[Field] | None) -> bool:
     """Whether a value begins with all of another one."""
     before, after = texts(old), texts(new or [])
     return bool(before) and after.startswith(before)
+
+
+def from_caller(fields: list[Field]) -> bool:
+    """Whether a value is one argument of the script, or of an option of it, and nothing else."""
+    pieces = fields[0].pieces if len(fields) == 1 else ()
+    return len(pieces) == 1 and bool(pieces[0].why) and _ARGUMENT.fullmatch(pieces[0].text) is not None

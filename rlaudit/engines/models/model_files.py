@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.models.hub_cache import snapshot
-from rlaudit.engines.models.model import DEFAULT_MODEL, require_hub_id
+from rlaudit.engines.models.model import DEFAULT_MODEL, SUMS_MODEL, require_hub_id
 from rlaudit.home import expanded
 from rlaudit.vllm.checkpoint import read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 HUB = "https://huggingface.co"
-# What the conversion of the default model writes.
-DEFAULT_CONFIGURATION = {"model_type": "llama", "dtype": "bfloat16"}
-DEFAULT_BYTES = 269_060_552
+# What is written where a model is made here (model.py): its configuration, and the bytes of its weights.
+MADE = {
+    DEFAULT_MODEL: ({"model_type": "llama", "dtype": "bfloat16"}, 269_060_552),
+    SUMS_MODEL: ({"model_type": "llama", "dtype": "float32"}, 1_444_352),
+}
 INDEX = "model.safetensors.index.json"
 _SECONDS_TO_ANSWER = 10
 
@@ -65,8 +67,8 @@ class ModelFiles:
 def read_model_files(model: str, revision: str | None = None, environ: Mapping[str, str] | None = None) -> ModelFiles:
     """What the model's files say: `model` is a folder or a hub id. Raises UsageError for what can be neither."""
     environ = os.environ if environ is None else environ
-    if model == DEFAULT_MODEL:
-        return ModelFiles(model, DEFAULT_CONFIGURATION, DEFAULT_BYTES)
+    if model in MADE:
+        return ModelFiles(model, *MADE[model])
     folder = expanded(model)
     cached = None if folder.is_dir() else snapshot(model, revision, environ)
     found = folder if folder.is_dir() else cached

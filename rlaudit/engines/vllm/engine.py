@@ -37,4 +37,9 @@ ENGINE = Engine(
         ),
         EXTENSION / "rlaudit_weight_update.py",
     ),
+    train=_SCRIPTS / "rollouts_for_training.py",
+    train_with=(
+        *_scripts("loaded_engine", "steerable_engine", "update_weights", "generate"),
+        *sorted(EXTENSION.glob("*.py")),
+    ),
 )

@@ -38,6 +38,9 @@ def outline(report: "Report") -> Outline:
             Section("advisories", "Known defects of the two releases", _advisories(report)),
             Section("settings", "Settings that move", _settings(report)),
             Section("gone", f"What vLLM {report['versions']['to']} does not take any more", _gone(bump)),
+            listed(
+                "routes", f"What the server of vLLM {report['versions']['to']} serves itself", _routes(bump), indent=1
+            ),
             listed("not-seen", NOT_SEEN, _not_seen(report), indent=1),
             Section("summary", "Summary", [Prose(_summary(report))]),
         ],
@@ -91,15 +94,22 @@ def _places(places: "Sequence[Location]") -> str:
 def _advisories(report: "Report") -> list[Block]:
     versions = report["versions"]
     told = {"entered": f"only vLLM {versions['to']}", "still open": "both", "left": f"only vLLM {versions['from']}"}
-    rows = [[one["name"], told[one["move"]], _met(one), one["says"]] for one in report["bump"]["advisories"]]
-    return [Table(["advisory", "which has it", "configs here", "what"], rows)] if rows else []
+    met = [one for one in report["bump"]["advisories"] if one["certain"] or one["open"]]
+    rows = [[one["name"], told[one["move"]], _met(one), one["says"]] for one in met]
+    blocks: list[Block] = [Table(["advisory", "which has it", "configs here", "what"], rows)] if rows else []
+    others = [
+        f"{told[move]}: {', '.join(names)}"
+        for move in told
+        if (names := [one["name"] for one in report["bump"]["advisories"] if one not in met and one["move"] == move])
+    ]
+    return [*blocks, *([Lines(others, "That no config here can meet")] if others else [])]
 
 
 def _met(one: "CrossedDefect") -> str:
-    """`2 have it, 5 may (the model is hybrid)`."""
+    """`2 have it, 5 may: it cannot be told whether the model is hybrid`."""
     said = [f"{one['certain']} {'has' if one['certain'] == 1 else 'have'} it"] if one["certain"] else []
     said += [f"{one['open']} may: it cannot be told whether {' and '.join(one['undecided'])}"] if one["open"] else []
-    return ", ".join(said) or "none"
+    return ", ".join(said)
 
 
 def _settings(report: "Report") -> list[Block]:
@@ -108,7 +118,7 @@ def _settings(report: "Report") -> list[Block]:
         if row.get("moves"):
             key = (row["name"], shown(row["effective_from"]), shown(row["effective_to"]))
             alike.setdefault(key, set()).add(row.get("config"))
-    rows = [[*key, count(len(configs), "config")] for key, configs in alike.items()]
+    rows = [[*key, count(len(configs), "config")] for key, configs in alike.items() if key[1] != key[2]]
     versions = report["versions"]
     header = ["setting", f"vLLM {versions['from']}", f"vLLM {versions['to']}", "in"]
     return [Table(header, rows, values=True)] if rows else []
@@ -130,10 +140,16 @@ def _not_seen(report: "Report") -> list[str]:
 def _gone(bump: "Bump") -> list[Block]:
     found = [one for one in bump["gone"] if one["found"]]
     others = [one["name"] for one in bump["gone"] if not one["found"]]
-    blocks: list[Block] = (
-        [Lines([_gone_line(one) for one in found], "The word stands in this repository")] if found else []
-    )
+    reaching = "The word stands in this repository; where it reaches vLLM"
+    blocks: list[Block] = [Lines([_gone_line(one) for one in found], reaching)] if found else []
     return [*blocks, *([Lines([", ".join(others)], "Not found in this repository")] if others else [])]
+
+
+def _routes(bump: "Bump") -> list[str]:
+    return [
+        f"{one['path']}, since {one['since']}; the path stands in {_places(one['found'])}."
+        for one in bump["new_routes"]
+    ]
 
 
 def _gone_line(one: "GoneName") -> str:

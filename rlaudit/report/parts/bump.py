@@ -28,6 +28,14 @@ class GoneName(TypedDict):
     found: Sequence[Location]
 
 
+class NewRoute(TypedDict):
+    """A route of the new release's server. found: where its path stands in the repository."""
+
+    path: str
+    since: str
+    found: Sequence[Location]
+
+
 class CrossedDefect(TypedDict):
     """A known defect of either release. move: entered where only the new release has it, left where only the old.
 
@@ -56,5 +64,6 @@ class Bump(TypedDict):
     said: Sequence[str]
     pin_files: int
     gone: Sequence[GoneName]
+    new_routes: Sequence[NewRoute]
     advisories: Sequence[CrossedDefect]
     standing: int

@@ -91,10 +91,11 @@ class Order(TypedDict):
 
 
 class Curves(TypedDict):
-    """Two runs, metric by metric."""
+    """Two runs, metric by metric. candidates: all seeds of the candidate, of which `candidate` is the first."""
 
     reference: Sequence[CurveRun]
     candidate: CurveRun
+    candidates: NotRequired[Sequence[CurveRun]]
     alpha: float
     band: str
     assumptions: Sequence[str]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind
+from rlaudit.report.picture import WEIGHT_UPDATES, Missing, Picture, PictureKind, subject_of
 from rlaudit.report.report import Report
 
 TITLE = "Arms and tokens"
@@ -16,8 +16,7 @@ REASONS = {
 
 def pictures(document: Report) -> Sequence[Picture | Missing]:
     """The reason."""
-    subject = WEIGHT_UPDATES if "weight_updates" in document else document["command"]
-    return [Missing(TITLE, REASONS[subject])]
+    return [Missing(TITLE, REASONS[subject_of(document)])]
 
 
 PICTURES = PictureKind("nothing-measured", 100, frozenset(REASONS), pictures)

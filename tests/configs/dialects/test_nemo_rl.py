@@ -83,6 +83,35 @@ def test_trainer_facts_follow_the_config() -> None:
     assert config.says("seeds_replicas") is True
 
 
+@pytest.mark.parametrize(
+    ("nodes", "own", "engines"),
+    [
+        ("1", "gpus_per_node: 4", 2),
+        ("1", "{gpus_per_node: 6, num_nodes: 1}", 3),
+        ("1", "{gpus_per_node: null, num_nodes: null}", None),
+        ("4", "{gpus_per_node: 8, num_nodes: 2}", 8),
+        ("4", "gpus_per_node: 8", None),
+    ],
+)
+def test_gpus_that_are_set_aside_for_generation_are_counted(nodes: str, own: str, engines: int | None) -> None:
+    apart = f"colocated:\n      enabled: false\n      resources:\n        {own}"
+    text = ALONE.replace("num_nodes: 1", f"num_nodes: {nodes}").replace(
+        "max_new_tokens: 128", f"{apart}\n    max_new_tokens: 128"
+    )
+    if own.startswith("{"):
+        text = text.replace(f"resources:\n        {own}", f"resources: {own}")
+    config = read_one(DIALECT, text, "0.25.1")
+    assert config.says("replicas") == engines
+    assert any("number of rollout engines" in one for one in config.not_seen) is (engines is None)
+
+
+def test_sequences_that_a_threshold_takes_out_make_rollout_logprobs_a_part_of_the_loss() -> None:
+    off = ALONE.replace("correction: true", "correction: false")
+    assert read_one(DIALECT, off, "0.25.1").says("importance_sampling_correction") is False
+    masked = off.replace("grpo:\n", "grpo:\n  seq_logprob_error_threshold: 2\n", 1)
+    assert read_one(DIALECT, masked, "0.25.1").says("importance_sampling_correction") is True
+
+
 @pytest.mark.parametrize(("recompute", "resets"), [("true", True), ("false", False)])
 def test_asynchronous_training_keeps_the_cache_unless_told_to_recompute(recompute: str, resets: bool) -> None:
     flying = (

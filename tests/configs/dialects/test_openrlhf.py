@@ -3,6 +3,7 @@ from reading import lost_names, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.openrlhf.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
+from rlaudit.configs.syntax.node import Unknown
 
 FLAT = """\
 export VLLM_ATTENTION_BACKEND=FLASH_ATTN
@@ -122,3 +123,31 @@ def test_a_command_in_an_array_is_one_engine_however_often_it_is_printed_and_its
     config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert config.engine["gpu_memory_utilization"].value == 0.5
     assert "SHARE is taken at its default 0.5" in config.not_seen
+
+
+@pytest.mark.parametrize("ends", ["2.0", "0.5 5.0", "0.5 5.0 9"])
+def test_every_word_of_an_interval_is_listed(ends: str) -> None:
+    text = DOTTED.rstrip() + f" \\\n   --algo.advantage.is_correction_threshold {ends} --rollout.top_k 5\n"
+    options = read_one(DIALECT, text, "0.18.1", "run.sh").options
+    assert str(options["algo.advantage.is_correction_threshold"].value) == ends
+
+
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        """'{"working_dir": "'$(pwd)'", "n": '$N', "env_vars": {"VLLM_X": "1", "VLLM_PORT": "'$P'"}}'""",
+        r'''"{\"working_dir\": \"${DIR}\", \"env_vars\": {\"VLLM_X\": \"1\", \"VLLM_PORT\": \"$P\"}}"''',
+    ],
+)
+@pytest.mark.parametrize("joint", ["=", " "])
+def test_what_a_runtime_environment_leaves_open_makes_nothing_else_of_it_unknown(joint: str, runtime: str) -> None:
+    script = f"DIR=$(pwd)/x\nray job submit --runtime-env-json{joint}{runtime} -- {DOTTED}"
+    environment = read_one(DIALECT, script, "0.18.1", "run.sh").environment
+    assert environment["VLLM_X"].value == "1"
+    assert isinstance(environment["VLLM_PORT"].value, Unknown)
+
+
+@pytest.mark.parametrize("runtime", ["$(cat job.json)", "'{\"env_vars\": '$V'}'"])
+def test_a_runtime_environment_that_is_not_told_is_said(runtime: str) -> None:
+    script = f"ray job submit --runtime-env-json={runtime} -- {DOTTED}"
+    assert any("--runtime-env-json" in said for said in read_one(DIALECT, script, "0.18.1", "run.sh").not_seen)

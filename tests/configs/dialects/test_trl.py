@@ -199,6 +199,9 @@ def test_a_config_whose_use_vllm_may_come_with_further_keywords_is_read() -> Non
     text = "# use_vllm\ndef f(**more):\n    return GRPOConfig(num_generations=4, vllm_mode='colocate', **more)\n"
     config = read_one(DIALECT, text, "0.18.1", "train.py")
     assert "further arguments of GRPOConfig: **more: more is an argument of f()" in config.not_seen
+    for settings in (config.engine, config.sampling):
+        assert all(setting.place is not None for setting in settings.values())
+        assert isinstance(settings.get("temperature").value, Unknown)
 
 
 def test_a_false_on_the_command_line_is_no_vllm() -> None:

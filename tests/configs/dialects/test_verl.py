@@ -36,7 +36,6 @@ def test_a_written_false_arrives_at_the_in_process_engine() -> None:
     assert config.engine["enable_prefix_caching"].value is False
     assert config.offline is True
     assert config.lost == ()
-    assert config.says("seeds_replicas") is False
 
 
 def test_logprobs_mode_is_processed_from_v0_7_raw_before_and_unknown_between() -> None:

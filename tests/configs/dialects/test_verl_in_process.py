@@ -47,3 +47,18 @@ def test_a_negation_is_an_error_in_process_and_unknown_where_the_engine_is() -> 
     script = in_script("+actor_rollout_ref.rollout.engine_kwargs.vllm.no_async_scheduling=true")
     assert isinstance(read_one(DIALECT, script, "0.10.2", "run.sh").engine["async_scheduling"].value, Unknown)
     assert read_one(DIALECT, script, "0.12.0", "run.sh").engine["async_scheduling"].value is False
+
+
+@pytest.mark.parametrize("actor", ["", "strategy: fsdp2", "strategy: fsdp"])
+def test_each_rank_of_an_fsdp_trainer_draws_from_its_own_generator(actor: str) -> None:
+    assert read_one(DIALECT, _with_actor(actor), "0.8.5").says("seeds_replicas") is True
+
+
+@pytest.mark.parametrize("actor", ["strategy: megatron", "megatron: {param_offload: true}"])
+def test_whether_megatron_ranks_have_their_own_generators_depends_on_the_release(actor: str) -> None:
+    assert isinstance(read_one(DIALECT, _with_actor(actor), "0.8.5").trainer["seeds_replicas"].value, Unknown)
+    assert read_one(DIALECT, _with_actor(actor), "0.11.0").says("seeds_replicas") is True
+
+
+def _with_actor(lines: str) -> str:
+    return SYNC.replace("  rollout:\n", f"  actor:\n    {lines or '{}'}\n  rollout:\n", 1)

@@ -62,6 +62,6 @@ def test_a_file_that_builds_the_engine_itself_has_both() -> None:
     assert read_one(IN_PROCESS, text, "0.18.1", "loop.py").says("pause_mode") == "keep"
 
 
-@pytest.mark.parametrize("text", ["requests.post(url + '/pause_video')\n", "print('/pause')\n", "def f(:\n '/pause'"])
+@pytest.mark.parametrize("text", ["requests.post(url + '/pause')\n", "print('/pause')\n", "def f(:\n '/pause'"])
 def test_other_requests_are_none_of_it(text: str) -> None:
     assert not DIALECT.recognise(source_of(text, "loop.py"))

@@ -1,9 +1,15 @@
 import pytest
+from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.vllm.python import DIALECT
 from rlaudit.configs.rollout_config import Loss
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.inspection.audit import audit_of
+from rlaudit.inspection.selection import known_rules
+from rlaudit.inspection.setting_rows import setting_rows
+from rlaudit.vllm.lifetimes import lifetime
+from rlaudit.vllm.machine import Machine
 
 TEXT = """\
 import os
@@ -145,3 +151,46 @@ def test_an_argument_of_a_subclass_is_its_own() -> None:
     config = read_one(DIALECT, text + "Mine(model='m', bundle_indices=[0], wrong=1)\n", "0.18.1", "engine.py")
     assert {lost.name for lost in config.lost} == {"wrong"}
     assert any("bundle_indices, which a subclass" in one for one in config.not_seen)
+
+
+@pytest.mark.parametrize(("keyword", "vllm", "refused"), [
+    ("prompt_token_ids", "0.8.5", False), ("prompt_token_ids", "0.18.1", True),
+    ("guided_options_request", "0.11.0", True),
+    ("tokenization_kwargs", "0.8.5", True), ("tokenization_kwargs", "0.18.1", False),
+    ("sampling_params", "0.18.1", False), ("input_ids", "0.18.1", False),
+])  # fmt: skip
+def test_a_keyword_of_generate_that_the_release_does_not_take_is_refused(
+    keyword: str, vllm: str, refused: bool
+) -> None:
+    text = f"from vllm import LLM\nllm = LLM('m')\n\ndef roll(ids):\n    return llm.generate({keyword}=ids)\n"
+    lost = read_one(DIALECT, text, vllm, "run.py").lost
+    assert [(one.name, one.loss) for one in lost] == [(f"LLM.generate({keyword})", Loss.REFUSED)] * refused
+    own = "\nclass Own:\n    def generate(self, **more): ...\n"
+    assert not read_one(DIALECT, text + own, vllm, "run.py").lost
+
+
+# What opens a call is written in many ways; what it may name is unknown, and nobody's default.
+@pytest.mark.parametrize("engine", ["LLM", "EngineArgs", "AsyncEngineArgs"])
+@pytest.mark.parametrize("rest", ["**kw", "**load(path)", "**(BASE | kw)", "**asdict(given)"])
+def test_what_an_open_call_does_not_name_is_not_left_to_vllm(engine: str, rest: str) -> None:
+    text = f"from vllm import {engine}, SamplingParams\nBASE = {{}}\ndef f(kw, given, path):\n"
+    text += f"    return {engine}(model='m', dtype='bfloat16', {rest})\n"
+    text += "SamplingParams(temperature=1.0, top_p=1.0, top_k=-1, min_p=0.0)\n"
+    config = read_one(DIALECT, text, "0.18.1", "run.py")
+    assert config.engine["dtype"].value == "bfloat16" and list(config.engine) == ["dtype"]
+    assert isinstance(config.engine["seed"].value, Unknown)
+    versions = Version("0.8.5"), Version("0.18.1")
+    audit = audit_of(read_one(DIALECT, text, "0.8.5", "run.py"), config, versions, Machine())
+    moved = {row["name"] for row in setting_rows(audit, 0) if row["group"] == "engine" and row["moves"]}
+    assert not any(lifetime("engine", name) for name in moved)
+    for rule in known_rules().values():
+        said = [found.message for found in rule.check(audit)]
+        assert not any("Nothing sets" in one or "No seed" in one or "Left to vLLM" in one for one in said), rule.name
+    (told,) = [one for one in config.not_seen if one.startswith("further arguments")]
+    assert "whatever the call does not name is open" in told
+
+
+def test_a_closed_call_leaves_the_rest_to_vllm() -> None:
+    text = "from vllm import LLM\nREST = {'dtype': 'bfloat16'}\nLLM(model='m', **REST)\n"
+    config = read_one(DIALECT, text, "0.18.1", "run.py")
+    assert config.engine["dtype"].value == "bfloat16" and config.engine.get("seed") is None

@@ -2,9 +2,12 @@ from collections.abc import Callable
 
 import pytest
 
+from rlaudit.configs.command_lines import proved
 from rlaudit.configs.engine_names import dashed
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
+from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_text import calls
 from rlaudit.configs.syntax.shell_text import commands
@@ -132,6 +135,38 @@ def test_a_flag_is_replaced_or_appended_and_nothing_else_moves(
     before: str, name: str, value: object, after: str
 ) -> None:
     assert shell(before, name, value) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("C='serve m'\neval $C\n", "C='serve m --seed 2'\neval $C\n"),
+        ("C='serve m'\neval $C --a 1\n", "C='serve m'\neval $C --a 1 --seed 2\n"),
+        ("C='serve m | tee log'\neval \"$C\"\n", "C='serve m --seed 2 | tee log'\neval \"$C\"\n"),
+        ("C='serve m'\n$C\n", "C='serve m'\n$C --seed 2\n"),
+        ("C='serve m'\nsrun $C > log\n", "C='serve m'\nsrun $C --seed 2 > log\n"),
+        ("K=-1\nserve m --top-k $K\n", "K=-1\nserve m --top-k $K --seed 2\n"),
+        ('A=(m --a 1)\nserve "${A[@]}"\n', 'A=(m --a 1)\nserve "${A[@]}" --seed 2\n'),
+        ('bash -c "serve m --tp ${TP:-8}"\n', None),
+    ],
+)
+def test_a_new_flag_comes_after_everything_that_the_command_expands_to(before: str, after: str | None) -> None:
+    command = next(one for one in commands(before, "run.sh") if any(word.value == "serve" for word in one.words))
+    edits = flags_writer(command, spell_flag)("seed", 2)
+    assert (edits and apply(before, edits)) == after
+
+
+@pytest.mark.parametrize(("at", "words"), [(0, "sudo "), (20, "other\n"), (9, " m2"), (3, "x ")])
+def test_an_addition_that_reads_as_another_command_is_not_made(at: int, words: str) -> None:
+    source = Source("run.sh", "C='serve m'\neval $C\n")
+    edit = Edit("run.sh", at, at, words)
+    assert proved(lambda _name, _value: (edit,), source.commands[0], source)("seed", 2) is None
+
+
+def test_a_variable_of_two_commands_gets_no_flag_for_one_of_them() -> None:
+    source = Source("run.sh", "C='serve m'\neval $C --a 1\neval $C\n")
+    written = [proved(flags_writer(one, spell_flag), one, source)("seed", 2) for one in source.commands]
+    assert [len(edits or ()) for edits in written] == [1, 0]
 
 
 def test_what_would_need_quotes_inside_quotes_is_not_written() -> None:

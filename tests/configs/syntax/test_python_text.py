@@ -26,6 +26,8 @@ def argument(text: str, name: str = "x") -> object:
         ("LLM(x=not True)", False), ("K = dict(x=1)\nK.update(x=2)\nLLM(**K)", 2),
         ("K = {}\nK.update({'x': 3}, y=1)\nLLM(**K)", 3),
         ("K = {}\nfor k in ('x', 'y'):\n    pass\nK['x'] = 4\nLLM(**K)", 4),
+        ("if c:\n    K = {'x': 5}\n    y = 1\n    LLM(**K)", 5),
+        ("def f():\n if c:\n  K = {'x': 6}\n  s.m = LLM(**K)\n else:\n  K = {'x': 7}\n  g(K)", 6),
     ],
 )  # fmt: skip
 def test_what_the_file_tells_is_known(text: str, value: object) -> None:
@@ -56,6 +58,15 @@ def test_what_the_file_tells_is_known(text: str, value: object) -> None:
 def test_everything_else_is_unknown_with_the_reason(text: str, reason: str) -> None:
     value = argument(text)
     assert isinstance(value, Unknown) and reason in value.reason
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["K['x'] = 2", "K.update(x=2)", "change(K)", "if d:\n        K = {'x': 2}", "K |= {'x': 2}", "L = K"],
+)
+def test_a_dictionary_of_a_branch_that_may_have_changed_before_its_call_is_left_open(between: str) -> None:
+    call = one(f"if c:\n    K = {{'x': 1}}\n    {between}\n    LLM(**K)\nelse:\n    K = {{}}")
+    assert call.open and "x" not in call.arguments
 
 
 @pytest.mark.parametrize(

@@ -195,3 +195,49 @@ def test_a_script_inside_a_command_sees_exports_and_what_the_command_sets_at_the
     assert places == {"A": ("1", 2, "1"), "C": ("3", 3, "-"), "F": ("--x 9", 2, "'"), "P": ("4", 3, "4")}
     flag = command.words[4].place
     assert text[flag.start : flag.end] == "--x"
+
+
+def test_eval_reads_its_words_a_second_time_with_all_variables_of_the_script() -> None:
+    text = "N=1\nB='--y 2'\nC=\"serve $B --q='\\\"a b\\\"' \\$N ${T:-3} $U | tee log\"\n"
+    text += "eval ${C} --x\neval \"$C\"\neval 'serve $N'\n"
+    found = [command for command in commands(text, "run.sh") if command.words[0].value == "serve"]
+    spelt = [[word.value if isinstance(word.value, str) else "?" for word in command.words] for command in found]
+    read = ["serve", "--y", "2", '--q="a b"', "1", "3", "?"]
+    assert spelt == [read, read, ["serve", "1"]]
+    assert [command.assumed for command in found] == [("T is taken at its default 3",)] * 2 + [()]
+    assert text[found[0].words[1].place.start : found[0].words[1].place.end] == "--y"
+
+
+def test_an_eval_that_cannot_be_read_again_is_a_command_of_its_own() -> None:
+    assert [command.words[0].value for command in commands('eval "serve \'x"', "run.sh")] == ["eval"]
+
+
+LOOP = 'while [ $# -gt 0 ]; do\n  case "$1" in\n'
+LOOP += '    --a) A="$2"; shift 2 ;;\n    --b=*) B=${1#*=}; shift ;;\n  esac\ndone\n'
+GETOPTS = "while getopts a:b: o; do case $o in a) A=$OPTARG ;; b) B=${OPTARG} ;; esac; done\n"
+
+
+@pytest.mark.parametrize("arguments", [LOOP, GETOPTS])
+def test_what_only_the_scripts_arguments_change_is_at_its_default_and_that_is_said(arguments: str) -> None:
+    (command,) = (
+        one for one in commands(f"A=1\nB=x\n{arguments}serve $A $B\n", "run.sh") if one.words[0].value == "serve"
+    )
+    assert [word.value for word in command.words] == ["serve", "1", "x"]
+    assert command.assumed == ("A is taken at its default 1", "B is taken at its default x")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"{LOOP}serve $A",  # no default
+        f"A=\n{LOOP}serve $A",
+        f"A=1\nif x; then A=2; fi\n{LOOP}serve $A",
+        f"A=1\n{LOOP.replace('shift 2', 'A=3')}serve $A",
+        "A=1\nset -- a 2\nif x; then A=$2; fi\nserve $A",
+        "A=1\nf() { if x; then A=$1; fi; }\nf 2\nserve $A",
+        "A=1\nif x; then A+=$1; fi\nserve $A",
+        "A=1\nif x; then A=$1; fi\nif y; then A=3; fi\nserve $A",
+    ],
+)
+def test_what_the_script_may_change_as_well_stays_unknown(script: str) -> None:
+    assert unknown(script)

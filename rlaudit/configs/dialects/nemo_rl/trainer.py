@@ -28,6 +28,10 @@ def _correction(draft: Draft, root: Node, *, inherits: bool) -> None:
         draft.trains("importance_sampling_correction", arriving(switch), note, switch)
     elif not inherits:
         draft.trains("importance_sampling_correction", False, "NeMo-RL's default: no correction")
+    masks = root.get("grpo", "seq_logprob_error_threshold")
+    if is_said(masks) and not (switch is not None and switch.value is True):
+        note = "grpo.seq_logprob_error_threshold takes sequences out of the loss"
+        draft.trains("importance_sampling_correction", True, note, masks)
     kind = root.get("loss_fn", "truncated_importance_sampling_type")
     if is_said(kind):
         draft.trains("importance_sampling_mode", arriving(kind), "loss_fn.truncated_importance_sampling_type", kind)
@@ -55,10 +59,7 @@ def _updates(draft: Draft, root: Node, *, inherits: bool) -> None:
 
 
 def _replicas(draft: Draft, root: Node) -> None:
-    cluster = root.get("cluster")
-    nodes = known(within(cluster, "num_nodes"))
-    gpus = known(within(cluster, "gpus_per_node"))
-    colocated = known(root.get("policy", "generation", "colocated", "enabled"), True)
+    gpus = _generation_gpus(root)
     size = 1
     for name in ("tensor_parallel_size", "pipeline_parallel_size"):
         setting = draft.engine.get(name)
@@ -66,7 +67,21 @@ def _replicas(draft: Draft, root: Node) -> None:
             size = 0
         else:
             size *= setting.value
-    if colocated is True and isinstance(nodes, int) and isinstance(gpus, int) and size and nodes * gpus >= size:
-        draft.trains("replicas", nodes * gpus // size, "GPUs of the cluster / ranks of one engine")
+    if gpus is not None and size and gpus >= size:
+        draft.trains("replicas", gpus // size, "GPUs of the generation / ranks of one engine")
     else:
-        draft.not_seen.append("the number of rollout engines: GPUs of the cluster and ranks are not both in this file")
+        draft.not_seen.append("the number of rollout engines: GPUs and ranks are not both in this file")
+
+
+def _generation_gpus(root: Node) -> int | None:
+    """GPUs that generate: all of the cluster, or those set aside (algorithms/grpo.py:860); None where not told."""
+    colocated = root.get("policy", "generation", "colocated")
+    cluster = root.get("cluster")
+    nodes, gpus = known(within(cluster, "num_nodes")), known(within(cluster, "gpus_per_node"))
+    shared = known(within(colocated, "enabled"), True)
+    if shared is False:
+        own = within(colocated, "resources")
+        # One node is shared with the trainer, and needs no number of nodes.
+        nodes, gpus = known(within(own, "num_nodes"), 1 if nodes == 1 else None), known(within(own, "gpus_per_node"))
+    told = shared in (True, False) and isinstance(nodes, int) and isinstance(gpus, int)
+    return nodes * gpus if told else None

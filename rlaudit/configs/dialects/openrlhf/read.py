@@ -1,6 +1,7 @@
 """OpenRLHF: `openrlhf.cli.train_ppo_ray` on a command line, with flat options until 0.9 and dotted ones since."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from packaging.version import Version
@@ -15,11 +16,12 @@ from rlaudit.configs.draft import Draft
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.flags import flags
-from rlaudit.configs.syntax.node import within
+from rlaudit.configs.syntax.flags import Flag, flags
+from rlaudit.configs.syntax.node import Unknown, within
 from rlaudit.configs.syntax.shell_command import Command
 
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
+_INTERVAL = "is_correction_threshold"
 _WRITTEN = (
     "tensor_parallel_size",
     "enable_prefix_caching",
@@ -43,10 +45,18 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, Options]]:
     for command in command_lines(source, *_MARKS):
         for at, word in enumerate(command.words):
             if isinstance(word.value, str) and word.value.endswith(_MARKS):
-                options = Options(by_name(flags(command.words, at + 1, is_switch)))
+                options = Options(by_name(map(_whole, flags(command.words, at + 1, is_switch))))
                 if options.get("num_engines") is not None:
                     yield command, at + 1, options
                 break
+
+
+def _whole(flag: Flag) -> Flag:
+    """A threshold may be two words, the ends of an interval."""
+    if flag.value is None or not flag.more or not flag.name.endswith(_INTERVAL):
+        return flag
+    text = " ".join(word.text for word in (flag.value, *flag.more))
+    return replace(flag, value=replace(flag.value, value=text, text=text))
 
 
 def _config(source: Source, command: Command, at: int, options: Options, vllm: Version) -> RolloutConfig:
@@ -66,6 +76,9 @@ def _variables(draft: Draft, command: Command, at: int) -> None:
     if submitted:
         runtime = by_name(flags(command.words[:at])).get("runtime_env_json")
         of_job = within(runtime, "env_vars")
+        for part in (runtime, of_job):
+            if part is not None and isinstance(part.value, Unknown):
+                draft.not_seen.append(f"the variables of --runtime-env-json: {part.value.reason}")
         for name, node in given.items():
             draft.lose(name, node, Loss.NOT_PASSED, "`ray job submit` does not hand the shell's variables to the job")
         given = dict(of_job.items()) if of_job is not None else {}

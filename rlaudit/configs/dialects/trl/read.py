@@ -13,7 +13,9 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.engine import COLOCATED, trainer_config
 from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
+from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.program import TRAINING, trains, words_of
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -39,6 +41,11 @@ _TELLING = {
     "vllm_server_host", "vllm_server_base_url", "vllm_device", "max_new_tokens", "beta",
 }  # fmt: skip
 _OTHERS = {"rlhf_type", "actor_rollout_ref", "trl", "rl", "stage"}
+# What tells a script that trains: one that evaluates has max_new_tokens as well, and none of a Trainer's arguments.
+_TRAINS = (_TELLING - {"max_new_tokens", "beta"}) | {
+    "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps",
+    "config",
+}  # fmt: skip
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
 # Booleans that are true unless `--no_<name>` is said.
 _ON = ("vllm_importance_sampling_correction", "bf16")
@@ -101,7 +108,12 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
         call_writer(call, _spell(arguments, python=True), source.text),
     )  # fmt: skip
     if call.open:
-        config = replace(config, not_seen=(*config.not_seen, f"further arguments of {call.name}: {call.open}"))
+        config = replace(
+            config,
+            engine=as_written(config.engine, call.name),
+            sampling=as_written(config.sampling, call.name),
+            not_seen=(*config.not_seen, f"further arguments of {call.name}: {call.open}"),
+        )
     variables = python_environment(source, ("VLLM_",)) if config.offline else {}
     own = {name: by_file(name, node) for name, node in variables.items()}
     return replace(config, environment={**config.environment, **own})
@@ -119,8 +131,9 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
             if word.endswith("vllm_serve.py") or word == "trl.scripts.vllm_serve":
                 yield command, at + 1, "serve"
                 break
-            trains = (PurePath(word).name == "trl" and following in {"grpo", "rloo"}) or _is_script(words, at)
-            if trains and _asks_for_vllm(command, at + 1):
+            subcommand = PurePath(word).name == "trl" and following in {"grpo", "rloo"}
+            starts = subcommand or (_is_script(words, at) and _is_trainers(command, at))
+            if starts and _asks_for_vllm(command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
                 break
 
@@ -138,6 +151,13 @@ def _is_script(words: list[str], at: int) -> bool:
     if not (name.endswith(".py") or after_module) or not before & _LAUNCHERS:
         return False
     return not any("swift" in word or "--rlhf_type" in word for word in words)
+
+
+def _is_trainers(command: Command, at: int) -> bool:
+    """Whether a script's name or one of its options can be a TRL trainer's."""
+    given = by_name(flags(command.words, at + 1))
+    named = bool(words_of(str(command.words[at].value)) & TRAINING)
+    return trains(command) and (named or bool(_TRAINS & given.keys()))
 
 
 def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version) -> RolloutConfig:

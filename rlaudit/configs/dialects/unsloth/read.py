@@ -14,7 +14,7 @@ from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.dialects.unsloth.engine import VARIABLES, collect_engine, collect_head, sampling_params
 from rlaudit.configs.draft import Draft, by_file
-from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.elsewhere import Elsewhere, as_written
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -88,8 +88,7 @@ def _config(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
     model = call.arguments.get("model_name") or (call.positional[0] if call.positional else None)
     config = draft.done(model=model, offline=True, place=call.place, write=call_writer(call, _spell, source.text))
     if call.open:
-        told = {name: setting for name, setting in config.engine.items() if setting.place is not None}
-        config = replace(config, engine=Elsewhere(call.open, told))
+        config = replace(config, engine=as_written(config.engine, "from_pretrained"))
     if len(configs) == 1:
         return config
     how = "there is no GRPOConfig in this file" if not configs else "several GRPOConfigs are in this file"

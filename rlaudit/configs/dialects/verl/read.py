@@ -6,6 +6,7 @@ No config names its release of verl, and releases differ in what reaches the eng
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -79,6 +80,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     return tuple(config for config in found if config is not None)
 
 
+# Asked under each version; what a command starts from is composed once.
+@lru_cache(maxsize=4)
 def reads(source: Source) -> tuple[Read, ...]:
     """Every config of the file as a tree rooted where verl's is."""
     own = mapping_of(source)

@@ -9,6 +9,7 @@ from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, kn
 from rlaudit.configs.syntax.node import Node, Unknown, within
 from rlaudit.vllm.milestones import PAUSE_GENERATION
 
+_MEGATRON_SEEDS = Version("0.4.1")
 _ACTOR = "verl dp_actor.py divides the logits by rollout.temperature"
 
 
@@ -23,10 +24,23 @@ def trainer_facts(draft: Draft, root: Node, vllm: Version, release: Release, *, 
     _updates(draft, root, vllm, release)
     _replicas(draft, root)
     rollout = root.get("actor_rollout_ref", "rollout")
-    if release.in_process and release.computes("seed") is None:
-        draft.trains("seeds_replicas", False, "verl vllm_rollout_spmd.py: every engine gets the same seed")
-    elif not release.in_process and rollout is not None and rollout.get("seed") is not None:
+    if release.in_process:
+        _generators(draft, root, release)
+    elif rollout is not None and rollout.get("seed") is not None:
         draft.trains("seeds_replicas", True, "verl vllm_async_server.py: rollout.seed plus the index of the replica")
+
+
+def _generators(draft: Draft, root: Node, release: Release) -> None:
+    """vLLM in the trainer's process draws from the trainer's CUDA generator, which verl seeds by data-parallel rank
+    whatever the engine's seed is; with Megatron only from v0.4.1 on (sharding_manager/megatron_vllm.py:112).
+    """
+    actor = root.get("actor_rollout_ref", "actor")
+    megatron = known(within(actor, "strategy")) == "megatron" or within(actor, "megatron") is not None
+    if megatron and release.first < _MEGATRON_SEEDS:
+        reason = f"with Megatron, verl seeds each data-parallel rank's generator from v{_MEGATRON_SEEDS} on"
+        draft.trains("seeds_replicas", Unknown(f"{reason}; {release.why()}"), reason)
+    else:
+        draft.trains("seeds_replicas", True, "verl seeds the CUDA generator of each data-parallel rank by itself")
 
 
 def _bypass(root: Node) -> bool | None:

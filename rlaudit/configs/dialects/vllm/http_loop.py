@@ -8,18 +8,22 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.invocations import invocations
 from rlaudit.configs.dialects.vllm.posted import posted
 from rlaudit.configs.dialects.vllm.python import DIALECT as IN_PROCESS
-from rlaudit.configs.dialects.vllm.weight_updates import PAUSE, UPDATES, take_weight_updates
+from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 
 NAME = "vllm-http"
+_UPDATES = {"update_weights", "update_named_param", "start_weight_update"}
 
 
 def recognise(source: Source) -> bool:
-    """Whether a file posts a pause or an update, and neither builds nor starts the engine itself."""
-    if not any(call.name in {PAUSE, *UPDATES} for call in posted(source)):
+    """Whether a file posts an update of weights, and neither builds nor starts the engine itself.
+
+    A pause alone may be anybody's: of a player, a queue, a timer.
+    """
+    if not any(call.name in _UPDATES for call in posted(source)):
         return False
     try:
         return not IN_PROCESS.recognise(source) and not invocations(source)

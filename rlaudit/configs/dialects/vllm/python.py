@@ -6,6 +6,7 @@ keyword that the release does not have is a TypeError at start. `LLM` is an in-p
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -13,6 +14,7 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -56,9 +58,10 @@ def _is_vllm(call: "Call") -> bool:
 
 def _calls(source: Source) -> "tuple[Call, ...]":
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
-    return source.calls((*ENGINES, SAMPLING, *METHODS))
+    return source.calls((*ENGINES, SAMPLING, GENERATE, *METHODS))
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
@@ -73,6 +76,7 @@ def _engine(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
     # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.dialects.vllm.method_keywords import take_generate
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
     from rlaudit.configs.framework_source.stops import stops_in
@@ -87,12 +91,16 @@ def _engine(
     if len(call.positional) > 1:
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
-        draft.not_seen.append(f"further arguments of {call.name} in line {call.place.line}: {call.open}")
+        rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
+        draft.not_seen.append(f"{rest}; whatever the call does not name is open")
     _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
+    if call.name == "LLM":
+        take_generate(draft, source, calls, catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     write = call_writer(call, _speller(catalogue), source.text)
-    return draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
+    config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
+    return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
 
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:

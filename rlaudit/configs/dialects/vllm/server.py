@@ -7,6 +7,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocation import Invocation
@@ -95,7 +96,8 @@ def writer(started: Invocation, source: Source, vllm: Version) -> Write:
         return takes.switch(name) if takes.known(name) is not None else None
 
     if started.command is not None:
-        return flags_writer(_from(started.command, started.start), spell, switch)
+        flagged = flags_writer(_from(started.command, started.start), spell, switch)
+        return proved(flagged, started.command, source) if source.is_shell else flagged
     if started.lists:
         return list_writer(started.lists, spell, source.text, switch)
     return unwritten

@@ -18,7 +18,7 @@ FILE_BACKEND = "rlaudit_file"
 
 def start(job, channel):
     """The engine of this release, with our worker extension; raises Unsupported where the path does not exist."""
-    arguments = dict(job["engine_args"], model=job["model"], worker_extension_cls=EXTENSION)
+    arguments = dict(job["engine_args"], model=job["model"], worker_extension_cls=job.get("extension", EXTENSION))
     if job.get("trust_remote_code"):
         arguments["trust_remote_code"] = True
     if job.get("revision"):
@@ -127,6 +127,10 @@ class AsyncEngine:
         answers = await self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))
         return json.loads(answers[0])
 
+    async def call(self, method):
+        """What each worker answers to a method of our extension."""
+        return await self.engine.collective_rpc(method)
+
     async def reset_prefix_cache(self):
         """Whether the cache was emptied; None where the release does not say."""
         return await self.engine.reset_prefix_cache()
@@ -218,6 +222,10 @@ class SteppedEngine:
     async def read_back(self, paths):
         """What the worker now holds."""
         return json.loads(self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))[0])
+
+    async def call(self, method):
+        """What each worker answers to a method of our extension."""
+        return self.engine.collective_rpc(method)
 
     async def reset_prefix_cache(self):
         """Whether the cache was emptied."""

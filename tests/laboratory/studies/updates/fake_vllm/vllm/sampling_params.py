@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 class RequestOutputKind(enum.Enum):
     DELTA = 1
+    FINAL_ONLY = 2
 
 
 @dataclass

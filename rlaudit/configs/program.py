@@ -1,0 +1,37 @@
+"""The Python program that a command starts, and whether its name says that it only generates or evaluates.
+
+Such a program takes the options of a trainer's rollouts, and no trainer reads its logprobs: what is true of a training
+run is false of it.
+"""
+
+import re
+from pathlib import PurePath
+
+from rlaudit.configs.syntax.shell_command import Command
+
+TRAINING = {"train", "trainer", "training", "ppo", "grpo", "rloo", "dpo", "xpo", "gold", "rl", "rlhf"}
+_OTHER = {
+    "eval", "evals", "evaluate", "evaluation", "evaluator", "generate", "generation", "predict", "prediction",
+    "infer", "inference", "bench", "benchmark",
+}  # fmt: skip
+_LAUNCHERS = ("torch.", "accelerate.", "deepspeed.")
+
+
+def program_of(command: Command) -> str:
+    """The script's path, or the module after `-m`; empty where the command starts none."""
+    words = [word.value if isinstance(word.value, str) else "" for word in command.words]
+    for before, word in zip(["", *words], words, strict=False):
+        if word.endswith(".py") or (before == "-m" and not word.startswith(_LAUNCHERS)):
+            return word
+    return ""
+
+
+def words_of(program: str) -> set[str]:
+    """`grpo_vlm` of `trl.scripts.grpo_vlm`, and of `scripts/grpo_vlm.py`, in words."""
+    return set(re.findall(r"[a-z]+", PurePath(program.removesuffix(".py")).name.rpartition(".")[2].lower()))
+
+
+def trains(command: Command) -> bool:
+    """False only where the program's own name says something else: `main_generation`, `run_eval`."""
+    words = words_of(program_of(command))
+    return bool(words & TRAINING) or not words & _OTHER

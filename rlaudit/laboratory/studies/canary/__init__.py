@@ -1,0 +1,1 @@
+"""Canary: a short training per arm."""

@@ -1,0 +1,185 @@
+"""The report of a canary."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rlaudit.curves.comparison import MetricResult, Outcome
+from rlaudit.laboratory.studies.canary.judge import (
+    CLIP_RATE,
+    ENTROPY,
+    JUDGED,
+    KL,
+    RATIO,
+    REWARD,
+    JudgedArm,
+    JudgedClaim,
+    judge,
+    judge_claims,
+    values_of,
+)
+from rlaudit.laboratory.studies.canary.run import FinishedCanary
+from rlaudit.laboratory.studies.canary.words import layers_of
+from rlaudit.layers import Verdict
+from rlaudit.report.new_report import new_report
+from rlaudit.report.parts.canary import CanaryArm, CanaryClaim, CanaryCost, CanaryCurve, CanaryFigure, CanarySeparation
+from rlaudit.report.plain import plain
+from rlaudit.report.report import Report
+
+TEN_THOUSANDTHS = 1e4
+ONE_SEED = (
+    "one seed of the reference shows no spread between seeds: its band is an assumption (rlaudit curves says which)"
+)
+
+
+def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
+    """The layers of the report are those of the first arm after the reference: the migration as it is.
+
+    `exit_code` is 3 where a training did not end, else 1 for a mismatch of those layers where that is to fail, else 0.
+    """
+    recipe = run.plan.recipe
+    arms = judge(run)
+    layers = layers_of(arms[1])
+    missing = [problem for arm in arms for problem in _problems(arm)]
+    mismatch = any(layer["verdict"] is Verdict.MISMATCH for layer in layers)
+    seeds = len(arms[0].curves)
+    return {
+        **new_report(
+            "ablate",
+            3 if missing else int(fail_on_mismatch and mismatch),
+            before=recipe.arms[0].version,
+            after=recipe.arms[1].version,
+            layers=layers,
+            not_seen=[*missing, *([ONE_SEED] if seeds == 1 else []), *_unseen(run)],
+        ),
+        "description": recipe.description,
+        "blocks": [],
+        "canary": {
+            "training": recipe.training.model_dump(mode="json"),
+            "alpha": recipe.alpha,
+            "felt": arms[0].felt,
+            "arms": [_arm(arm, place) for place, arm in enumerate(arms)],
+            "figures": [_figure(key, title, arms) for key, title in JUDGED.items()],
+            "claims": [_of_claim(judged) for judged in judge_claims(recipe, arms)],
+            "cost": _cost(run),
+            "provenance": run.surroundings.provenance(),
+        },
+    }
+
+
+def _problems(arm: JudgedArm) -> list[str]:
+    return [
+        f"{training.run.name}: {training.failure.message if training.failure else training.status}"
+        for training in arm.trainings
+        if training.curves is None
+    ]
+
+
+def _unseen(run: FinishedCanary) -> list[str]:
+    lines = [
+        "weights updated while requests run: engine and trainer took turns",
+        "weights over NCCL or CUDA IPC: they were handed over through a file",
+    ]
+    if run.surroundings.accelerator.kind == "cpu":
+        lines.append("CUDA: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has other kernels")
+    return lines
+
+
+def _arm(arm: JudgedArm, place: int) -> CanaryArm:
+    spent: dict[str, float] = {}
+    for training in arm.trainings:
+        for name, seconds in (training.result.get("trainer") or {}).get("seconds", {}).items():
+            spent[name] = spent.get(name, 0.0) + seconds
+    return {
+        "name": arm.arm.name,
+        "version": arm.arm.version,
+        "role": "candidate" if place else "reference",
+        "trainings": len(arm.trainings),
+        "ended": len(arm.curves),
+        "problems": _problems(arm),
+        "levels": {
+            "reward_first": arm.level(REWARD),
+            "reward_last": arm.level(REWARD, end=True),
+            "clip_rate": arm.level(CLIP_RATE, end=True),
+            "kl": arm.level(KL, end=True),
+            "entropy_last": arm.level(ENTROPY, end=True),
+        },
+        "lag": arm.lag,
+        "backend_start": arm.start,
+        "backend_later": arm.later,
+        "separations": [_separation(result) for result in arm.results.values()],
+        "layers": layers_of(arm),
+        "seconds": spent,
+        "logs": [
+            str(Path(*training.metrics.parts[-3:]))
+            for training in arm.trainings
+            if training.metrics and training.curves
+        ],
+    }
+
+
+def _separation(result: MetricResult) -> CanarySeparation:
+    found = result.separation
+    return {
+        "metric": result.name,
+        "title": JUDGED[result.name],
+        "outcome": result.outcome.value,
+        "because": result.because,
+        "detected_step": result.detected,
+        "onset_step": result.onset,
+        "reference_level": plain(result.reference_level),
+        "candidate_level": plain(result.candidate_level),
+        "resolution": None if found is None else plain(found.resolution),
+        "logarithm": None if found is None else found.in_logs,
+    }
+
+
+def _figure(key: str, title: str, arms: Sequence[JudgedArm]) -> CanaryFigure:
+    return {"metric": key, "title": title, "curves": [_curve(key, arm) for arm in arms if arm.curves]}
+
+
+def _curve(key: str, arm: JudgedArm) -> CanaryCurve:
+    values_SN = np.stack([values_of(run, key) for run in arm.curves])
+    if key == RATIO:
+        values_SN = (values_SN - 1.0) * TEN_THOUSANDTHS
+    return {
+        "arm": arm.arm.name,
+        "steps": arm.curves[0].curves[key].steps.tolist(),
+        "mean": values_SN.mean(axis=0).tolist(),
+        "low": values_SN.min(axis=0).tolist(),
+        "high": values_SN.max(axis=0).tolist(),
+    }
+
+
+def _of_claim(judged: JudgedClaim) -> CanaryClaim:
+    claim, result = judged.claim, judged.result
+    if result is None:
+        because = "the arm has no such curve"
+    elif result.outcome is Outcome.SEPARATED:
+        because = f"{JUDGED[result.name]} separated at step {result.detected}"
+    else:
+        because = f"{JUDGED[result.name]}: {result.because}"
+    return {
+        "says": claim.says,
+        "arm": claim.arm,
+        "metric": claim.metric,
+        "expects": claim.expects,
+        "verdict": judged.verdict,
+        "because": because,
+    }
+
+
+def _cost(run: FinishedCanary) -> CanaryCost:
+    books = run.bookkeeping
+    told = [training.result for training in run.trainings if training.result.get("trainer")]
+    whole = sum(result["loop_seconds"] for result in told)
+    parts = sum(sum(result["trainer"]["seconds"].values()) for result in told)
+    return {
+        "seconds": books.seconds,
+        "cells_run": books.cells_run,
+        "cells_kept": books.cells_kept,
+        "damaged": list(books.damaged),
+        "peak_memory_mib": books.peak_memory_mib,
+        "overhead": 1.0 - parts / whole if whole else None,
+    }

@@ -1,0 +1,27 @@
+"""What a canary will cost, before anything is started.
+
+Seconds were measured with the default model and training on 2 quiet cores; a larger model takes what it takes.
+"""
+
+from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.studies.canary.plan import CanaryPlan
+from rlaudit.laboratory.study import Cost
+
+START_SECONDS = {"cpu": 25.0, "cuda": 60.0}
+# A step of 256 sequences of 6 tokens; most of it is the engine.
+STEP_SECONDS = {"cpu": 0.8, "cuda": 0.5}
+SEQUENCES = 256
+
+
+def cost_of_trainings(plan: CanaryPlan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
+    """Every arm with its engine, and how often it is trained."""
+    machine, training = machine_of(accelerator), plan.recipe.training
+    lines = [
+        f"{arm.name}: {plan.expected(arm, machine, plan.recipe.model)} of vLLM {arm.version}, "
+        f"{training.seeds} x {training.steps} steps"
+        for arm in plan.recipe.arms
+    ]
+    per_step = STEP_SECONDS[machine.platform] * training.prompts_per_step * training.samples / SEQUENCES
+    seconds = len(plan.runs) * (START_SECONDS[machine.platform] + training.steps * per_step)
+    return Cost(lines, len(plan.runs), seconds)

@@ -1,0 +1,117 @@
+"""From a recipe to trainings: every arm once for each seed, all arms with the first seed first.
+
+Seeds differ in what is sampled. Every training is given the same prompts in the same order: what a hard batch does to
+a curve is then shared by all of them, and no part of the noise that a difference must stand out from.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.ieee_float32 import ieee_float32
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.prompts import PromptSet
+from rlaudit.laboratory.scoring import ScoringRequest
+from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, TrainingArm
+from rlaudit.laboratory.study import EngineWanted
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.machine import Machine
+from rlaudit.vllm.resolution.engine import variables_for
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """One arm with one seed."""
+
+    arm: TrainingArm
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The arm and the seed."""
+        return f"{self.arm.name}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class CanaryPlan:
+    """The trainings of a recipe, in the order in which they run."""
+
+    recipe: CanaryRecipe
+    runs: tuple[TrainingRun, ...]
+    answers: tuple[Any, ...]
+    device: str
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What is run, in two words."""
+        return f"{len(self.runs)} trainings"
+
+    @property
+    def engines(self) -> tuple[EngineWanted, ...]:
+        """The engine of every training."""
+        return tuple(EngineWanted(run.name, run.arm.version, self.engine_args(run.arm)) for run in self.runs)
+
+    @property
+    def scoring(self) -> tuple[ScoringRequest, ...]:
+        """Nothing is scored afterwards: the trainer is part of every cell."""
+        return ()
+
+    def arms(self) -> list[dict[str, str]]:
+        """The trainings as plan.json names them."""
+        reference = self.recipe.arms[0].name
+        return [
+            {
+                "block": "canary",
+                "name": run.name,
+                "role": "reference" if run.arm.name == reference else "candidate",
+                "version": run.arm.version,
+            }
+            for run in self.runs
+        ]
+
+    def engine_args(self, arm: TrainingArm) -> dict[str, Any]:
+        """Arguments of the arm's engine."""
+        return {
+            **_usual_args(arm.version, self.recipe.dtype, self.device),
+            **self.recipe.engine_args,
+            **arm.engine_args,
+        }
+
+    def variables(self, arm: TrainingArm) -> dict[str, str]:
+        """Environment variables of the arm's engine process."""
+        return {
+            **(ENGINE.on_cpu if self.device == "cpu" else {}),
+            **ieee_float32(self.device, self.engine_args(arm).get("dtype"), arm.fp32_head),
+            **variables_for(arm.engine, Version(arm.version)),
+            **self.recipe.environment_variables,
+            **arm.environment_variables,
+        }
+
+    def expected(self, arm: TrainingArm, machine: Machine, model: str | None = None) -> ExpectedEngine:
+        """The engine, V0 or V1, that the arm is about on this machine."""
+        return expected_engine(arm.version, arm.engine, self.engine_args(arm), self.variables(arm), machine, model)
+
+
+def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: PromptSet) -> CanaryPlan:
+    """The trainings of a recipe on this machine. Raises UsageError where a prompt has no answer."""
+    if not prompts.answers or any(answer is None for answer in prompts.answers):
+        raise UsageError(
+            f"the prompts {prompts.name} have no answers to reward",
+            'a training needs a .jsonl file whose lines have an "answer" beside the prompt',
+        )
+    seeds = range(recipe.seed, recipe.seed + recipe.training.seeds)
+    # Whoever looks before the end finds every arm with as many seeds.
+    runs = tuple(TrainingRun(arm, seed) for seed in seeds for arm in recipe.arms)
+    return CanaryPlan(recipe, runs, prompts.answers, accelerator.kind)
+
+
+def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
+    if device != "cpu":
+        return {"dtype": dtype}
+    return {"dtype": dtype, "enforce_eager": True, "block_size": smallest_cpu_block(Version(version))}

@@ -1,0 +1,179 @@
+"""The recipe of a canary: what is trained and how, and the arms whose engines sample for it.
+
+A recipe with the key `training` is one of these. The first arm is the reference: its seeds are the band that the others
+are judged by. An arm is an engine, a way to hand weights to it, and a trainer; everything else is the same in all.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from rlaudit.engines.vllm.expected_engine import check_engine
+from rlaudit.errors import UsageError
+from rlaudit.laboratory.recipe import (
+    AnyRecipe,
+    DtypeName,
+    Engine,
+    Keys,
+    Profile,
+    Version,
+    validated,
+    with_profile,
+)
+from rlaudit.trainer import __path__ as trainer_folder
+
+TRAINER = Path(trainer_folder[0])
+Path_ = Literal["reload_weights", "reload_from_iterator", "load_weights"]
+Mode = Literal["none", "keep", "wait", "abort"]
+
+
+def _shipped(kind: str) -> AfterValidator:
+    """A name that has a file in this folder of the trainer's."""
+
+    def known(name: str) -> str:
+        offered = sorted(file.stem for file in (TRAINER / f"{kind}s").glob("[a-z]*.py"))
+        if name not in offered:
+            raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(offered)}")
+        return name
+
+    return AfterValidator(known)
+
+
+Correction = Annotated[str, _shipped("correction")] | None
+
+
+class Training(Keys):
+    """The training, the same in all arms. It takes one gradient step on each batch of rollouts."""
+
+    steps: int = Field(30, ge=20, description="Gradient steps; a curve is judged from 20 on.")
+    seeds: int = Field(3, ge=1, description="Trainings of each arm. One seed of the reference has no measured band.")
+    prompts_per_step: int = Field(16, ge=1, description="Prompts of a batch.")
+    samples: int = Field(8, ge=2, description="Completions per prompt: the group of its advantages.")
+    max_tokens: int = Field(6, ge=1, description="Longest completion, in tokens.")
+    ignore_eos: bool = Field(True, description="Go on past the end-of-sequence token.")
+    temperature: float = Field(0.7, gt=0, le=10, description="Sampling temperature.")
+    learning_rate: float = Field(1e-4, gt=0, description="Of AdamW.")
+    objective: Annotated[str, _shipped("objective")] = Field(
+        "gspo", description="gspo, grpo or ppo; its clip range is in the recipe's objective."
+    )
+    correction: Correction = Field(None, description="tis, mis or icepop; none takes the rollout's logprobs as old.")
+    correction_limit: float = Field(2.0, gt=1, description="Largest weight, or edge of the mask, of a correction.")
+    reward: Annotated[str, _shipped("reward")] = Field(
+        "token_share", description="token_share, exact_match or last_number."
+    )
+
+
+class WeightHandover(Keys):
+    """How new weights reach the engine."""
+
+    path: Path_ | None = Field(
+        None, description="Unset: reload_weights, and load_weights where the engine V0 has no other."
+    )
+    mode: Mode = Field("wait", description="How the engine is paused meanwhile.")
+    clear_cache: bool = Field(True, description="pause_generation's clear_cache.")
+    reset_cache: bool = Field(False, description="Call reset_prefix_cache after the load.")
+    every: int = Field(1, ge=1, description="Steps between two updates; more than 1 is lag, and logged as lag.")
+    planted: list[str] = Field(
+        default_factory=list, description="Parts of tensor names that no update loads: the audit has to find out."
+    )
+
+
+class ArmTrainer(Keys):
+    """The trainer's forward pass."""
+
+    dtype: DtypeName = Field("float32", description="Dtype of the body; master weights are float32.")
+    head_dtype: Literal["same", "float32", "bfloat16", "float16"] = Field("same", description="Dtype of the head.")
+    temperature: Literal["divide", "ignore"] = Field(
+        "divide", description="Whether its logits are divided by the sampling temperature."
+    )
+
+
+class TrainingArm(Keys):
+    """One engine that samples for the training."""
+
+    name: str = Field(description="What the arm is called in the report.")
+    version: Version = Field(description="vLLM release, such as 0.18.1.")
+    engine: Engine = None
+    engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
+    environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of this arm only.")
+    fp32_head: bool = Field(False, description="The engine computes its logits in float32.")
+    trainer: ArmTrainer = Field(default_factory=ArmTrainer, description="The trainer's forward pass.")
+    updates: WeightHandover = Field(default_factory=WeightHandover, description="How weights are handed over.")
+    correction: Correction = Field(None, description="Another correction than the training's.")
+
+
+class Claim(Keys):
+    """A sentence to be tested: an arm differs, or does not differ, from the reference in one metric."""
+
+    says: str = Field(description="The claim in words.")
+    arm: str = Field(description="The arm it is about.")
+    metric: str = Field(description="A key of metrics.jsonl, or `any`.")
+    expects: Literal["separated", "not separated"] = Field(description="What the claim comes to.")
+
+
+class Quick(Keys):
+    """The short form: fewer arms, each with fewer seeds."""
+
+    arms: list[str] = Field(min_length=2, description="Names of arms, the reference first.")
+    seeds: int = Field(1, ge=1, description="Trainings of each arm.")
+    steps: int | None = Field(None, ge=20, description="Gradient steps; unset: as many.")
+
+
+class CanaryRecipe(AnyRecipe):
+    """A recipe whose question is answered by short trainings."""
+
+    model: str = Field("running-sums", description="running-sums is trained here in a minute; a path, or a hub id.")
+    prompts: str = Field("running-sums", description="A .jsonl file whose prompts have an `answer`.")
+    training: Training = Field(description="The training; this key makes a recipe one of these.")
+    dtype: DtypeName = Field("float32", description="Dtype of the engines, unless an arm says otherwise.")
+    engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments of every arm.")
+    environment_variables: dict[str, str] = Field(default_factory=dict, description="Variables of every engine.")
+    arms: list[TrainingArm] = Field(min_length=2, description="The reference first.")
+    quick: Quick | None = Field(None, description="What --quick runs.")
+    claims: list[Claim] = Field(default_factory=list, description="What is said of such a migration, to be tested.")
+    alpha: float = Field(0.05, gt=0, lt=0.5, description="Chance of a false alarm in the report of an arm.")
+
+    @model_validator(mode="after")
+    def _names(self) -> Self:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names):
+            raise ValueError("two arms have one name")
+        asked = [*(claim.arm for claim in self.claims), *(self.quick.arms if self.quick else ())]
+        for name in asked:
+            if name not in names:
+                raise ValueError(f"{name!r} is no arm of this recipe")
+        return self
+
+    def quickened(self) -> Self:
+        """The recipe's short form. Raises UsageError where it has none."""
+        if self.quick is None:
+            return super().quickened()
+        quick = self.quick
+        steps = quick.steps or self.training.steps
+        changes = {
+            "training": self.training.model_copy(update={"seeds": quick.seeds, "steps": steps}),
+            "arms": [arm for name in quick.arms for arm in self.arms if arm.name == name],
+            "claims": [claim for claim in self.claims if claim.arm in quick.arms],
+        }
+        return self.model_copy(update=changes)
+
+    def overridden(self, *, samples: int | None = None, **said: Any) -> "CanaryRecipe":
+        """The recipe with what the command line says instead. Raises UsageError for a group of one."""
+        changed = super().overridden(**said)
+        if samples is None:
+            return changed
+        if samples < 2:
+            raise UsageError("a group of one sample has no advantage", "--samples 2 or more")
+        return changed.model_copy(update={"training": changed.training.model_copy(update={"samples": samples})})
+
+
+MODELS = (CanaryRecipe, Training, TrainingArm, WeightHandover, ArmTrainer, Quick, Claim)
+
+
+def training_recipe_of(document: dict[str, Any], path: Path, profile: Profile = "cuda") -> CanaryRecipe:
+    """The recipe that plain data holds; `path` is named in errors. Raises UsageError naming the key that is wrong."""
+    recipe = validated(CanaryRecipe, with_profile(document, profile), path, MODELS)
+    for arm in recipe.arms:
+        check_engine(arm.engine, arm.version, {**recipe.environment_variables, **arm.environment_variables}, str(path))
+    return recipe

@@ -1,0 +1,144 @@
+"""Carries a canary out: a cell for every arm and seed, and the curves that each left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlaudit.curves.curve import Run, run_of, step_keys
+from rlaudit.curves.open_run import open_run
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import Failure, shipped
+from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.laboratory.course import Bookkeeping, Course
+from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.run_folder import RunFolder
+from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
+from rlaudit.laboratory.studies.canary.recipe import TRAINER
+from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.progress import Progress
+
+TRAIN = TRAINER / "train.py"
+METRICS = "metrics.jsonl"
+
+
+@dataclass(frozen=True)
+class FinishedTraining:
+    """One training after it ended: its curves, or why it has none. metrics: the file they were read from."""
+
+    run: TrainingRun
+    status: str
+    failure: Failure | None = None
+    result: Mapping[str, Any] = field(default_factory=dict)
+    curves: Run | None = None
+    metrics: Path | None = None
+
+
+@dataclass(frozen=True)
+class FinishedCanary:
+    """Everything a judgement needs."""
+
+    plan: CanaryPlan
+    trainings: tuple[FinishedTraining, ...]
+    surroundings: Surroundings
+    bookkeeping: Bookkeeping
+
+    def of_arm(self, name: str) -> tuple[FinishedTraining, ...]:
+        """The trainings of an arm, by seed."""
+        return tuple(training for training in self.trainings if training.run.arm.name == name)
+
+
+def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, progress: Progress) -> FinishedCanary:
+    """Train every arm with every seed. One that fails does not stop the others.
+
+    Raises OSError where the run directory cannot be written.
+    """
+    course = Course(plan, folder, surroundings, progress)
+    progress.expect(len(plan.runs))
+    cells = {
+        run.name: training_cell(plan, run, course, engine)
+        for run in plan.runs
+        if not isinstance(engine := surroundings.engines[run.arm.version], Failure)
+    }
+    titles = {run.name: f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)}
+    outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
+    trainings = []
+    for run in plan.runs:
+        engine = surroundings.engines[run.arm.version]
+        if isinstance(engine, Failure):
+            progress.done()
+            trainings.append(FinishedTraining(run, "failed", engine))
+            continue
+        outcome = next(outcomes)
+        metrics = course.runner.directory(cells[run.name]) / METRICS
+        curves = read_curves(metrics) if outcome.status == "ok" else None
+        trainings.append(FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics))
+    return FinishedCanary(plan, tuple(trainings), surroundings, course.books())
+
+
+def read_curves(metrics: Path) -> Run:
+    """The curves of a training, as `rlaudit curves` reads them."""
+    log = open_run(str(metrics), None)
+    (key,) = step_keys([log], None)
+    return run_of(log, key)
+
+
+def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environment: Environment) -> Cell:
+    """The job of one arm and seed: the engine, and the trainer that it starts beside itself."""
+    context, trainer = course.context, course.surroundings.trainer
+    arm, training = run.arm, plan.recipe.training
+    handed, forward = arm.updates, arm.trainer
+    expected = plan.expected(arm, context.machine, context.model)
+    ranges = plan.recipe.objective
+    correction = arm.correction or training.correction
+    parts = ["train", "training_metrics", f"objectives/{training.objective}", f"rewards/{training.reward}"]
+    parts += [f"corrections/{correction}"] if correction else []
+    process = EngineProcess(
+        script=ENGINE.train,
+        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts)),
+        expected=expected,
+        engine_args=plan.engine_args(arm),
+        variables=plan.variables(arm),
+        job={
+            "path": handed.path or ("load_weights" if expected.kind == "V0" else "reload_weights"),
+            "mode": handed.mode,
+            "clear_cache": handed.clear_cache,
+            "reset_cache": handed.reset_cache,
+            "skip": list(handed.planted),
+            "fp32_head": arm.fp32_head,
+            "sampling": {
+                "temperature": training.temperature,
+                "max_tokens": training.max_tokens,
+                "ignore_eos": training.ignore_eos,
+            },
+            "trainer": {
+                "command": list(trainer.command),
+                "script": shipped(TRAIN),
+                "variables": dict(trainer.variables),
+                "job": {
+                    "model": context.model,
+                    "dtype": forward.dtype,
+                    "head_dtype": forward.dtype if forward.head_dtype == "same" else forward.head_dtype,
+                    "temperature": training.temperature,
+                    "divides": forward.temperature == "divide",
+                    "objective": training.objective,
+                    "clip": list(ranges.gspo_epsilon if training.objective == "gspo" else ranges.ppo_epsilon),
+                    "correction": correction,
+                    "correction_limit": training.correction_limit,
+                    "learning_rate": training.learning_rate,
+                    "steps": training.steps,
+                    "prompts_per_step": training.prompts_per_step,
+                    "samples": training.samples,
+                    "seed": run.seed,
+                    "prompt_seed": plan.recipe.seed,
+                    "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
+                    "answers": list(plan.answers),
+                    "reward": training.reward,
+                    "update_every": handed.every,
+                },
+            },
+        },
+        identity={"trainer": {"name": trainer.spec.name, "lock": list(trainer.lock)}},
+    )
+    return engine_cell(context, environment, process)

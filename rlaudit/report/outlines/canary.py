@@ -1,0 +1,127 @@
+"""The report of a canary: the verdicts, what became of each arm, which curve left first, and every claim."""
+
+from rlaudit.layers import Verdict
+from rlaudit.report.figures import damaged, number
+from rlaudit.report.outline import COST, Lines, Outline, Section, Table, listed, not_seen, verdicts
+from rlaudit.report.parts.canary import Canary, CanaryArm, CanarySeparation
+from rlaudit.report.report import Report
+
+ARMS = ("arm", "vLLM", "reward begins", "ends", "clip rate", "k3", "entropy", "lag", "what it is")
+CLAIMS = ("claim", "verdict", "because")
+HELD = {
+    Verdict.MATCH: "holds",
+    Verdict.MISMATCH: "does not hold",
+    Verdict.INCONCLUSIVE: "not decided",
+    Verdict.NOT_TESTED: "not tested",
+}
+LEVELS = ("reward_first", "reward_last", "clip_rate", "kl", "entropy_last")
+NEVER = "-"
+
+
+def outline(report: Report) -> Outline:
+    """In reading order."""
+    canary = report["canary"]
+    training, arms = canary["training"], canary["arms"]
+    return Outline(
+        f"Canary: vLLM {report['versions']['from']} -> {report['versions']['to']} under training",
+        [
+            verdicts(report),
+            Section("arms", "Arms, means over seeds of the first and last sixth of the steps", [_arms(canary)]),
+            Section("separations", "Step at which each curve leaves the reference's seeds", _separations(canary)),
+            Section("unseen", "Smallest lasting difference that would have been seen", _resolutions(canary)),
+            Section("claims", "Claims", _claims(canary)),
+            not_seen(report),
+            listed("cost", COST, _cost(canary)),
+            Section("in-short", "In short", [Lines(_in_short(canary))], closes=True, terminal_only=True),
+        ],
+        lead=report.get("description", ""),
+        facts=[
+            f"{len(arms)} arms, {sum(arm['ended'] for arm in arms)} trainings of {training['steps']} steps, "
+            f"{training['objective']}"
+        ],
+    )
+
+
+def _arms(canary: Canary) -> Table:
+    rows = [
+        [
+            arm["name"],
+            arm["version"],
+            *(number(_level(arm, name)) for name in LEVELS),
+            number(arm["lag"]),
+            _said(arm),
+        ]
+        for arm in canary["arms"]
+    ]
+    open_ = frozenset(place for place, arm in enumerate(canary["arms"]) if _open(arm))
+    return Table(ARMS, rows, on_terminal=len(ARMS) - 1, marked=open_)
+
+
+def _level(arm: CanaryArm, name: str) -> float | None:
+    found: dict[str, float | None] = dict(arm["levels"])  # type: ignore[arg-type]
+    return found[name]
+
+
+def _open(arm: CanaryArm) -> bool:
+    return any(layer["verdict"] == Verdict.MISMATCH for layer in arm["layers"])
+
+
+def _said(arm: CanaryArm) -> str:
+    """The first layer that does not match, and what names it."""
+    for layer in arm["layers"]:
+        if layer["verdict"] == Verdict.MISMATCH:
+            cause = f" ({layer['cause']})" if layer["cause"] else ""
+            return f"{layer['layer']}{cause}: {layer['because']}"
+    return "all three layers match" if arm["ended"] else "; ".join(arm["problems"])
+
+
+def _separations(canary: Canary) -> list[Table]:
+    """A row for each arm, a column for each curve."""
+    titles = [figure["title"] for figure in canary["figures"]]
+    compared = [arm for arm in canary["arms"] if arm["separations"]]
+    rows = [[arm["name"], *(_step(one) for one in arm["separations"])] for arm in compared]
+    return [Table(("arm", *(_short(title) for title in titles)), rows)] if rows else []
+
+
+def _short(title: str) -> str:
+    return title.partition(" (")[0].partition(" of ")[0]
+
+
+def _step(one: CanarySeparation) -> str:
+    if one["outcome"] == "separated":
+        return str(one["detected_step"])
+    return NEVER if one["outcome"] == "not separated" else "unknown"
+
+
+def _resolutions(canary: Canary) -> list[Table]:
+    """For every curve that stayed: what the budget could not tell."""
+    titles = [figure["title"] for figure in canary["figures"]]
+    compared = [arm for arm in canary["arms"] if arm["separations"]]
+    rows = [[arm["name"], *(_resolution(one) for one in arm["separations"])] for arm in compared]
+    return [Table(("arm", *(_short(title) for title in titles)), rows)] if rows else []
+
+
+def _resolution(one: CanarySeparation) -> str:
+    if one["resolution"] is None:
+        return NEVER
+    return f"x {number(one['resolution'])}" if one["logarithm"] else number(one["resolution"])
+
+
+def _claims(canary: Canary) -> list[Table]:
+    rows = [[f"{one['says']} ({one['arm']})", HELD[one["verdict"]], one["because"]] for one in canary["claims"]]
+    return [Table(CLAIMS, rows)] if rows else []
+
+
+def _cost(canary: Canary) -> list[str]:
+    spent = canary["cost"]
+    lines = [
+        f"{spent['seconds'] / 60:.1f} min, {spent['cells_run']} cells run and {spent['cells_kept']} kept, peak memory "
+        f"of a cell {spent['peak_memory_mib'] / 1024:.1f} GiB"
+    ]
+    if spent["overhead"] is not None:
+        lines.append(f"{spent['overhead']:.1%} of the loops' time was neither engine, trainer nor update")
+    return [*lines, *([damaged(spent["damaged"])] if spent["damaged"] else [])]
+
+
+def _in_short(canary: Canary) -> list[str]:
+    return [f"{arm['name']}: {_said(arm)}" for arm in canary["arms"]]

@@ -1,0 +1,112 @@
+"""What a canary reports: the curves of short trainings, arm by arm."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from rlaudit.layers import Verdict
+from rlaudit.report.parts.diagnosis import Judged
+
+
+class CanarySeparation(TypedDict):
+    """One metric of an arm against the reference's seeds. resolution: the smallest lasting difference that would have
+    been seen; a factor where logarithm."""
+
+    metric: str
+    title: str
+    outcome: Literal["separated", "not separated", "unknown"]
+    because: str
+    detected_step: int | None
+    onset_step: int | None
+    reference_level: float | None
+    candidate_level: float | None
+    resolution: float | None
+    logarithm: bool | None
+
+
+class CanaryLevels(TypedDict):
+    """Means over seeds and over the first or last sixth of the steps; null where no training ended."""
+
+    reward_first: float | None
+    reward_last: float | None
+    clip_rate: float | None
+    kl: float | None
+    entropy_last: float | None
+
+
+class CanaryArm(TypedDict):
+    """One arm: an engine, a way to hand weights to it, and a trainer. role: of its first seed's plan.
+
+    backend_start, backend_later: k3 of rollout and trainer at the weights that sampled, at the first step and at most
+    afterwards. lag: mean, in updates. problems: of trainings that did not end. logs: the curves of each seed, in the
+    run directory, as `rlaudit curves` reads them.
+    """
+
+    name: str
+    version: str
+    role: Literal["reference", "candidate"]
+    trainings: int
+    ended: int
+    problems: Sequence[str]
+    levels: CanaryLevels
+    lag: float
+    backend_start: float | None
+    backend_later: float | None
+    separations: Sequence[CanarySeparation]
+    layers: Sequence[Judged]
+    seconds: Mapping[str, float]
+    logs: Sequence[str]
+
+
+class CanaryCurve(TypedDict):
+    """One metric of one arm: mean over its seeds, and the lowest and highest of them, at each step."""
+
+    arm: str
+    steps: Sequence[int]
+    mean: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+class CanaryFigure(TypedDict):
+    """One metric of all arms."""
+
+    metric: str
+    title: str
+    curves: Sequence[CanaryCurve]
+
+
+class CanaryClaim(TypedDict):
+    """A claim of the recipe, and what the curves make of it: match where it holds."""
+
+    says: str
+    arm: str
+    metric: str
+    expects: Literal["separated", "not separated"]
+    verdict: Verdict
+    because: str
+
+
+class CanaryCost(TypedDict):
+    """What the run took. overhead: the share of the trainings' time that was neither engine nor trainer."""
+
+    seconds: float
+    cells_run: int
+    cells_kept: int
+    damaged: Sequence[str]
+    peak_memory_mib: float
+    overhead: float | None
+
+
+class Canary(TypedDict):
+    """Short trainings on real engines. felt: the k3 from which differences are as large as the clip range."""
+
+    training: Mapping[str, Any]
+    alpha: float
+    felt: float
+    arms: Sequence[CanaryArm]
+    figures: Sequence[CanaryFigure]
+    claims: Sequence[CanaryClaim]
+    cost: CanaryCost
+    provenance: Mapping[str, Any]

@@ -11,6 +11,7 @@ from rlaudit.configs.rollout_config import Stop
 from rlaudit.configs.source import Source
 
 ENGINE = """
+from {home} import LLM
 {before}
 
 class Worker:
@@ -27,11 +28,14 @@ class Worker:
 """
 
 
+DEFAULTS = {"home": "vllm", "inside": "pass"}
+
+
 def stops(root: Path, files: dict[str, str] | None = None, to: str = "0.18.1", **parts: str) -> tuple[Stop, ...]:
     """What is found in a package `own` whose `workers/engine.py` builds the engine."""
     text = ENGINE
-    for name in ("before", "inside", "more"):
-        text = text.replace(f"{{{name}}}", parts.get(name, "pass" if name == "inside" else ""))
+    for name in ("home", "before", "inside", "more"):
+        text = text.replace(f"{{{name}}}", parts.get(name, DEFAULTS.get(name, "")))
     for name, content in {"own/workers/engine.py": text, **(files or {})}.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +122,7 @@ def test_an_argument_that_is_gone_is_named_in_the_release_that_lost_it(tmp_path:
     assert "disable_mm_preprocessor_cache" in stop.what and stop.certain
     assert not stops(tmp_path / "b", to="0.8.5", more=more)
     assert not stops(tmp_path / "c", more="an_own_argument=True,")
+    assert not stops(tmp_path / "d", more=more, home="own.engines")  # another program's LLM
 
 
 def test_a_branch_for_older_releases_is_not_read(tmp_path: Path) -> None:
@@ -129,7 +134,7 @@ def test_a_branch_for_older_releases_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_builds_an_engine_itself_is_asked_too() -> None:
-    text = 'import vllm\nassert vllm.__version__ == "0.8.5"\nllm = vllm.LLM("a/b")\n'
+    text = 'import vllm\nassert vllm.__version__ == "0.8.5"\nllm = vllm.LLM("a/b", device="cuda")\n'
     (stop,) = stops_in(Source("run.py", text), Version("0.18.1"))
     assert stop.certain and stop.where == "run.py:2"
 

@@ -38,11 +38,14 @@ class _Where:
 
 @dataclass(eq=False)
 class _File:
-    """One file, statement by statement. imported: the modules that are loaded with it, with the dots in front."""
+    """One file, statement by statement. engines: how it calls vLLM's own classes. imported: the modules that are loaded
+    with it, with the dots in front.
+    """
 
     source: Source
     tests: VersionTests
     builds: frozenset[int]
+    engines: frozenset[str]
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
 
@@ -141,7 +144,7 @@ class _File:
                 holds = "true" if self.tests.test(node) else "false"
                 self._stop(node, f"compares versions as texts: {_shown(node)} is {holds} for vLLM {self._version}, and "
                                  f"versions compare the other way", where)  # fmt: skip
-            elif isinstance(node, ast.Call) and _name(node.func) in ENGINES:
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in self.engines:
                 self._gone(node, where)
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
@@ -182,20 +185,30 @@ def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tupl
 
 def stops_in(source: Source, vllm: Version) -> tuple[Stop, ...]:
     """The same of a file that builds an engine itself."""
-    return tuple(_read(source, vllm).stops)
+    # An argument that is gone is the config's own there, and `removed-flag` speaks of it.
+    return tuple(_read(source, vllm, asks_calls=False).stops)
 
 
-def _read(source: Source, vllm: Version) -> _File:
+def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     try:
         tree = parse(source.text)
     except (UnreadablePython, RecursionError):
-        return _File(source, VersionTests(vllm), frozenset())
+        return _File(source, VersionTests(vllm), frozenset(), frozenset())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
     called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in ENGINES)
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
-    file = _File(source, VersionTests(vllm), builds)
+    engines = frozenset(_engines(tree)) if asks_calls else frozenset()
+    file = _File(source, VersionTests(vllm), builds, engines)
     file.run(tree.body, _Where())
     return file
+
+
+def _engines(tree: ast.Module) -> Iterator[str]:
+    """vLLM's engine classes as a file calls them; another program's may have the same names."""
+    yield from (f"vllm.{name}" for name in ENGINES)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "vllm":
+            yield from (one.asname or one.name for one in node.names if one.name in ENGINES)
 
 
 def _engine_names(vllm: Version) -> frozenset[str]:

@@ -11,6 +11,8 @@ from rlaudit.engines.vllm import doctor
 from rlaudit.laboratory.recipe import recipe_folders
 from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
+from rlaudit.laboratory.studies.canary.plan import CanaryPlan
+from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, TrainingArm
 from rlaudit.laboratory.studies.updates.matrix import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.study import load_study
@@ -78,6 +80,10 @@ def _of_recipe(path: str, name: str) -> Iterator[Case]:
     if isinstance(recipe, UpdateRecipe):
         yield from (_of_start(name, start) for start in plan_starts(recipe, 2, "cuda"))
         return
+    if isinstance(recipe, CanaryRecipe):
+        plan = CanaryPlan(recipe, (), (), "cuda")
+        yield from (_of_training(name, plan, arm) for arm in recipe.arms)
+        return
     for block in make_plan(recipe).blocks:
         yield from (_of_arm(f"{name}: {block.name}", arm) for arm in block.arms)
 
@@ -97,6 +103,17 @@ def _of_arm(where: str, arm: Arm) -> Case:
         ),
         fp32_head=treatment.fp32_head,
         engine=treatment.engine,
+    )
+
+
+def _of_training(where: str, plan: CanaryPlan, arm: TrainingArm) -> Case:
+    return Case(
+        f"{where}: {arm.name}",
+        arm.version,
+        plan.engine_args(arm),
+        plan.variables(arm),
+        fp32_head=arm.fp32_head,
+        engine=arm.engine,
     )
 
 

@@ -2,11 +2,11 @@
 
 from rlaudit.layers import Verdict
 from rlaudit.report.figures import damaged, number
-from rlaudit.report.outline import COST, Lines, Outline, Section, Table, listed, not_seen, verdicts
+from rlaudit.report.outline import COST, Entries, Lines, Outline, Section, Table, listed, not_seen, verdicts
 from rlaudit.report.parts.canary import Canary, CanaryArm, CanarySeparation
 from rlaudit.report.report import Report
 
-ARMS = ("arm", "vLLM", "reward begins", "ends", "clip rate", "k3", "entropy", "lag", "what it is")
+ARMS = ("arm", "vLLM", "reward begins", "ends", "clip rate", "k3", "entropy", "lag")
 CLAIMS = ("claim", "verdict", "because")
 HELD = {
     Verdict.MATCH: "holds",
@@ -27,6 +27,7 @@ def outline(report: Report) -> Outline:
         [
             verdicts(report),
             Section("arms", "Arms, means over seeds of the first and last sixth of the steps", [_arms(canary)]),
+            Section("named", "What each arm is", [Entries([(arm["name"], [_said(arm)]) for arm in arms])]),
             Section("separations", "Step at which each curve leaves the reference's seeds", _separations(canary)),
             Section("unseen", "Smallest lasting difference that would have been seen", _resolutions(canary)),
             Section("claims", "Claims", _claims(canary)),
@@ -49,12 +50,11 @@ def _arms(canary: Canary) -> Table:
             arm["version"],
             *(number(_level(arm, name)) for name in LEVELS),
             number(arm["lag"]),
-            _said(arm),
         ]
         for arm in canary["arms"]
     ]
     open_ = frozenset(place for place, arm in enumerate(canary["arms"]) if _open(arm))
-    return Table(ARMS, rows, on_terminal=len(ARMS) - 1, marked=open_)
+    return Table(ARMS, rows, marked=open_)
 
 
 def _level(arm: CanaryArm, name: str) -> float | None:

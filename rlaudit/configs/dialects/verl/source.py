@@ -1,6 +1,6 @@
 """Where verl's own source says what it does: the server's file, or up to v0.6 the in-process engine's.
 
-Before v0.3 that was `vllm_rollout.py`, which from v0.7 on is another thing and builds no engine.
+Before v0.3 that was verl's `vllm_rollout.py`, which from v0.7 on is another thing and builds no engine.
 
 Its defaults need no question: the config that a command starts from is composed where it is there.
 """

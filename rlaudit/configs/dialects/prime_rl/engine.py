@@ -22,7 +22,7 @@ _FRONT = {"tool_call_parser", "reasoning_parser", "chat_template", "headless"}
 # Defaults of both layouts that differ from vLLM's, or say in words what vLLM leaves open.
 _DEFAULTS = {"gpu_memory_utilization": 0.9, "seed": 0, "dtype": "auto", "enforce_eager": False}
 
-_LORA_RANK = 16  # of LoRAConfig, prime_rl configs/trainer.py
+_LORA_RANK = 16  # LoRAConfig of prime-rl, configs/trainer.py
 
 
 def collect_engine(draft: Draft, found: Layout, vllm: Version) -> None:

@@ -74,7 +74,8 @@ def _replicas(draft: Draft, root: Node) -> None:
 
 
 def _generation_gpus(root: Node) -> int | None:
-    """GPUs that generate: all of the cluster, or those set aside (NeMo-RL algorithms/grpo.py:860); None where not told."""
+    """GPUs that generate: all of the cluster, or those set aside; None where not told (NeMo-RL, algorithms/grpo.py:860).
+    """
     colocated = root.get("policy", "generation", "colocated")
     cluster = root.get("cluster")
     nodes, gpus = known(within(cluster, "num_nodes")), known(within(cluster, "gpus_per_node"))

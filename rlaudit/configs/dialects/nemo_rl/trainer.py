@@ -74,8 +74,7 @@ def _replicas(draft: Draft, root: Node) -> None:
 
 
 def _generation_gpus(root: Node) -> int | None:
-    """GPUs that generate: all of the cluster, or those set aside; None where not told (NeMo-RL, algorithms/grpo.py:860).
-    """
+    """GPUs that generate: all of the cluster, or those set aside; None where not told (NeMo-RL algorithms/grpo.py)."""
     colocated = root.get("policy", "generation", "colocated")
     cluster = root.get("cluster")
     nodes, gpus = known(within(cluster, "num_nodes")), known(within(cluster, "gpus_per_node"))

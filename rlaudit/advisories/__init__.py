@@ -14,7 +14,19 @@ from importlib.util import find_spec
 from packaging.version import Version
 
 from rlaudit.discover import Offers, discover
-from rlaudit.inspection.advisory import Advisory
+from rlaudit.inspection.advisory import Advisory, Seen
+
+# Where several windows open.
+BEFORE_LAYERWISE_RELOAD = Seen(
+    "0.15.1",
+    "vllm/v1/worker/gpu_model_runner.py:4230",
+    "there is no layerwise reload: weights are loaded in place",
+)
+TRITON_EXPERTS = Seen(
+    "0.19.1",
+    "vllm/model_executor/layers/fused_moe/oracle/unquantized.py:142",
+    "Triton is the default, which keeps the checkpoint's order",
+)
 
 
 @lru_cache(maxsize=1)

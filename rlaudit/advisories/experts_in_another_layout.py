@@ -5,6 +5,7 @@ first processed. `model.load_weights` writes rows where blocks are: it raises on
 mixes experts up.
 """
 
+from rlaudit.advisories import TRITON_EXPERTS
 from rlaudit.inspection.advisory import Advisory, Seen, Window
 from rlaudit.inspection.conditions import BLACKWELL, FLASHINFER_EXPERTS, LOADED, MIXTURE, UNQUANTIZED
 from rlaudit.inspection.finding import Severity
@@ -15,11 +16,7 @@ ADVISORY = Advisory(
     layer=Layer.INFERENCE_PATH,
     severity=Severity.WARNING,
     window=Window(
-        before=Seen(
-            "0.19.1",
-            "vllm/model_executor/layers/fused_moe/oracle/unquantized.py:142",
-            "Triton is the default, which keeps the checkpoint's order",
-        ),
+        before=TRITON_EXPERTS,
         first=Seen(
             "0.20.0",
             "vllm/model_executor/layers/fused_moe/oracle/unquantized.py:315",

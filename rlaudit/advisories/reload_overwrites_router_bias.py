@@ -5,6 +5,7 @@ layer never gets all that it counts, is finished at the end of the reload, and c
 the shared one. Experts are then chosen at random. 0.20.0 skips the bias in the expert layer.
 """
 
+from rlaudit.advisories import BEFORE_LAYERWISE_RELOAD
 from rlaudit.inspection.advisory import Advisory, Seen, Window
 from rlaudit.inspection.conditions import RELOADED, model
 from rlaudit.inspection.finding import Severity
@@ -15,11 +16,7 @@ ADVISORY = Advisory(
     layer=Layer.INFERENCE_PATH,
     severity=Severity.WARNING,
     window=Window(
-        before=Seen(
-            "0.15.1",
-            "vllm/v1/worker/gpu_model_runner.py:4230",
-            "there is no layerwise reload: weights are loaded in place",
-        ),
+        before=BEFORE_LAYERWISE_RELOAD,
         first=Seen(
             "0.16.0",
             "vllm/model_executor/model_loader/reload/meta.py:24",

@@ -3,6 +3,7 @@
 A checkpoint with `q_scale`, `k_scale` or `v_scale`, as for an 8-bit cache, cannot be reloaded. 0.20.0 can.
 """
 
+from rlaudit.advisories import BEFORE_LAYERWISE_RELOAD
 from rlaudit.inspection.advisory import Advisory, Seen, Window
 from rlaudit.inspection.conditions import EIGHT_BIT_CACHE, RELOADED
 from rlaudit.inspection.finding import Severity
@@ -13,11 +14,7 @@ ADVISORY = Advisory(
     layer=Layer.INFERENCE_PATH,
     severity=Severity.WARNING,
     window=Window(
-        before=Seen(
-            "0.15.1",
-            "vllm/v1/worker/gpu_model_runner.py:4230",
-            "there is no layerwise reload: weights are loaded in place",
-        ),
+        before=BEFORE_LAYERWISE_RELOAD,
         first=Seen(
             "0.16.0",
             "vllm/model_executor/model_loader/reload/layerwise.py:184",

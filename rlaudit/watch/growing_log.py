@@ -25,7 +25,10 @@ class GrowingLog:
 
         Raises NotFinished where there is no metric yet, UsageError for what can never be a log.
         """
-        seen = _sizes(Path(self.name.rpartition("#")[0] or self.name))
+        path = Path(self.name.rpartition("#")[0] or self.name)
+        if not path.exists() and not Path(self.name).exists():
+            raise NotFinished(f"there is no {path} yet")
+        seen = _sizes(path)
         if seen and seen == self._seen:
             return
         self._seen = seen

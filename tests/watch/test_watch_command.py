@@ -63,12 +63,12 @@ def test_values_that_are_no_numbers_break_every_gate(tmp_path: Path) -> None:
 
 
 def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
-    """Each look finds more: nothing, good steps, half a line, bad steps."""
+    """Each look finds more: no file, an empty one, good steps, half a line, bad steps."""
     log = tmp_path / "log.jsonl"
-    log.touch()
     raised: list[Watched] = []
     looks = iter(
         [
+            log.touch,
             lambda: write(log, [0.001] * 30),
             lambda: append(log, '{"step": 30, "mism'),
             lambda: append(log, 'atch_kl/mean": 0.001}\n'),
@@ -100,6 +100,11 @@ def test_looking_often_or_once_is_the_same(tmp_path: Path) -> None:
         watch.look()
     often = watch.watched[once.gate, KEY]
     assert (once.evidence, once.alarm) == (often.evidence, often.alarm)
+
+
+def test_a_log_that_is_not_there_is_said_where_one_look_was_asked_for(tmp_path: Path) -> None:
+    code, document = report(tmp_path / "nowhere.jsonl", "--gate", "k3<0.015")
+    assert code == 3 and f"there is no {tmp_path / 'nowhere.jsonl'} yet" in document["not_seen"]
 
 
 def test_it_ends_at_a_step_and_in_silence(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ trainer scored every batch with the very weights that the log says sampled it, s
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -41,6 +41,8 @@ ANY = "any"
 LEFT_BY_THE_RIGHT_READING = 0.1
 # Standard errors from which the mean ratio is not 1, and what it must be off by besides (diagnosis: meaning).
 STANDARD_ERRORS, SHIFT = 4.0, 1e-3
+# k3 in nats below which there is only rounding: float32 on both sides leaves 1e-13 to 6e-12 (`ROUNDING` of train.py).
+ROUNDING = 1e-8
 SHARE_OF_RUN = 6
 
 
@@ -177,7 +179,10 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
     correction = arm.correction or recipe.training.correction
     curves = [training.curves for training in trainings if training.curves is not None]
     felt = felt_k3(recipe)
-    found = compare(references, curves, list(JUDGED), recipe.alpha, recipe.seed) if references and curves else None
+    found = None
+    if references and curves:
+        ours, theirs = ([_above_rounding(run) for run in runs] for runs in (references, curves))
+        found = compare(ours, theirs, list(JUDGED), recipe.alpha, recipe.seed)
     if not curves:
         return JudgedArm(
             arm, trainings, None, Semantic.UNKNOWN, Path.UNKNOWN, Objective.NOT_JUDGED, None, None, felt, 0.0,
@@ -193,6 +198,14 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
         apart = _over_seeds(curves, KL, lambda values: float(values.max()))
         objective = Objective.LAG if lag > 0 and apart > felt else Objective.NOTHING
     return JudgedArm(arm, trainings, found, semantic, path, objective, start, later, felt, lag, correction)
+
+
+def _above_rounding(run: Run) -> Run:
+    """The run with a k3 that is at least what rounding leaves: two engines round alike or not, and nobody is apart."""
+    if KL not in run.curves:
+        return run
+    raised = replace(run.curves[KL], values=np.maximum(run.curves[KL].values, ROUNDING))
+    return replace(run, curves={**run.curves, KL: raised})
 
 
 def _over_seeds(curves: Sequence[Run], key: str, of: Callable[[Floats], float]) -> float:

@@ -7,6 +7,7 @@ from trainings import FAULTS, Canaries
 
 from rlaudit.laboratory.studies.canary.judge import (
     CLIP_RATE,
+    KL,
     REWARD,
     JudgedArm,
     Objective,
@@ -124,3 +125,12 @@ def test_what_the_objective_feels_follows_its_clip_range(canaries: Canaries) -> 
     ppo = felt_k3(canaries.recipe(arms, training={"objective": "ppo"}).recipe)
     assert gspo == pytest.approx(0.5 * 3e-4**2)
     assert ppo == pytest.approx(0.5 * 0.2**2)
+
+
+def test_rounding_that_grows_is_no_difference(canaries: Canaries, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A k3 of 1e-13 that becomes 1e-10 is what another order of summing leaves."""
+    grown = {"rlaudit/backend_k3": 1e-10, "rlaudit/raw_k3": 6e-3, "rlaudit/processed_k3": 1e-10}
+    monkeypatch.setitem(FAULTS, "rounding", (FAULTS["none"][0], grown))
+    assert KL not in [one.name for one in judged(canaries, "rounding").separated]
+    monkeypatch.setitem(FAULTS, "felt", (FAULTS["none"][0], {**grown, "rlaudit/backend_k3": 1e-3}))
+    assert KL in [one.name for one in judged(canaries, "felt").separated]

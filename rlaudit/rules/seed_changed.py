@@ -43,9 +43,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = moved_default(audit, SETTING)
     ranks = audit.after.value("data_parallel_size")
     if moved is not None:
+        own = audit.config.says("seeds_replicas")
+        effect = "The framework seeds its engines all the same" if own else "Starts that differed now repeat each other"
         message = (
             f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
-            f"{engine_of(audit.after)} {_how(moved.after.value)}. Starts that differed now repeat each other."
+            f"{engine_of(audit.after)} {_how(moved.after.value)}. {effect}."
         )
     elif audit.crosses(SEED_OF_EVERY_RANK) and isinstance(ranks, int) and ranks > 1:
         message = (

@@ -18,6 +18,14 @@ def severities(rule, example):
     return [finding.severity for finding in findings(rule, example)]
 
 
+def test_starts_do_not_repeat_each_other_where_the_framework_seeds_its_engines():
+    example = {"from": "0.8.5", "to": "0.18.1", "at_from": V0}
+    (left,) = findings(SEED_CHANGED, example)
+    (seeded,) = findings(SEED_CHANGED, {**example, "trainer": {"seeds_replicas": True}})
+    assert "repeat each other" in left.message
+    assert "repeat" not in seeded.message and "seeds its engines" in seeded.message
+
+
 def test_replicas_that_share_a_seed_sample_alike_whether_it_is_set_or_vllm_s_own():
     shared = {"trainer": {"replicas": 4, "seeds_replicas": False}}
     assert severities(SEED_SHARED, {"to": "0.18.1"} | shared) == [Severity.WARNING]

@@ -117,6 +117,26 @@ def test_a_seed_that_the_source_computes_is_not_told(tmp_path: Path) -> None:
     assert not config.engine["seed"].known
 
 
+@pytest.mark.parametrize(
+    ("passed", "written", "runs"),
+    [
+        ("config.prompt_length + config.response_length", "null", 1536),
+        ("config.prompt_length + config.response_length", "32768", 1536),
+        ("int(config.max_model_len or config.prompt_length + config.response_length)", "null", 1536),
+        ("int(config.max_model_len or config.prompt_length + config.response_length)", "32768", 32768),
+        ("max_model_len", "null", 1536),
+    ],
+)
+def test_the_context_is_what_the_source_makes_of_both_lengths(
+    tmp_path: Path, passed: str, written: str, runs: int
+) -> None:
+    more = f"actor_rollout_ref.rollout.response_length=1024 actor_rollout_ref.rollout.max_model_len={written}"
+    config = run(copy(tmp_path, more=f"max_model_len={passed},"), more)
+    assert config.engine["max_model_len"].value == runs
+    overruled = written != "null" and runs != int(written)
+    assert any(one.name == "max_model_len" and one.loss is Loss.OVERRULED for one in config.lost) is overruled
+
+
 def test_load_format_is_what_verl_makes_of_it(tmp_path: Path) -> None:
     assert run(copy(tmp_path)).engine["load_format"].value == "dummy"
 

@@ -56,6 +56,9 @@ _CHANGED: dict[str, tuple[Any, Version, Any]] = {
     "load_format": ("dummy_dtensor", Version("0.6.0"), "dummy"),
     "max_num_seqs": (1024, Version("0.9.1"), 256),
 }
+# The room of a prompt and of its response, as a rollout and as the data name them.
+_LENGTHS = ("prompt_length", "response_length")
+_DATA_LENGTHS = ("max_prompt_length", "max_response_length")
 # What verl rounds up to (vLLM takes 1 as well in newer releases).
 _LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 
@@ -204,6 +207,7 @@ def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> N
     _switched_on(draft, root, rollout, release)
     if release.in_process:
         _in_process(draft, rollout, release)
+        _context_length(draft, root, rollout, release)
     else:
         draft.engine.unless_set("enable_sleep_mode", True, f"{SERVER} sets it")
         executor = by_code("distributed_executor_backend", "mp", f"{SERVER} sets it")
@@ -258,6 +262,30 @@ def _in_process(draft: Draft, rollout: Node, release: Release) -> None:
     if shortens and load is not None and isinstance(load.value, str) and load.value.startswith("dummy"):
         draft.engine.by_file("load_format", load, "dummy", f"{SPMD} takes every dummy for this one")
     draft.engine.unless_set("enable_prefix_caching", True, SPMD)
+
+
+def _context_length(draft: Draft, root: Node, rollout: Node, release: Release) -> None:
+    """In process, what is not written is the room of prompt and response; copies from before v0.4 never ask."""
+    written = rollout.get("max_model_len")
+    bound = None if release.passed is None else release.passed.get("max_model_len")
+    if release.passed is not None and bound is None:
+        return
+    names = {_LENGTHS[0], "max_model_len"}
+    if bound is not None and not isinstance(bound.value, ast.Name):
+        names = {one.attr for one in ast.walk(bound.value) if isinstance(one, ast.Attribute)}
+    asks = "max_model_len" in names
+    if (asks and is_said(written)) or not names & set(_LENGTHS):
+        return
+    nodes = [rollout.get(own) or root.get("data", data) for own, data in zip(_LENGTHS, _DATA_LENGTHS, strict=True)]
+    lengths = [arriving(node) for node in nodes if node is not None]
+    if not lengths:
+        return
+    told = len(lengths) == len(_LENGTHS) and all(isinstance(one, int) for one in lengths)
+    where = SPMD if bound is None else bound.where
+    room = sum(lengths) if told else Unknown(f"{where}: prompt_length + response_length, which this file does not tell")
+    if is_said(written):
+        draft.lose("max_model_len", written, Loss.OVERRULED, f"{where}: prompt_length + response_length")
+    draft.engine.by_code("max_model_len", room, f"{where}: prompt_length + response_length")
 
 
 def overridden_generation(draft: Draft, max_tokens: Any) -> None:

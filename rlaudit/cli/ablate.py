@@ -10,6 +10,7 @@ import typer
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_file, write_outputs
+from rlaudit.cli.where_cells_run import AUTO, JOBS_HELP, jobs_of
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress
@@ -43,6 +44,7 @@ def ablate(
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
     ] = False,
+    jobs: Annotated[str, typer.Option(help=JOBS_HELP)] = AUTO,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
@@ -50,6 +52,8 @@ def ablate(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.engines.hardware.shares import split
+    from rlaudit.laboratory.at_once import local
     from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.prompts import load_prompts
@@ -57,7 +61,8 @@ def ablate(
 
     outputs = parse_outputs(output or [])
     given = given_interpreters(python, trainer_python)
-    accelerator = detect(cpu)
+    at_once = jobs_of(jobs)
+    accelerator, shares = split(detect(cpu), at_once or 1)
     progress = Progress(quiet)
     path = Path(recipe)
     if from_ is not None or to is not None or (path.is_file() and not is_recipe(path)):
@@ -85,7 +90,8 @@ def ablate(
     progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given) as (finished, kept):
+    place = local(plan, accelerator, shares, at_once)
+    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place) as (finished, kept):
         document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     write_outputs(outputs, document)

@@ -1,7 +1,7 @@
 """Runs the cells of one run directory and keeps what is already there."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rlaudit.engines.cells.cell import SETTLED, Cell, finished
@@ -10,7 +10,7 @@ from rlaudit.engines.cells.launch import Event, Outcome
 from rlaudit.engines.cells.seal import Damage
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import RunFolder
-from rlaudit.progress import Progress, seconds_since
+from rlaudit.progress import Progress, readable
 
 
 class Runner:
@@ -21,6 +21,8 @@ class Runner:
         self._cells = folder.cells
         self._executor = executor
         self._progress = progress
+        self._kept: dict[str, Outcome | Damage | None] = {}
+        self._submitted: dict[str, Submitted] = {}
         self._settled: dict[tuple[str, float | None], Outcome] = {}
         self.cells_run = 0
         self.cells_kept = 0
@@ -39,35 +41,32 @@ class Runner:
     def outcomes(self, asked: Sequence[tuple[Cell, str]]) -> Iterator[Outcome]:
         """The outcome of each cell, which comes with its title.
 
-        All that have to run are submitted before the first is waited for: an executor may run several at once.
+        All that have to run are submitted now, before the first is waited for: an executor may run several at once.
         """
-        kept: dict[str, Outcome | Damage | None] = {}
-        submitted: dict[str, Submitted] = {}
         for cell, title in asked:
-            if self._shared(cell) is None and cell.key not in kept:
+            if self._shared(cell) is None and cell.key not in self._submitted:
                 self._folder.asked_for(cell.key)
-                kept[cell.key] = finished(self._cells, cell)
-                if not isinstance(kept[cell.key], Outcome):
-                    submitted[cell.key] = self._submit(cell, title)
+                kept = self._kept[cell.key] = finished(self._cells, cell)
+                if not isinstance(kept, Outcome):
+                    self._submitted[cell.key] = self._submit(cell, title)
+        return self._in_order(asked)
+
+    def _in_order(self, asked: Sequence[tuple[Cell, str]]) -> Iterator[Outcome]:
         try:
             for cell, title in asked:
-                yield self._outcome(cell, title, kept, submitted)
+                yield self._outcome(cell, title)
         finally:
-            for waiting in submitted.values():
-                waiting.cancel()
+            for cell, _ in asked:
+                waiting = self._submitted.pop(cell.key, None)
+                if waiting is not None:
+                    waiting.cancel()
 
-    def _outcome(
-        self,
-        cell: Cell,
-        title: str,
-        known: Mapping[str, Outcome | Damage | None],
-        submitted: dict[str, Submitted],
-    ) -> Outcome:
+    def _outcome(self, cell: Cell, title: str) -> Outcome:
         shared = self._shared(cell)
         if shared is not None:
             self._progress.done()
             return shared
-        kept = known[cell.key]
+        kept = self._kept.get(cell.key)
         if isinstance(kept, Damage):
             self._progress.note(f"  {'damaged':<11} {title}: {self._folder.found_damaged(kept)}; it is run again")
         if isinstance(kept, Outcome):
@@ -77,7 +76,7 @@ class Runner:
             self._progress.done()
         else:
             # A cell that failed with another time limit is submitted once more.
-            ready = submitted.pop(cell.key) if cell.key in submitted else self._submit(cell, title)
+            ready = self._submitted.pop(cell.key, None) or self._submit(cell, title)
             outcome = self._run(cell, title, ready)
         self.peak_memory_mib = max(self.peak_memory_mib, outcome.usage.get("peak_memory_mib", 0.0))
         self._settled[cell.key, None if outcome.status in SETTLED else cell.timeout_seconds] = outcome
@@ -90,7 +89,10 @@ class Runner:
 
     def needed(self, cell: Cell, title: str, complaint: str) -> Outcome:
         """The outcome of a cell without which the run cannot go on. Raises NotFinished with the complaint and why."""
-        outcome = self.outcome(cell, title)
+        return self.settled(self.outcome(cell, title), cell, complaint)
+
+    def settled(self, outcome: Outcome, cell: Cell, complaint: str) -> Outcome:
+        """The outcome of such a cell, where it is one to go on with. Raises NotFinished otherwise."""
         if outcome.status != "ok":
             raise NotFinished(f"{complaint}: {outcome.why}", f"its log: {self.directory(cell)}/log.txt")
         return outcome
@@ -104,7 +106,7 @@ class Runner:
                     said = f", {more['said']}" if "said" in more else ""
                     self._progress.update(f"{title}: {done}/{total}{said}")
 
-        return self._executor.submit(cell, on_event)
+        return self._executor.submit(cell, title, on_event)
 
     def _run(self, cell: Cell, title: str, submitted: Submitted) -> Outcome:
         started = time.monotonic()
@@ -115,8 +117,11 @@ class Runner:
         said = "" if outcome.failure is None else f"  ({outcome.failure.boundary}: {outcome.failure.message})"
         rate = tokens_per_second(outcome)
         spoken = "" if rate is None else f", {rate:.0f} tokens/s"
-        self._progress.note(f"  {outcome.status:<11} {title}, {seconds_since(started)}{spoken}{said}")
-        self._progress.done(time.monotonic() - started, rate)
+        # Beside others it may have begun long before it was waited for.
+        waited = time.monotonic() - started
+        took = max(waited, outcome.usage.get("seconds", 0.0))
+        self._progress.note(f"  {outcome.status:<11} {title}, {readable(took)}{spoken}{said}")
+        self._progress.done(waited, rate)
         return outcome
 
 

@@ -166,6 +166,7 @@ def scoring_cell(
             **({} if checkpoint is None else {"checkpoint": checkpoint.identity}),
         },
         sources=SHIPPED_WITH,
+        gpus=context.gpus_to_score.get(request.trainer.dtype),
     )
 
 

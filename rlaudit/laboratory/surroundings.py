@@ -11,6 +11,7 @@ from typing import Any
 
 import rlaudit
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.executor import Executor
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
 from rlaudit.engines.cells.launch import Failure, Outcome, shipped
 from rlaudit.engines.engine import Build
@@ -22,17 +23,18 @@ from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
-from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.engines.models.model_identity import model_identity
 from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
-from rlaudit.laboratory.fit import plan_needs, refuse_what_cannot_fit
+from rlaudit.laboratory.fit import gpus_to_score, plan_needs, refuse_what_cannot_fit
+from rlaudit.laboratory.place import Place, one_at_a_time
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.laboratory.run_folder import CELL_FOLDERS
 from rlaudit.laboratory.study import Plan, other_models, releases
 from rlaudit.progress import Progress, seconds_since
 from rlaudit.trainer import __path__ as trainer_folder
@@ -53,9 +55,10 @@ class Surroundings:
     trainer: Environment
     model: ModelOnDisk
     prompts: PromptSet
-    memory: GpuMemory
+    executor: Executor
     set_up_seconds: float
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gpus_to_score: Mapping[str, int] = field(default_factory=dict)
 
     def rollout_context(self, recipe: AnyRecipe, needed: Callable[[Cell, str, str], Outcome]) -> RolloutContext:
         """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
@@ -76,6 +79,7 @@ class Surroundings:
             timeout_minutes=recipe.timeout_minutes,
             seed=recipe.seed,
             other_models=self.other_models,
+            gpus_to_score=self.gpus_to_score,
         )
 
     def provenance(self) -> dict[str, Any]:
@@ -121,8 +125,9 @@ def prepare(
     prompts: PromptSet,
     progress: Progress,
     given: GivenInterpreters = NONE_GIVEN,
+    place: Place = one_at_a_time,
 ) -> Surroundings:
-    """Build or find every environment the plan needs, and the model.
+    """Build or find every environment the plan needs, and the model; cells are to run at `place`.
 
     `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
     Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
@@ -139,7 +144,7 @@ def prepare(
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     for spec in wanted:
         gpu_variables(accelerator.devices, spec)  # whoever cannot be shown the GPUs is refused before any is built
-    memory = GpuMemory(accelerator.devices)
+    executor = place(folder / CELL_FOLDERS, accelerator, lambda sentence: progress.note(f"  {sentence}"))
     read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
@@ -169,7 +174,8 @@ def prepare(
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
     seconds = time.monotonic() - started
-    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, others)
+    scored_on = gpus_to_score(accelerator, files)
+    return Surroundings(accelerator, engines, trainer, model, prompts, executor, seconds, others, scored_on)
 
 
 def environments_wanted(
@@ -227,6 +233,7 @@ def tokenize_cell(
         variables=dict(trainer.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
         identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},
+        gpus=1,
     )
 
 

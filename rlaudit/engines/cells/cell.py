@@ -36,7 +36,8 @@ class Cell:
     and driver, and the variables that decide anything. `variables` holds those and the paths that an environment needs
     to run where it happens to be. `refusal` matches the words with which an engine says that it cannot do this.
     `sources` are the shipped files that the script loads beside itself. `writes` are folders elsewhere that the job
-    fills.
+    fills. Where it runs changes no result and is no part of its name: `gpus` is how many it needs, None for all there
+    are; one that is `timed` waits for a clock somewhere, and shares its device with nobody.
     """
 
     job: Mapping[str, Any]
@@ -47,6 +48,8 @@ class Cell:
     sources: tuple[Path, ...] = ()
     refusal: re.Pattern[str] | None = None
     writes: tuple[Path, ...] = ()
+    gpus: int | None = None
+    timed: bool = False
 
     @property
     def uses_accelerator(self) -> bool:
@@ -85,17 +88,19 @@ def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
     return outcome if outcome.status in SETTLED else None
 
 
-def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Outcome:
+def run_cell(
+    folder: Path, cell: Cell, on_event: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
+) -> Outcome:
     """Run the cell in `folder`/KEY, which is emptied first, seal what it left, and return how it ended.
 
-    Raises OSError where the files of the cell cannot be written or read.
+    Raises OSError where the files of the cell cannot be written or read, Cancelled once `cancelled` says so.
     """
     directory = folder / cell.key
     _clear(directory)
     directory.mkdir(parents=True)
     hand_over(directory, "job.json", cell.job)
     write_atomically(directory / "identity.json", json.dumps(mask(cell.identity), indent=1).encode())
-    outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
+    outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal, cancelled)
     left = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
     # Whether an engine refused is read in the log.
     kept = left - FOR_PEOPLE if outcome.status == "ok" else left

@@ -63,6 +63,12 @@ def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str,
     return {VISIBLE: ",".join(words), ORDER: BUS_ORDER}
 
 
+def only_these(variables: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
+    """Of the GPUs that these variables show (gpu_variables), those at these places."""
+    words = variables[VISIBLE].split(",")
+    return {VISIBLE: ",".join(words[place] for place in places)}
+
+
 def _named(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Iterator[Device]:
     for word in (part.strip() for part in words.split(",")):
         if word.isdigit():

@@ -136,6 +136,7 @@ def derive_cell(
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
         writes=tuple(folder / order["name"] for order in orders),
+        gpus=1,
     )
 
 

@@ -5,7 +5,7 @@ events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.merge import Planned
 from rlaudit.laboratory.place import Place, one_at_a_time
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
@@ -107,23 +108,37 @@ def carried_out(
     progress: Progress,
     given: GivenInterpreters = NONE_GIVEN,
     place: Place = one_at_a_time,
+    elsewhere: Sequence[Path] = (),
 ) -> Iterator[tuple[Finished, RunFolder]]:
     """The plan carried out in `folder`, which is this process's alone until the report lies there; its cells run at
-    `place`.
+    `place`, but for those that are finished in folders of cells `elsewhere`.
 
     Raises whatever preparing its surroundings raises (surroundings.py), and what the study does.
     """
-    with opened(folder) as kept:
+    with opened(folder, elsewhere) as kept:
         surroundings = prepare(plan, folder, accelerator, prompts, progress, given, place)
         with surroundings.executor:
             finished = study.execute(plan, kept, surroundings, progress)
         yield finished, kept
 
 
+@contextmanager
+def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tuple[Any, RunFolder]]:
+    """The plan of several runs carried out in `folder` from the cells that they left, without running any.
+
+    Raises NotFinished naming the cells that none of them has.
+    """
+    with opened(folder, planned.cells) as kept:
+        yield planned.study.execute(planned.plan, kept, planned.surroundings(kept.cells), progress), kept
+
+
 def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:
     """The recipe as it was understood, and everything needed to repeat the run."""
+    if surroundings.written is not None:
+        return dict(surroundings.written)
     return {
         "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
         "arms": plan.arms(),
         "provenance": surroundings.provenance(),
+        "made_with": surroundings.made_with(),
     }

@@ -22,8 +22,8 @@ from rlaudit.vllm.catalogue import Catalogue, known_versions
 # What scoring takes on a processor beside the weights: torch and transformers 0.5 GiB, logits of its batches of 512
 # tokens 0.9 GiB.
 HOST_HEADROOM_BYTES = int(1.5 * GIB)
-# What a cell on CUDA takes of the host: torch twice over, CUDA's context and pinned buffers; weights pass through page by
-# page. Not measured: too much costs a cell at a time on a small host, too little an engine that the kernel ends.
+# What a cell on CUDA takes of the host: torch twice over, CUDA's context and pinned buffers; weights pass through page
+# by page. Not measured: too much costs a cell at a time on a small host, too little an engine that the kernel ends.
 HOST_BYTES_ON_CUDA = 8 * GIB
 # Of what a GPU has for weights: the reader's own estimate of them is a little larger than the files.
 SURELY = 0.9

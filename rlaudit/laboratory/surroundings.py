@@ -48,6 +48,7 @@ class Surroundings:
     """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
 
     other_models: the identities of models that some engines have instead, by the names that the recipe gives them.
+    written: plan.json of the run that all of this was read from, and not found on this machine.
     """
 
     accelerator: Accelerator
@@ -59,6 +60,25 @@ class Surroundings:
     set_up_seconds: float
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gpus_to_score: Mapping[str, int] = field(default_factory=dict)
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def accelerator_identity(self) -> Mapping[str, Any]:
+        """What of the accelerator decides a result."""
+        if self.written is not None:
+            return dict(self.written["made_with"]["accelerator_identity"])
+        return accelerator_identity(self.accelerator)
+
+    def made_with(self) -> dict[str, Any]:
+        """What tells cells of this run from those of others, beside the recipe and the provenance (merge.py)."""
+        return {
+            "accelerator_identity": self.accelerator_identity,
+            "environments": {name: asdict(environment.spec) for name, environment in self._environments().items()},
+            "failed": {
+                version: asdict(engine) for version, engine in self.engines.items() if isinstance(engine, Failure)
+            },
+            "other_models": self.other_models,
+        }
 
     def rollout_context(self, recipe: AnyRecipe, needed: Callable[[Cell, str, str], Outcome]) -> RolloutContext:
         """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
@@ -71,7 +91,7 @@ class Surroundings:
             model=str(self.model.path),
             revision=self.model.revision,
             model_identity=self.model.identity,
-            accelerator_identity=accelerator_identity(self.accelerator),
+            accelerator_identity=self.accelerator_identity,
             device=self.accelerator.kind,
             machine=machine_of(self.accelerator),
             prompt_token_ids=told.result["prompt_token_ids"],
@@ -84,6 +104,8 @@ class Surroundings:
 
     def provenance(self) -> dict[str, Any]:
         """What is needed to repeat the run."""
+        if self.written is not None:
+            return dict(self.written["provenance"])
         return {
             "rlaudit": rlaudit.__version__,
             "rlaudit_commit": own_commit(),

@@ -15,7 +15,7 @@ from typing import Self
 
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Note, OnEvent, run_here
-from rlaudit.engines.cells.launch import Cancelled, Outcome
+from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
@@ -36,7 +36,9 @@ class AtOnce:
         self._running: list[_Job] = []
         self._lock = threading.Lock()
 
-    def submit(self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None) -> "_Job":
+    def submit(
+        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
+    ) -> "_Job":
         """Take a cell, which begins as soon as its share of the machine is free."""
         job = _Job(cell, on_event, self)
         with self._lock:

@@ -9,20 +9,22 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.handed_over import hand_over
-from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch
+from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch, shipped
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
 from rlaudit.engines.environments.environment_spec import Command
-from rlaudit.secrets import mask
-from rlaudit.write_atomically import write_atomically
+from rlaudit.secrets import mask, take_out
+from rlaudit.write_atomically import replacing
 
 KEY_LENGTH = 16
+FORMAT = 1
+JOB, IDENTITY, DESCRIPTION = "job.json", "identity.json", "cell.json"
 SETTLED = ("ok", "unsupported")
 # Nothing is read from these once a cell is done: people may look into them, pack them or throw them away.
 FOR_PEOPLE = frozenset({"events.jsonl", "log.txt"})
@@ -76,16 +78,34 @@ def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
     None for a cell that did not end or that failed, Damage where a file of one that ended is missing, cut off or
     altered.
     """
+    outcome = ended(folder, cell)
+    return None if isinstance(outcome, Outcome) and outcome.status not in SETTLED else outcome
+
+
+def ended(folder: Path, cell: Cell) -> Outcome | Damage | None:
+    """The outcome of a cell that ended, however it did; None and Damage as of `finished`."""
     directory = folder / cell.key
     seal = read_seal(directory, cell.key)
     if isinstance(seal, Damage):
-        ended = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
-        return seal if ended else None
+        there = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
+        return seal if there else None
     damage = seal.damage(directory)
-    if damage is not None:
-        return damage
-    outcome = judge(directory, phase="", refusal=cell.refusal)
-    return outcome if outcome.status in SETTLED else None
+    return judge(directory, phase="", refusal=cell.refusal) if damage is None else damage
+
+
+def adopt(folder: Path, cell: Cell, others: Iterable[Path], *, failed: bool = False) -> Outcome | None:
+    """The outcome of a cell that was finished in one of the `others`, whose files are then in `folder`, too; one that
+    failed there only where `failed` says so. None where none of them has it. Raises OSError."""
+    for other in others:
+        outcome = (ended if failed else finished)(other, cell)
+        if isinstance(outcome, Outcome):
+            part = folder / f".{cell.key}.part"
+            _clear(part)
+            shutil.copytree(other / cell.key, part)
+            _clear(folder / cell.key)
+            part.rename(folder / cell.key)
+            return outcome
+    return None
 
 
 def run_cell(
@@ -98,8 +118,8 @@ def run_cell(
     directory = folder / cell.key
     _clear(directory)
     directory.mkdir(parents=True)
-    hand_over(directory, "job.json", cell.job)
-    write_atomically(directory / "identity.json", json.dumps(mask(cell.identity), indent=1).encode())
+    describe(directory, cell)
+    hand_over(directory, JOB, cell.job)
     outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal, cancelled)
     left = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
     # Whether an engine refused is read in the log.
@@ -107,6 +127,31 @@ def run_cell(
     written = [path for place in cell.writes for path in sorted(place.rglob("*")) if path.is_file()]
     write_seal(directory, cell.key, [*sorted(kept), *(os.path.relpath(path, directory) for path in written)])
     return outcome
+
+
+def describe(directory: Path, cell: Cell) -> list[Any]:
+    """Write down what the cell runs (job.json), what its result depends on besides (identity.json) and how it is
+    started (cell.json); returns the secrets that were left out, as described.py takes them. Raises OSError.
+    """
+    started = {
+        "format": FORMAT,
+        "command": list(cell.command),
+        "variables": dict(cell.variables),
+        "timeout_seconds": cell.timeout_seconds,
+        "sources": [shipped(source) for source in cell.sources],
+        "refusal": None if cell.refusal is None else [cell.refusal.pattern, cell.refusal.flags],
+        "writes": [str(folder) for folder in cell.writes],
+        "gpus": cell.gpus,
+        "timed": cell.timed,
+    }
+    public, taken = take_out({JOB: dict(cell.job), DESCRIPTION: started})
+    public[DESCRIPTION]["secrets"] = len(taken)
+    directory.mkdir(parents=True, exist_ok=True)
+    documents = {**public, IDENTITY: mask(cell.identity)}
+    with replacing(*(directory / name for name in documents)) as drafts:
+        for draft, document in zip(drafts, documents.values(), strict=True):
+            draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return taken
 
 
 def _clear(directory: Path) -> None:

@@ -38,8 +38,14 @@ class Executor(Protocol):
     Left as a context manager, it has ended everything that it had been given.
     """
 
-    def submit(self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None) -> Submitted:
-        """Take a cell; `title` names it in sentences, `on_event` is told what its process says while it runs."""
+    def submit(
+        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
+    ) -> Submitted:
+        """Take a cell; `title` names it in sentences, `on_event` is told what its process says while it runs.
+
+        number: the how-manieth of the run's own cells it is, counting those that are there; None for one that has to
+        be there before a run can go on (its prompts as token ids, the trainer tried).
+        """
 
     def __enter__(self) -> Self: ...
 
@@ -55,7 +61,9 @@ class OneAtATime:
     def __init__(self, folder: Path, memory: GpuMemory, note: Note = lambda sentence: None) -> None:
         self._folder, self._memory, self._note = folder, memory, note
 
-    def submit(self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None) -> Submitted:
+    def submit(
+        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
+    ) -> Submitted:
         """Take a cell."""
         return _Waiting(
             lambda: run_here(self._folder, cell, on_event, [self._memory], self._note, placement=Placement.here)

@@ -40,8 +40,8 @@ def run_guarded(
     """Whether the command ended by itself; False when its time was up. All that it started is gone then.
 
     `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
-    time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone. What a killed run
-    left is ended first.
+    time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone. What a killed
+    run left is ended first.
     """
     end_leftovers()
     record = new_record()

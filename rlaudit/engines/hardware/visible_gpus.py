@@ -59,6 +59,12 @@ def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str,
                     "run where that is the only one there is, as in a container that was given no other "
                     f"(docker run --gpus device={device.uuid}); {DO_WITHOUT}",
                 )
+    return shown_by(devices)
+
+
+def shown_by(devices: Sequence[Device]) -> dict[str, str]:
+    """The variables that show these GPUs and no others, whoever is to see them."""
+    by_uuid = any(device.only_by_uuid for device in devices)
     words = (device.uuid if by_uuid else str(device.index) for device in devices)
     return {VISIBLE: ",".join(words), ORDER: BUS_ORDER}
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlaudit.cli import where_cells_run as where
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
-from rlaudit.cli.where_cells_run import AUTO, JOBS_HELP, MERGE_HELP, SHARD_HELP, RunOfAShard, cells_of_shards, jobs_of
 from rlaudit.engines.cells.shard import LeftToOthers, Shard
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
@@ -50,9 +50,10 @@ def ablate(
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
     ] = False,
-    jobs: Annotated[str, typer.Option(help=JOBS_HELP)] = AUTO,
-    shard: Annotated[str | None, typer.Option(help=SHARD_HELP, metavar="I/N")] = None,
-    merge: Annotated[bool, typer.Option("--merge", help=MERGE_HELP)] = False,
+    jobs: Annotated[str, typer.Option(help=where.JOBS_HELP)] = where.AUTO,
+    executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = where.LOCAL,
+    shard: Annotated[str | None, typer.Option(help=where.SHARD_HELP, metavar="I/N")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help=where.MERGE_HELP)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
@@ -72,9 +73,10 @@ def ablate(
         raise UsageError(f"one recipe at a time, not {len(recipes)}", "Run directories are merged with --merge.")
     (recipe,) = recipes
     given = given_interpreters(python, trainer_python)
-    at_once = jobs_of(jobs)
-    accelerator, shares = split(detect(cpu), at_once or 1)
+    at_once = where.jobs_of(jobs)
     progress = Progress(quiet)
+    cluster = where.on_cluster(executor, at_once, progress, cpu=cpu, shared_out=shard is not None)
+    accelerator, shares = (cluster.accelerator, ()) if cluster else split(detect(cpu), at_once or 1)
     told = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress)
     if told is None:
         return 0
@@ -85,7 +87,7 @@ def ablate(
     prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
-    own = None if shard is None else RunOfAShard(Shard.parse(shard), folder)
+    own = None if shard is None else where.RunOfAShard(Shard.parse(shard), folder)
     if own is not None and study.in_one_folder:
         raise UsageError(
             f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
@@ -97,7 +99,7 @@ def ablate(
     progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    place = local(plan, accelerator, shares, at_once)
+    place = local(plan, accelerator, shares, at_once) if cluster is None else where.at_cluster(cluster)
     if own is not None:
         with (
             suppress(LeftToOthers),
@@ -106,7 +108,7 @@ def ablate(
             pass
         progress.note(own.said())
         return own.exit_code
-    of_shards = cells_of_shards(folder)
+    of_shards = where.cells_of_shards(folder)
     with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place, of_shards) as ended:
         finished, kept = ended
         document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlaudit.engines.cells.executor import Note
 from rlaudit.engines.cells.shard import OfAShard, Shard
@@ -9,9 +10,28 @@ from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.place import Place
 from rlaudit.laboratory.run_folder import CELL_FOLDERS
+from rlaudit.progress import Progress
+
+if TYPE_CHECKING:
+    from rlaudit.engines.cells.on_ray import Cluster
 
 JOBS_HELP = "Cells at once: a number, or auto, which is one per GPU and one on a CPU. On a CPU each has its own cores."
 AUTO = "auto"
+EXECUTOR_HELP = "Where cells run: local, or ray[:ADDRESS], a Ray cluster whose nodes all see the run directory."
+LOCAL, RAY = "local", "ray"
+
+
+def ray_address(executor: str) -> str | None:
+    """The address of the Ray cluster, empty for the one this machine belongs to; None for this machine alone.
+
+    Raises UsageError for another word.
+    """
+    kind, _, address = executor.partition(":")
+    if kind == RAY:
+        return address
+    if executor != LOCAL:
+        raise UsageError(f"--executor {executor}: there are {LOCAL} and {RAY}[:ADDRESS]")
+    return None
 
 
 def jobs_of(option: str) -> int | None:
@@ -21,6 +41,33 @@ def jobs_of(option: str) -> int | None:
     if not option.isdigit() or int(option) < 1:
         raise UsageError(f"--jobs {option}: neither a number of cells nor {AUTO}", "Write --jobs 4, or --jobs auto.")
     return int(option)
+
+
+def on_cluster(
+    executor: str, at_once: int | None, progress: Progress, *, cpu: bool, shared_out: bool
+) -> "Cluster | None":
+    """The Ray cluster that `executor` names; None for this machine.
+
+    Raises UsageError for options that exclude each other, and whatever Cluster.connect does.
+    """
+    address = ray_address(executor)
+    if address is None:
+        return None
+    if at_once is not None or shared_out:
+        raise UsageError("--executor ray takes neither --jobs nor --shard: Ray gives cells what is free")
+    from rlaudit.engines.cells.on_ray import Cluster
+
+    with progress.step("looking at the nodes of the Ray cluster"):
+        cluster = Cluster.connect(address, cpu=cpu)
+    for sentence in cluster.left_out:
+        progress.note(f"  {sentence}")
+    progress.note(f"  cells run on {len(cluster.nodes)} nodes: {', '.join(node.name for node in cluster.nodes)}")
+    return cluster
+
+
+def at_cluster(cluster: "Cluster") -> Place:
+    """The cluster as a place for cells."""
+    return lambda folder, accelerator, note: cluster.executor(folder, note)
 
 
 SHARD_HELP = "I/N: run only the I-th of N equal shares of the cells, in RUN-DIR/shard-I-of-N, and stop."

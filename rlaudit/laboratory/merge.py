@@ -17,7 +17,6 @@ from rlaudit.engines.cells.executor import OnEvent, Submitted
 from rlaudit.engines.cells.launch import Failure, Outcome
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.models.model import ModelOnDisk
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.prompts import PromptSet, load_prompts
@@ -83,14 +82,7 @@ def planned(runs: Sequence[Path]) -> Planned:
                 "Merge runs of one recipe, release and kind of machine.",
             )
     document = documents[0]
-    told = document["provenance"]["accelerator"]
-    accelerator = Accelerator(
-        **{
-            **told,
-            "devices": tuple(Device(**device) for device in told["devices"]),
-            "instruction_sets": tuple(told["instruction_sets"]),
-        }
-    )
+    accelerator = Accelerator.of_document(document["provenance"]["accelerator"])
     study = next((study for study in known_studies().values() if study.key in document["recipe"]), None)
     if study is None:
         raise NotFinished(

@@ -156,6 +156,7 @@ def scoring_cell(
     return Cell(
         job=job,
         command=environment.command,
+        environment=environment,
         variables={**environment.variables, **declared},
         timeout_seconds=60.0 * context.timeout_minutes,
         identity={

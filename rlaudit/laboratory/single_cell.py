@@ -1,7 +1,6 @@
 """One cell of a run, run alone on whatever machine sees its directory."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -10,10 +9,9 @@ from rlaudit.engines.cells.cell import Cell, finished
 from rlaudit.engines.cells.described import read_described
 from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.cells.launch import Event, Outcome
+from rlaudit.engines.cells.planned_machine import check_machine, on_gpus_of
 from rlaudit.engines.hardware.accelerator import Accelerator, detect
-from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
-from rlaudit.engines.hardware.visible_gpus import shown_by
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.run_folder import opened
 from rlaudit.progress import Progress
@@ -60,27 +58,3 @@ def accelerator_for(cell: Cell) -> Accelerator:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: planned["threads"]])
         return detect(cpu=True)
     return accelerator
-
-
-def check_machine(cell: Cell, accelerator: Accelerator) -> None:
-    """Go on only where the cell computes here what it would where it was planned. Raises NotFinished otherwise."""
-    planned = cell.identity.get("accelerator")
-    here = accelerator_identity(accelerator)
-    if planned is None or planned == here:
-        return
-    differ = sorted(name for name in {*planned, *here} if planned.get(name) != here.get(name))
-    raise NotFinished(
-        f"the cell {cell.key} was planned for another machine: {'; '.join(_apart(planned, here, differ))}",
-        "Run it on one like that, or plan the run again here.",
-    )
-
-
-def on_gpus_of(cell: Cell, accelerator: Accelerator) -> Cell:
-    """The cell shown the GPUs of this machine instead of those of the machine that planned it."""
-    if not accelerator.devices:
-        return cell
-    return replace(cell, variables={**cell.variables, **shown_by(accelerator.devices)})
-
-
-def _apart(planned: dict[str, object], here: dict[str, object], names: list[str]) -> list[str]:
-    return [f"{name} {planned.get(name)}, here {here.get(name)}" for name in names]

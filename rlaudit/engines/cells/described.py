@@ -7,12 +7,13 @@ that the cell is named after.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.cell import DESCRIPTION, IDENTITY, JOB, Cell
 from rlaudit.engines.cells.launch import PACKAGE
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.secrets import put_back
 
@@ -41,6 +42,7 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
             writes=tuple(map(Path, started["writes"])),
             gpus=started["gpus"],
             timed=bool(started["timed"]),
+            environment=None if started["environment"] is None else _environment(started),
         )
         key = cell.key
     except FileNotFoundError as error:
@@ -55,3 +57,10 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
             "Install the release that planned the run.",
         )
     return cell
+
+
+def _environment(started: Mapping[str, Any]) -> Environment:
+    told = started["environment"]
+    spec = EnvironmentSpec(**{**told["spec"], "command": tuple(told["spec"]["command"])})
+    command = tuple(started["command"])
+    return Environment(spec, Path(command[0]).parent, command, told["variables"], tuple(told["lock"]))

@@ -94,7 +94,7 @@ def launch(
         "handed_on": handed_on(),
         "stray": [*STRIPPED, *withheld()],
     }
-    events = _EventTail(cell / "events.jsonl", on_event)
+    events = EventTail(cell / "events.jsonl", on_event)
 
     def meanwhile() -> None:
         events.read()
@@ -186,7 +186,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-class _EventTail:
+class EventTail:
     """Reads whole lines of the events file as they appear."""
 
     def __init__(self, path: Path, on_event: Callable[[Event], None]) -> None:
@@ -196,6 +196,7 @@ class _EventTail:
         self.phase = "launch"
 
     def read(self) -> None:
+        """Tell what is new since the last time."""
         if not self._path.exists():
             return
         with self._path.open("rb") as events:

@@ -116,8 +116,8 @@ def carried_out(
     Raises whatever preparing its surroundings raises (surroundings.py), and what the study does.
     """
     with opened(folder, elsewhere) as kept:
-        surroundings = prepare(plan, folder, accelerator, prompts, progress, given, place)
-        with surroundings.executor:
+        with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
+            surroundings = prepare(plan, folder, accelerator, prompts, progress, executor, given)
             finished = study.execute(plan, kept, surroundings, progress)
         yield finished, kept
 

@@ -30,11 +30,9 @@ from rlaudit.engines.models.model_identity import model_identity
 from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
 from rlaudit.laboratory.fit import gpus_to_score, plan_needs, refuse_what_cannot_fit
-from rlaudit.laboratory.place import Place, one_at_a_time
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.rollout_context import RolloutContext
-from rlaudit.laboratory.run_folder import CELL_FOLDERS
 from rlaudit.laboratory.study import Plan, other_models, releases
 from rlaudit.progress import Progress, seconds_since
 from rlaudit.trainer import __path__ as trainer_folder
@@ -146,10 +144,10 @@ def prepare(
     accelerator: Accelerator,
     prompts: PromptSet,
     progress: Progress,
+    executor: Executor,
     given: GivenInterpreters = NONE_GIVEN,
-    place: Place = one_at_a_time,
 ) -> Surroundings:
-    """Build or find every environment the plan needs, and the model; cells are to run at `place`.
+    """Build or find every environment the plan needs, and the model; cells are for `executor` to run.
 
     `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
     Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
@@ -166,7 +164,6 @@ def prepare(
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     for spec in wanted:
         gpu_variables(accelerator.devices, spec)  # whoever cannot be shown the GPUs is refused before any is built
-    executor = place(folder / CELL_FOLDERS, accelerator, lambda sentence: progress.note(f"  {sentence}"))
     read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:

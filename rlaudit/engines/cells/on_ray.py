@@ -139,6 +139,7 @@ class Cluster:
         blind = [node.name for node, answer in asked.items() if self.ray.get(answer) != drafts]
         if blind:
             _remove_all([mark.parent])
+            self.ray.shutdown()
             raise NotFinished(
                 f"node {blind[0]} of the Ray cluster does not see {place}",
                 "Give --run-dir a folder of a file system that all nodes share; without one, use --shard and --merge.",

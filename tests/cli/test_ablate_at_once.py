@@ -50,7 +50,7 @@ def test_the_report_is_the_same_with_one_and_with_two_at_once(laboratory: Labora
 def test_more_at_once_than_there_are_cores_is_refused_before_anything_starts(laboratory: Laboratory) -> None:
     cores = len(os.sched_getaffinity(0))
     run = laboratory.ablate(laboratory.recipe(ONE_FACTOR), "--jobs", str(cores + 1))
-    assert run.exit_code == 2 and f"Give at most --jobs {cores}" in run.stderr
+    assert run.exit_code == 3 and f"Give at most --jobs {cores}" in run.stderr
     assert laboratory.ablate(laboratory.recipe(ONE_FACTOR), "--jobs", "many").exit_code == 2
 
 

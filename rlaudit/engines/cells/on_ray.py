@@ -28,7 +28,7 @@ from rlaudit.engines.cells.launch import EventTail, Failure, Outcome
 from rlaudit.engines.cells.ray_node import SAID, look, run, sees
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
-from rlaudit.errors import NotFinished, UsageError
+from rlaudit.errors import NotFinished
 
 # A cell that takes node after node with it is the fault of the cell.
 STARTS = 3
@@ -65,12 +65,12 @@ class Cluster:
         """The cluster at this address, the one this machine belongs to where it is empty; its processors where `cpu`
         asks for them.
 
-        Raises UsageError where Ray is not installed, NotFinished where there is no cluster or no node that can be used.
+        Raises NotFinished where Ray is not installed, there is no cluster, or no node of it can be used.
         """
         try:
             import ray
         except ImportError as error:
-            raise UsageError(
+            raise NotFinished(
                 "--executor ray: Ray is not installed beside this rlaudit",
                 "Install rlaudit[ray] here and on the cluster's nodes.",
             ) from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import Device
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Shar
     """The machine as each of several cells at once sees it, and its shares: a GPU each, or `parts` equal parts of the
     processor.
 
-    Raises UsageError for more parts than there are cores.
+    Raises NotFinished for more parts than there are cores.
     """
     if accelerator.kind == "cuda":
         return accelerator, tuple(Share(gpu=device) for device in accelerator.devices)
     cores = sorted(os.sched_getaffinity(0))
     each = len(cores) // parts
     if not each:
-        raise UsageError(
+        raise NotFinished(
             f"{parts} cells at once need as many cores, and this process may use {len(cores)}",
             f"Give at most --jobs {len(cores)}.",
         )

@@ -17,7 +17,7 @@ from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import Share, share_of, split
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
-from rlaudit.errors import UsageError
+from rlaudit.errors import NotFinished
 
 # Says what it was given; waits until as many as `meets` have come to `place`, or `holds` as long as it may.
 SCRIPT = """
@@ -158,5 +158,5 @@ def test_a_processor_is_split_into_equal_parts_and_known_by_their_size(monkeypat
     part, shares = split(whole, 2)
     assert whole.cores == 5 and part.cores == 2
     assert [share.cores for share in shares] == [(3, 4), (5, 6)]
-    with pytest.raises(UsageError, match="6 cells at once need as many cores"):
+    with pytest.raises(NotFinished, match="6 cells at once need as many cores"):
         split(whole, 6)

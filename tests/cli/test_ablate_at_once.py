@@ -1,5 +1,6 @@
 """`rlaudit ablate --jobs`: the same report, however many cells run at once."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -45,6 +46,18 @@ def test_the_report_is_the_same_with_one_and_with_two_at_once(laboratory: Labora
     assert without_times(two.report) == without_times(one.report)
     beside = [path.read_text() for path in (laboratory.folder / "two").glob("cells/*/placement.json")]
     assert any('"beside": [\n' in text for text in beside)
+
+
+def test_the_trainer_scores_one_block_while_another_one_samples(laboratory: Laboratory, own_cores: list[int]) -> None:
+    slower = {"name": "other", "candidate": {"version": V1}, "repeats": 4, "sampling": {"temperature": 1.0}}
+    run = laboratory.ablate(laboratory.recipe(ONE_FACTOR, slower), "--jobs", "2")
+    assert run.report["arms"]
+    beside = {
+        key
+        for scored in laboratory.run_dir.glob("cells/*/scores.npz")
+        for key in json.loads((scored.parent / "placement.json").read_text())["beside"]
+    }
+    assert any((laboratory.run_dir / "cells" / key / "samples.jsonl").exists() for key in beside)
 
 
 def test_more_at_once_than_there_are_cores_is_refused_before_anything_starts(laboratory: Laboratory) -> None:

@@ -29,7 +29,7 @@ class AtOnce:
     """
 
     def __init__(self, folder: Path, shares: Sequence[Share], most: int, note: Note = lambda sentence: None) -> None:
-        self._folder, self._shares, self._most, self._note = folder, shares, most, note
+        self._folder, self._shares, self.most, self._note = folder, shares, most, note
         self._memory = [GpuMemory((share.gpu,) if share.gpu is not None else ()) for share in shares]
         self._free = list(range(len(shares)))
         self._waiting: deque[_Job] = deque()
@@ -68,7 +68,7 @@ class AtOnce:
 
     def _start_what_fits(self) -> None:
         """Begin the cells that are next for as long as their shares are free."""
-        while self._waiting and len(self._running) < self._most:
+        while self._waiting and len(self._running) < self.most:
             job = self._waiting[0]
             given = share_of(self._shares, self._free, job.cell.gpus, timed=job.cell.timed)
             if given is None:

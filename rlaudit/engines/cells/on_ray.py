@@ -10,6 +10,7 @@ killed takes its tasks with it, whose guardians end the engines.
 """
 
 import json
+import logging
 import os
 import shutil
 import time
@@ -75,7 +76,9 @@ class Cluster:
                 "Install rlaudit[ray] here and on the cluster's nodes.",
             ) from error
         try:
-            ray.init(address=address or "auto", log_to_driver=False, logging_level="error", configure_logging=False)
+            ray.init(
+                address=address or "auto", log_to_driver=False, logging_level=logging.ERROR, configure_logging=False
+            )
         except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
             raise NotFinished(
                 f"there is no Ray cluster {'here' if not address else 'at ' + address}: {_first_line(error)}",

@@ -57,7 +57,7 @@ def ablate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
-    """Run controlled arms on the local accelerator and say which layer is to blame."""
+    """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split

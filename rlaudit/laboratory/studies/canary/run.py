@@ -10,6 +10,7 @@ from rlaudit.curves.open_run import open_run
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
@@ -20,6 +21,7 @@ from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
+SHOWN_BY = (VISIBLE, ORDER)
 METRICS = "metrics.jsonl"
 
 
@@ -116,7 +118,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
             "trainer": {
                 "command": list(trainer.command),
                 "script": shipped(TRAIN),
-                "variables": dict(trainer.variables),
+                # Both are on the GPUs that the engine is shown, wherever that is.
+                "variables": {name: value for name, value in trainer.variables.items() if name not in SHOWN_BY},
                 "job": {
                     "model": context.model,
                     "dtype": forward.dtype,

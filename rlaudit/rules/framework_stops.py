@@ -41,4 +41,4 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, severity, stop.where, f"{stop.where} {stop.what}{reached}.")
 
 
-RULE = Rule("framework-stops", Layer.INFERENCE_PATH, check)
+RULE = Rule("framework-stops", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

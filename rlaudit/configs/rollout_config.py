@@ -67,16 +67,27 @@ class Lost:
     reason: str
 
 
+class StopKind(StrEnum):
+    """What a line asks of the release in vain. CODE: anything but the other two."""
+
+    CODE = "code"
+    IMPORT = "import"
+    ATTRIBUTE = "attribute"
+
+
 @dataclass(frozen=True)
 class Stop:
-    """A line of the framework's source that does not go with the vLLM release.
+    """A line of Python, the framework's or the user's own, that does not go with the vLLM release.
 
-    where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain.
+    where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain. place:
+    of a line of the config's own file.
     """
 
     where: str
     what: str
     certain: bool
+    kind: StopKind = StopKind.CODE
+    place: Place | None = None
 
 
 # What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.

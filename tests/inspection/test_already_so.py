@@ -34,9 +34,7 @@ def test_what_is_so_before_the_move_is_no_error_of_it_and_gets_no_fix(tmp_path, 
     assert finding.fix is None
 
 
-@pytest.mark.parametrize(
-    "rule", ["attention-backend-variable-ignored", "engine-variable-ignored", "removed-flag"]
-)
+@pytest.mark.parametrize("rule", ["attention-backend-variable-ignored", "engine-variable-ignored", "removed-flag"])
 def test_what_the_move_takes_away_stays_an_error(tmp_path, rule):
     finding = of_rule(tmp_path, rule, "0.10.2")
     assert finding.severity is Severity.ERROR

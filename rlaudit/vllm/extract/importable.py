@@ -1,16 +1,23 @@
 """What other programs can import from a release: its modules, and the names at the top of each.
 
 Names that a module itself imports from vLLM count, they can be imported from it as well; what only a type checker sees
-does not. Compiled modules and what is copied in when a wheel is built are not in the sources, and left out.
+does not. Left out are names that begin with an underscore, what the modules of models only import, and compiled modules
+and what is copied in when a wheel is built, which are not in the sources.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.version import Version
 
 from rlaudit.vllm.extract.modules import Tree
-from rlaudit.vllm.importable import ANYTHING, COPIED_IN, HANDED_ON, ITSELF
+from rlaudit.vllm.extract.objects import objects
+from rlaudit.vllm.importable import ANYTHING, COPIED_IN, FILE, HANDED_ON, ITSELF, MODELS, Index, spans
 
+ANSWERS = "__getattr__"  # of a module: makes names when they are asked for
 _DEEPEST = 6
 
 
@@ -24,12 +31,37 @@ class _Names:
     anything: bool = False
 
 
+def record_importable(version: Version, tree: Tree, folder: Path) -> None:
+    """Put a release into the one file of all of them."""
+    path = folder / FILE
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"releases": []}
+    known = tuple(map(Version, stored["releases"]))
+    by_release: dict[str, dict[Version, Mapping[str, Iterable[str]]]] = {}
+    for section in ("modules", "objects"):
+        index = Index(known, stored.get(section, {}))
+        by_release[section] = {one: {home: index.names(home, one) for home in index.spans} for one in known}
+    by_release["modules"][version] = importable(tree)
+    by_release["objects"][version] = objects(tree)
+    write_importable(by_release, path)
+
+
+def write_importable(by_release: Mapping[str, Mapping[Version, Mapping[str, Iterable[str]]]], path: Path) -> None:
+    """One line for each module and object, so that two states of the file can be compared with any diff."""
+    parts = [f'"releases":{json.dumps([str(version) for version in sorted(by_release["modules"])])}']
+    for section, releases in by_release.items():
+        lines = (f"{json.dumps(home)}:{json.dumps(lists)}" for home, lists in spans(releases).items())
+        parts.append(f'"{section}":{{\n' + ",\n".join(lines) + "\n}")
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
 def importable(tree: Tree) -> dict[str, frozenset[str]]:
     """Names by module, spelt as the index stores them: ITSELF for the module, HANDED_ON before what it only imports."""
     files = {_dotted(path): path for path in tree.paths}
     files = {module: path for module, path in files.items() if not module.startswith(COPIED_IN)}
     read = {module: _names(tree, module, path) for module, path in files.items()}
     found = {module: frozenset({ITSELF, *_spelt(read, module, 0)}) for module in read}
+    for module in (one for one in found if one.startswith(MODELS)):
+        found[module] = frozenset(name for name in found[module] if not name.startswith(HANDED_ON))
     for module in list(found):
         for above in _above(module):
             found.setdefault(above, frozenset({ITSELF}))
@@ -66,11 +98,13 @@ def _names(tree: Tree, module: str, path: str) -> _Names:
     assert parsed is not None
     package = module if path.endswith("/__init__.py") else module.rpartition(".")[0]
     _collect(parsed.tree.body, names, package)
-    for node in parsed.tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "__getattr__":
-            given = set(_answered(node, parsed.tree))
-            names.handed_on |= given
-            names.anything |= not given
+    if ANSWERS in names.defined:
+        makers = (node for node in ast.walk(parsed.tree) if isinstance(node, ast.FunctionDef) and node.name == ANSWERS)
+        given = {name for node in makers for name in _answered(node, parsed.tree)}
+        names.handed_on |= given
+        names.anything |= not given
+    names.defined = {name for name in names.defined if not name.startswith("_")}
+    names.handed_on = {name for name in names.handed_on if not name.startswith("_") and name.isidentifier()}
     return names
 
 
@@ -88,7 +122,11 @@ def _collect(body: list[ast.stmt], names: _Names, package: str) -> None:
             case ast.ImportFrom():
                 _imported(node, names, package)
             case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
-                _collect(node.orelse, names, package)
+                other = _Names()
+                _collect(node.orelse, other, package)
+                # A stand-in for what only type checkers import is no home of the name.
+                names.defined |= other.defined & {ANSWERS}
+                names.handed_on |= other.handed_on | other.defined - {ANSWERS}
             case ast.Expr(value=value) if "globals()" in ast.unparse(value):
                 names.anything = True
             case _:
@@ -123,7 +161,7 @@ def _answered(function: ast.FunctionDef, module: ast.Module) -> Iterator[str]:
     """The names that a module's `__getattr__` answers to: texts it compares with, keys of a table it looks into."""
     tables = {
         target.id: node.value
-        for node in module.body
+        for node in ast.walk(module)
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Dict)
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)

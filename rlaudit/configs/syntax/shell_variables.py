@@ -280,6 +280,9 @@ class Variables:
             if operator[-1] == "=":
                 self.set(name, fields)
             return fields
+        if name == "PWD":  # the folder in which the script is started
+            self.assumed[name] = "."
+            return [Field((Piece(".", part.start),), part.start, part.start + len(part.text), part.text)]
         return [unknown_at(part, unset(name))]
 
     def _lookup(self, name: str, element: str) -> list[Field] | None:

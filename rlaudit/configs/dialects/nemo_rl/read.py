@@ -111,7 +111,7 @@ def _engine(
         inherits = "which `defaults:` inherits" if command is None else "on which the overrides are made"
         draft.not_seen.append(f"{missing}, {inherits}, is not beside this file")
     if command is not None:
-        take_environment(draft, command)
+        take_environment(draft, source, command)
     draft.not_seen += config.limits
     tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     asynchronous = known(within(cfg, "async_engine"))

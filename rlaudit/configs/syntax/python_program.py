@@ -13,6 +13,7 @@ _PASSING_ON = {"remote", _OPTIONS}
 # Ways to change a dictionary, and statements whose body may not run.
 _CHANGES = {"update", "setdefault", "pop", "clear"}
 _CONDITIONAL = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
+_ACTOR = "ray.remote"
 Around = tuple[Function, ...]
 
 
@@ -59,6 +60,15 @@ class Program:
             node = node.value
         home = self.imports.get(node.id) if isinstance(node, ast.Name) else None
         return ".".join([home, *reversed(parts)]) if home is not None else ""
+
+    def is_actor(self, name: str) -> bool:
+        """Whether Ray runs a class: `@ray.remote`, or `ray.remote(...)(Name)`."""
+        cls = self.classes.get(name)
+        marks = cls.decorator_list if cls is not None else []
+        if any(ast.unparse(one).startswith(_ACTOR) for one in marks):
+            return True
+        wrapped = (call for call, _ in self.calls if ast.unparse(call.func).startswith(_ACTOR))
+        return cls is not None and any(isinstance(one, ast.Name) and one.id == name for c in wrapped for one in c.args)
 
     def sites(self, function: Function) -> list[tuple[ast.Call, Around]]:
         """The calls that run a function: by its name, for a constructor by its class's; none where two share it."""

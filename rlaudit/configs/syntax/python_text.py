@@ -74,7 +74,8 @@ class Call:
     the file does not tell); "" where it is complete. function: the function it stands in, "" at module level. origin:
     where the name was imported from (`vllm.LLM`), "" where the file does not import it. own: arguments that a subclass
     in this file takes itself. over_http: whether it is a request to a server's route that ends in the call. options:
-    arguments that are taken at the default of an option of the program, with the option.
+    arguments that are taken at the default of an option of the program, with the option. is_actor: whether it is run
+    in an actor of Ray, as the file itself says.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Call:
     own: frozenset[str] = frozenset()
     over_http: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    is_actor: bool = False
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -242,7 +244,10 @@ class _Reader:
                 positional.append(self.node(argument, scope, name, None, 0))
         origin, own = self.program.origin(named), self.own(named)
         place = self.place(node, name)
-        return Call(name, arguments, tuple(positional), place, open_reason, scope.name, origin, own, options=options)
+        owner = self.program.owners.get(scope.function, "") if scope.function is not None else ""
+        is_actor = named is not node.func or self.program.is_actor(owner)
+        found = Call(name, arguments, tuple(positional), place, open_reason, scope.name, origin, own)
+        return replace(found, options=options, is_actor=is_actor)
 
     def own(self, named: ast.expr) -> frozenset[str]:
         """The keywords that the constructor of a subclass takes for itself."""

@@ -6,6 +6,7 @@ Hydra. Scripts inside job descriptions (`run: |`) and commands in YAML lists are
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import Draft
@@ -27,6 +28,8 @@ class Overridden:
     root: Node
 
 
+# Asked when a file is recognised and when it is read.
+@lru_cache(maxsize=8)
 def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
     """The training commands of the file's scripts with an override of a key that begins with `prefix`."""
     if prefix not in source.text:

@@ -7,6 +7,7 @@ an `LLM`, and the executor inside that.
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from packaging.version import Version
 
@@ -55,6 +56,7 @@ class EngineObjects:
         return self.kinds.get(_spelt(node))
 
 
+@lru_cache(maxsize=64)
 def engine_objects(tree: ast.Module) -> EngineObjects:
     """The objects of one file."""
     program = program_of(tree)

@@ -7,6 +7,7 @@ no file: the default is what a reader of the file takes for it, and whoever uses
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _PARSES = {"parse_args", "parse_known_args"}
 _FILLS = {"parse_args_into_dataclasses", "parse_args_and_config"}
@@ -26,6 +27,7 @@ class Options:
         return self.holders.get(holder, {}).get(name)
 
 
+@lru_cache(maxsize=8)
 def options_of(tree: ast.Module) -> Options:
     """The options of one file."""
     nodes = list(ast.walk(tree))

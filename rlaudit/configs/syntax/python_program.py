@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rlaudit.configs.syntax.python_scopes import Function
 
@@ -96,6 +97,7 @@ def callee(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
 
 
+@lru_cache(maxsize=8)
 def program_of(tree: ast.Module) -> Program:
     """The program of a file; iterative, so that nesting costs no stack."""
     program = Program()

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.syntax.line_index import LineIndex
@@ -50,8 +51,9 @@ class UnreadablePython(ValueError):
         self.line = line
 
 
+@lru_cache(maxsize=16)
 def parse(text: str) -> ast.Module:
-    """The syntax tree. Raises UnreadablePython."""
+    """The syntax tree, which nobody changes: a file is asked many things. Raises UnreadablePython."""
     if len(text) > MOST_CHARACTERS:
         raise UnreadablePython(f"more than {MOST_CHARACTERS} characters")
     try:

@@ -256,7 +256,7 @@ class Variables:
         if text.startswith(("$(", "`", "((", "<(", ">(")):
             if text.startswith("$((") and text.endswith("))"):
                 number, names = counted(part, lambda name: self._lookup(name, ""))
-                for name in names:
+                for name in sorted(names):
                     self.assumed.update(self.rests_on.get(name, {}))
                 return [number]
             return [unknown_at(part, "it is arithmetic" if text.startswith("((") else "it is the output of a command")]

@@ -1,6 +1,5 @@
 """Where a framework's package lies: in a folder or an environment that was named, else around the config."""
 
-import os
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,7 +54,7 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
 
 def shown(path: str) -> str:
     """A path for messages: relative to the working directory where it lies below it."""
-    return _shown(path, os.getcwd())
+    return _shown(path, str(Path.cwd()))
 
 
 @lru_cache(maxsize=4096)

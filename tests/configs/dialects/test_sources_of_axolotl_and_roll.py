@@ -33,7 +33,8 @@ actor_infer:
 STRATEGY = """
 def initialize(vllm_config, config):
     vllm_config.update({
-        "model": config.path, "dtype": dtype, "seed": config.seed, "enforce_eager": vllm_config.get("enforce_eager", True),
+        "model": config.path, "dtype": dtype, "seed": config.seed,
+        "enforce_eager": vllm_config.get("enforce_eager", True),
         "enable_prefix_caching": vllm_config.get("enable_prefix_caching", False),
     })
 """

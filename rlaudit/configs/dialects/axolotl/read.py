@@ -108,9 +108,7 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return plain_spelling(name, value)
 
 
-def _engine(
-    draft: Draft, section: Node | None, trl: Node | None, vllm: Version, checkout: Checkout | None
-) -> None:
+def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version, checkout: Checkout | None) -> None:
     given = {_OLDER[key]: node for key, node in trl.items() if key in _OLDER} if trl is not None else {}
     given |= dict(section.items()) if section is not None else {}
     for name, node in given.items():

@@ -21,6 +21,7 @@ from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
 
@@ -64,6 +65,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     tell(draft, SOURCE, checkout, vllm)
     _stored(draft, checkout, vllm)
     draft.list_options(root, "train_infer_correction", "enable_old_logprobs_recompute", "num_return_sequences_in_group")
+    take_second_engines(draft, root, "actor_infer", "actor_train", "reference", "critic")
     for missing in config.missing:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
     home = own.get("actor_infer", "strategy_args", "strategy_config")

@@ -25,6 +25,7 @@ from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
 from rlaudit.configs.ray_job import PREFIXES, take_job_environment
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -150,6 +151,8 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
+    if known(one.root.get("reward_model", "enable")) or known(one.root.get("reward", "reward_model", "enable")):
+        take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None)

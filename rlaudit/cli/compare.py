@@ -12,6 +12,7 @@ from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
+from rlaudit.remote_path import is_remote, log_path
 from rlaudit.say import say
 
 if TYPE_CHECKING:
@@ -22,10 +23,21 @@ if TYPE_CHECKING:
 
 
 def compare(
-    rollouts: Annotated[Path, typer.Argument(help="A token table, a run directory, or a folder of rollout dumps.")],
+    rollouts: Annotated[
+        Path,
+        typer.Argument(
+            parser=log_path,
+            metavar="ROLLOUTS",
+            help="A token table, a run directory, or a folder of rollout dumps; here, or s3://, gs://, hf://, https://.",
+        ),
+    ],
     trainer: Annotated[
         Path | None,
-        typer.Argument(help="The trainer's logprobs of the same tokens (trainer_logprob), as a table of their own."),
+        typer.Argument(
+            parser=log_path,
+            metavar="TRAINER",
+            help="The trainer's logprobs of the same tokens (trainer_logprob), as a table of their own.",
+        ),
     ] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature of the rollouts.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus mass of the rollouts.")] = None,
@@ -41,10 +53,19 @@ def compare(
     config: Annotated[Path | None, typer.Option(help="The rollout config that says all of this.")] = None,
     before: Annotated[
         Path | None,
-        typer.Option(help="The same of the engine that runs today: is the new one farther from the trainer than it?"),
+        typer.Option(
+            parser=log_path,
+            metavar="ROLLOUTS",
+            help="The same of the engine that runs today: is the new one farther from the trainer than it?",
+        ),
     ] = None,
     before_trainer: Annotated[
-        Path | None, typer.Option(help="The trainer's logprobs for --before, where they are a table of their own.")
+        Path | None,
+        typer.Option(
+            parser=log_path,
+            metavar="TRAINER",
+            help="The trainer's logprobs for --before, where they are a table of their own.",
+        ),
     ] = None,
     groups: Annotated[
         str | None,
@@ -160,6 +181,9 @@ def _opened(
     from rlaudit.tokens.open_table import open_tables
     from rlaudit.tokens.renamed_columns import AS_OURS
 
+    if is_remote(path):
+        # A run is copied to a store when it has ended.
+        return open_tables(path, of_trainer=of_trainer, groups=groups, renamed=renamed or AS_OURS)
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
         raise NotFinished(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rlaudit.remote_path import file_version, is_remote
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 
 LOOKED_AT = 5
@@ -51,13 +52,12 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
 
 def first_values(path: Path) -> tuple[Any, ...]:
     """The first few lines that are JSON; none where the file does not begin with any."""
-    state = path.stat()
-    return _first_values(path, state.st_size, state.st_mtime_ns)
+    return _first_values(path, file_version(path))
 
 
 # All formats look at the same file before the next one is opened.
 @lru_cache(maxsize=1)
-def _first_values(path: Path, size: int, changed: int) -> tuple[Any, ...]:
+def _first_values(path: Path, version: str) -> tuple[Any, ...]:
     found = []
     for line, value in json_lines(path, Faults()):
         found.append(value)
@@ -109,9 +109,13 @@ def _unpacked(path: Path) -> BufferedReader:
     file = path.open("rb")
     start = file.peek(len(ZSTANDARD))
     if start.startswith((GZIP, ZSTANDARD)):
-        file.close()
-        packed = gzip.GzipFile(path) if start.startswith(GZIP) else pa.input_stream(str(path), compression="zstd")
-        return BufferedReader(packed)
+        source: Any = file
+        if not is_remote(path):
+            file.close()
+            source = str(path)
+        return BufferedReader(
+            gzip.open(source) if start.startswith(GZIP) else pa.input_stream(source, compression="zstd")
+        )
     return file
 
 

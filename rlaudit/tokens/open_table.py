@@ -9,6 +9,7 @@ from typing import Any
 
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.remote_path import is_remote, size_of
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
@@ -182,7 +183,7 @@ def _alike(path: Path) -> list[list[Path]]:
 def _files(path: Path) -> list[Path]:
     found = []
     for file in path.rglob("*"):
-        if file.is_file() and not special(file, 0):
+        if file.is_file() and not (special(file, 0) if not is_remote(file) else ""):
             found.append(file)
         if len(found) > MOST_FILES:
             raise UsageError(f"{path} holds more than {MOST_FILES} files", "give the folder of the dumps themselves")
@@ -232,7 +233,7 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
     """What a file is instead, as far as that can be told."""
     if not path.is_file():
         return ""
-    if not path.stat().st_size:
+    if not size_of(path):
         return ": it is empty"
     names = columns_of(path) or list(first_record(path))
     if names:
@@ -250,6 +251,10 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
 
 def check_readable(path: Path) -> None:
     """Raises UsageError for a path that does not exist or cannot be looked at, and for a special file."""
+    if is_remote(path):
+        if not path.exists():
+            raise UsageError(f"there is no {path}", "is the bucket right, and the name within it?")
+        return
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError as error:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 def compare(
     rollouts: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             parser=log_path,
             metavar="ROLLOUTS",
             help="A token table, a run directory, or a folder of rollout dumps; here, or s3://, gs://, hf://, https://.",
         ),
-    ],
+    ] = None,
     trainer: Annotated[
         Path | None,
         typer.Argument(
@@ -81,6 +81,23 @@ def compare(
             help="What the tables call one of our columns, as logps=rollout_logprob; repeatable.",
         ),
     ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep there what each file adds: a second look, or a file more, costs only what is new.",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="Only read every N-th file into --state DIR, from the I-th on; judge nothing."
+        ),
+    ] = None,
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Instead of ROLLOUTS: what shards kept in this --state DIR; repeatable."),
+    ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
         str | None, typer.Option(help="A model (path or hub id) that scores a sample as the trainer would.")
@@ -123,6 +140,7 @@ def compare(
     from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
+    from rlaudit.diagnosis.kept_parts import merged_log, parse_shard
     from rlaudit.report.plain import plain
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import check_used, parse_columns
@@ -140,22 +158,34 @@ def compare(
         "trainer_replays_filters": trainer_replays_filters or None,
     }
     renamed = parse_columns(columns or [], KNOWN)
-    tables = _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
+    _check_asked(rollouts, trainer, state, shard, merge, score)
+    log = merged_log(merge, settings) if merge else None
+    if log is not None and (ppo_epsilon or gspo_epsilon) and log.settings.objective != settings.objective:
+        raise UsageError("clip ranges decide what is summed while a log is read", "give them with --shard")
+    tables = [] if rollouts is None else _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
+    if state is not None and len(tables) > 1:
+        raise UsageError(f"{rollouts} holds {len(tables)} comparisons, and a state is of one", "name one with --arm")
     if before_trainer is not None and before is None:
         raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
     scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    comparer = Comparer(given, config, settings, scorer, score_tokens, progress)
+    comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
     own_trainer = _trainer(trainer, renamed)
     befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
     today_trainer = _trainer(before_trainer, renamed)
     opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
     check_used(renamed, [table.part.renamed for table in opened])
-    if before is None:
-        for table in tables:
-            comparer.compare(table, own_trainer)
-    else:
-        for table, today in todays(tables, befores, before):
-            comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
+    if shard is not None and state is not None:
+        files = comparer.read_shard(tables[0], parse_shard(shard), state)
+        there = len(tables[0].files)
+        say(f"{files} of {there} files of {rollouts} are read; rlaudit compare --merge {state} judges the whole")
+        return 0
+    wanted = list(tables) if log is None else [log.table]
+    for table, today in todays(wanted, befores, before):
+        against = None if today is None else comparer.compare_today(today, today_trainer)
+        if log is None:
+            comparer.compare(table, own_trainer, against)
+        else:
+            comparer.merge(log, against)
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
     document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
@@ -168,6 +198,30 @@ def compare(
             say(line)
     write_outputs(outputs, document)
     return int(document["exit_code"])
+
+
+def _check_asked(
+    rollouts: Path | None,
+    trainer: Path | None,
+    state: Path | None,
+    shard: str | None,
+    merge: list[Path] | None,
+    score: str | None,
+) -> None:
+    """Raises UsageError for options of kept parts that do not go together."""
+    if rollouts is None and not merge:
+        raise UsageError("nothing to compare", "name a token table or a folder of dumps, or states with --merge DIR")
+    if rollouts is not None and merge:
+        raise UsageError("--merge stands for the rollouts", f"leave out {rollouts}, or --merge")
+    if shard is not None and state is None:
+        raise UsageError("--shard without --state", "say with --state DIR where the shard's part is to be kept")
+    if trainer is not None and (state is not None or merge):
+        raise UsageError(
+            "a trainer's table of its own is joined to all rollouts at once: nothing of it is kept by file",
+            "join them first into one table, or leave out --state",
+        )
+    if score is not None and (shard is not None or merge):
+        raise UsageError("--score reads the rollouts themselves", "leave out --shard and --merge")
 
 
 def _opened(

@@ -68,8 +68,8 @@ def bucket(store, monkeypatch):
         "AWS_ACCESS_KEY_ID": "one",
         "AWS_SECRET_ACCESS_KEY": "another",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_CONFIG_FILE": "/nowhere",
-        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
+        "AWS_CONFIG_FILE": "/no-such-file-of-aws",
+        "AWS_SHARED_CREDENTIALS_FILE": "/no-such-file-of-aws",
         "AWS_EC2_METADATA_DISABLED": "true",
     }.items():
         monkeypatch.setenv(name, value)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from rlaudit.remote_path import file_version, is_remote
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.tar_lines import ARCHIVES, TarLines
 
 LOOKED_AT = 5
 # A group of 64 completions of 32,768 tokens, with ids and logprobs as PipelineRL writes them, takes 60 MB.
@@ -21,7 +23,7 @@ LONGEST_LINE = 64 << 20
 # Values and lists of one line. Of the shortest ones that JSON can write Python makes up to 120 bytes each.
 MOST_VALUES = 6_000_000
 # What is raised for a file that is damaged, ends too early, or cannot be read.
-BROKEN = (EOFError, OSError, zlib.error, pa.ArrowException)
+BROKEN = (EOFError, OSError, zlib.error, tarfile.TarError, pa.ArrowException)
 # How packed files begin.
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -106,6 +108,17 @@ def opened(path: Path) -> BufferedReader:
 
 
 def _unpacked(path: Path) -> BufferedReader:
+    file = _decompressed(path)
+    if not path.name.endswith(ARCHIVES):
+        return file
+    try:
+        return BufferedReader(TarLines(file))
+    except BROKEN:
+        file.close()
+        raise
+
+
+def _decompressed(path: Path) -> BufferedReader:
     file = path.open("rb")
     start = file.peek(len(ZSTANDARD))
     if start.startswith((GZIP, ZSTANDARD)):

@@ -27,9 +27,10 @@ from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
+from rlaudit.tokens.tar_lines import ARCHIVES
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet", *ARCHIVES)
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
     stat.S_IFIFO: "a pipe",
@@ -168,6 +169,7 @@ def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
         found = ", ".join(f"{known[name].title} ({len(held)} files)" for name, held in by_export.items())
         raise UsageError(f"{path} holds several formats: {found}", "give the file or folder of one of them")
     ((name, held),) = by_export.items()
+    held = [file for file in held if not known[name].aside(file)] or held
     return TokenTable(path, known[name], tuple(sorted(held, key=_natural)))
 
 

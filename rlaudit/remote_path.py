@@ -53,7 +53,7 @@ class RemotePath:
     known: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        _ = self._store
+        _ = self.store
 
     def __str__(self) -> str:
         """Without a query, which may be the signature that opens it."""
@@ -100,9 +100,9 @@ class RemotePath:
         """The object's bytes. at_random: nothing is fetched beyond what is asked for."""
         with _asked(self):
             if at_random:
-                raw = self._store.open(self._place, "rb", cache_type="none")
+                raw = self.store.open(self._place, "rb", cache_type="none")
             else:
-                raw = self._store.open(self._place, "rb", cache_type="readahead", block_size=AHEAD)
+                raw = self.store.open(self._place, "rb", cache_type="readahead", block_size=AHEAD)
         return io.BufferedReader(_RemoteFile(self, raw))
 
     def read_bytes(self) -> bytes:
@@ -118,15 +118,15 @@ class RemotePath:
         """Every object below; no other pattern than "*" is asked for."""
         assert pattern == "*"
         with _asked(self):
-            found = self._store.find(self._place, detail=True)
+            found = self.store.find(self._place, detail=True)
         for place, info in found.items():
-            yield RemotePath(str(self._store.unstrip_protocol(place)), info)
+            yield RemotePath(str(self.store.unstrip_protocol(place)), info)
 
     def glob(self, pattern: str) -> "list[RemotePath]":
         """The objects below that fit."""
         with _asked(self):
-            found = self._store.glob(f"{self._place}/{pattern}")
-        return [RemotePath(str(self._store.unstrip_protocol(place))) for place in found]
+            found = self.store.glob(f"{self._place}/{pattern}")
+        return [RemotePath(str(self.store.unstrip_protocol(place))) for place in found]
 
     def relative_to(self, folder: "RemotePath") -> str:
         """What is left of the name below a folder that it lies in."""
@@ -144,16 +144,17 @@ class RemotePath:
         if self.known is not None:
             return self.known
         with _asked(self):
-            info = self._store.info(self._place)
+            info = self.store.info(self._place)
         object.__setattr__(self, "known", info)
         return cast(Mapping[str, Any], info)
 
     @property
     def _place(self) -> str:
-        return str(self._store._strip_protocol(self.url))
+        return str(self.store._strip_protocol(self.url))
 
     @property
-    def _store(self) -> Any:
+    def store(self) -> Any:
+        """fsspec's client. Raises NotFinished where the package for it is missing."""
         protocol = self.url.partition(MARK)[0]
         try:
             import fsspec
@@ -229,6 +230,11 @@ def open_at_random(path: Path) -> "str | BinaryIO":
 def is_remote(path: Path) -> bool:
     """Whether it lies in a store."""
     return isinstance(cast(Any, path), RemotePath)
+
+
+def store_of(path: Path) -> Any:
+    """fsspec's client of the store in which a path lies."""
+    return cast(Any, path).store
 
 
 def size_of(path: Path) -> int:

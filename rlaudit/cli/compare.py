@@ -1,7 +1,9 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,6 +83,13 @@ def compare(
             help="What the tables call one of our columns, as logps=rollout_logprob; repeatable.",
         ),
     ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUERY",
+            help="Make ROLLOUTS a token table first, by a query of DuckDB over `log`, which is what lies there.",
+        ),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(
@@ -158,34 +167,37 @@ def compare(
         "trainer_replays_filters": trainer_replays_filters or None,
     }
     renamed = parse_columns(columns or [], KNOWN)
-    _check_asked(rollouts, trainer, state, shard, merge, score)
+    _check_asked(rollouts, trainer, state, shard, merge, score, sql)
     log = merged_log(merge, settings) if merge else None
     if log is not None and (ppo_epsilon or gspo_epsilon) and log.settings.objective != settings.objective:
         raise UsageError("clip ranges decide what is summed while a log is read", "give them with --shard")
-    tables = [] if rollouts is None else _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
-    if state is not None and len(tables) > 1:
-        raise UsageError(f"{rollouts} holds {len(tables)} comparisons, and a state is of one", "name one with --arm")
-    if before_trainer is not None and before is None:
-        raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
-    own_trainer = _trainer(trainer, renamed)
-    befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
-    today_trainer = _trainer(before_trainer, renamed)
-    opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
-    check_used(renamed, [table.part.renamed for table in opened])
-    if shard is not None and state is not None:
-        files = comparer.read_shard(tables[0], parse_shard(shard), state)
-        there = len(tables[0].files)
-        say(f"{files} of {there} files of {rollouts} are read; rlaudit compare --merge {state} judges the whole")
-        return 0
-    wanted = list(tables) if log is None else [log.table]
-    for table, today in todays(wanted, befores, before):
-        against = None if today is None else comparer.compare_today(today, today_trainer)
-        if log is None:
-            comparer.compare(table, own_trainer, against)
-        else:
-            comparer.merge(log, against)
+    with TemporaryDirectory(prefix="rlaudit-") if sql else nullcontext("") as queried:
+        tables = [] if rollouts is None else _rollouts(rollouts, groups or "", renamed, arm or [], sql, queried)
+        if state is not None and len(tables) > 1:
+            raise UsageError(
+                f"{rollouts} holds {len(tables)} comparisons, and a state is of one", "name one with --arm"
+            )
+        if before_trainer is not None and before is None:
+            raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
+        scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
+        comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
+        own_trainer = _trainer(trainer, renamed)
+        befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
+        today_trainer = _trainer(before_trainer, renamed)
+        opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
+        check_used(renamed, [table.part.renamed for table in opened])
+        if shard is not None and state is not None:
+            files = comparer.read_shard(tables[0], parse_shard(shard), state)
+            there = len(tables[0].files)
+            say(f"{files} of {there} files of {rollouts} are read; rlaudit compare --merge {state} judges the whole")
+            return 0
+        wanted = list(tables) if log is None else [log.table]
+        for table, today in todays(wanted, befores, before):
+            against = None if today is None else comparer.compare_today(today, today_trainer)
+            if log is None:
+                comparer.compare(table, own_trainer, against)
+            else:
+                comparer.merge(log, against)
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
     document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
@@ -200,6 +212,19 @@ def compare(
     return int(document["exit_code"])
 
 
+def _rollouts(
+    path: Path, groups: str, renamed: "RenamedColumns", arms: list[str], sql: str | None, folder: str
+) -> "list[TokenTable]":
+    """The tables of the rollouts. folder: where a query's result is written."""
+    if sql is None:
+        return _chosen(_opened(path, groups=groups, renamed=renamed), arms)
+    from rlaudit.tokens.queried_table import queried_table
+
+    if groups or renamed or arms:
+        raise UsageError("--groups, --columns and --arm are what a query says itself", "leave them out, or --sql")
+    return [queried_table(path, sql, Path(folder))]
+
+
 def _check_asked(
     rollouts: Path | None,
     trainer: Path | None,
@@ -207,6 +232,7 @@ def _check_asked(
     shard: str | None,
     merge: list[Path] | None,
     score: str | None,
+    sql: str | None,
 ) -> None:
     """Raises UsageError for options of kept parts that do not go together."""
     if rollouts is None and not merge:
@@ -219,6 +245,10 @@ def _check_asked(
         raise UsageError(
             "a trainer's table of its own is joined to all rollouts at once: nothing of it is kept by file",
             "join them first into one table, or leave out --state",
+        )
+    if sql is not None and (state is not None or merge):
+        raise UsageError(
+            "a query is over all files at once: nothing of it is kept by file", "leave out --sql or --state"
         )
     if score is not None and (shard is not None or merge):
         raise UsageError("--score reads the rollouts themselves", "leave out --shard and --merge")

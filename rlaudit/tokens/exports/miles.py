@@ -2,7 +2,7 @@
 
 `tokens` holds prompt and response, the other lists the response only; `loss_mask` is null where all of it counts, and
 a token that the mask does not count has a logprob of 0. The trainer's logprobs lie in pickles beside it, which rlaudit
-never loads: `examples/exporters/miles.py` makes one table of both. `rollout_eval_N.parquet` is of evaluations.
+never loads; the exporter for Miles makes one table of both. `rollout_eval_N.parquet` is of evaluations.
 Source: Miles 31f1ca96, miles/ray/rollout/debug_data.py:36-72 and miles/dashboard/dump_reader.py (tokens).
 """
 

@@ -15,7 +15,7 @@ from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
-from rlaudit.laboratory.studies.canary.recipe import TRAINER
+from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
@@ -92,11 +92,12 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
     expected = plan.expected(arm, context.machine, context.model)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
-    parts = ["train", "training_metrics", f"objectives/{training.objective}", f"rewards/{training.reward}"]
+    parts = ["train", "training_metrics", f"objectives/{training.objective}"]
     parts += [f"corrections/{correction}"] if correction else []
+    reward = reward_file(training.reward)
     process = EngineProcess(
         script=ENGINE.train,
-        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts)),
+        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts), reward),
         expected=expected,
         engine_args=plan.engine_args(arm),
         variables=plan.variables(arm),
@@ -134,7 +135,9 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
                     "prompt_seed": plan.recipe.seed,
                     "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
                     "answers": list(plan.answers),
-                    "reward": training.reward,
+                    "in_text": plan.in_text,
+                    # As text, for where the cell runs the user's files need not be.
+                    "reward": {"name": reward.stem, "source": reward.read_text(encoding="utf-8")},
                     "update_every": handed.every,
                 },
             },

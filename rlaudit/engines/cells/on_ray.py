@@ -130,6 +130,11 @@ class Cluster:
         given = accelerator.devices[: int(least.gpus)] if on_gpus else ()
         return cls(ray, alike, replace(accelerator, devices=given), tuple(left_out))
 
+    @property
+    def at_once(self) -> int:
+        """How many cells of a GPU each, or of a node each, it runs at once where nobody else is on it."""
+        return int(sum(node.gpus for node in self.nodes)) if self.accelerator.devices else len(self.nodes)
+
     def executor(self, folder: Path, note: Note) -> "OnRay":
         """Runs cells that lie in `folder`. Raises NotFinished where a node does not see it."""
         place = folder.absolute().parent

@@ -16,6 +16,7 @@ from typing import Self
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Note, OnEvent, run_here
 from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
@@ -103,7 +104,7 @@ class AtOnce:
         if cores:
             # Of this thread alone, and inherited by what it starts.
             os.sched_setaffinity(0, cores)
-        cell = job.cell
+        cell = with_own_cache(job.cell, f"share-{shown[0]}")
         if gpus:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
         place = replace(Placement.here(), gpus=[gpu.uuid for gpu in gpus], cores=cores)

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,13 @@ from killable import alive, name
 from rlaudit.engines.cells.at_once import AtOnce
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.guardian import Process, descendants, processes
+from rlaudit.engines.cells.own_cache import with_own_cache
+from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import Share, share_of, split
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished
 
 # Says what it was given; waits until as many as `meets` have come to `place`, or `holds` as long as it may.
@@ -36,6 +40,7 @@ def run(job, channel):
         "number": job["number"],
         "cores": sorted(os.sched_getaffinity(0)),
         "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "compiled": os.environ.get("VLLM_CACHE_ROOT"),
     }
 """
 MIG = tuple(Device(0, f"MIG-{part}", "an H100 in parts", 10_000, "sm90") for part in "ab")
@@ -87,6 +92,17 @@ def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[
         jobs.append(here.submit(cell(tmp_path, 3, meets=3, gpus=1)))
         assert [job.result().result["gpus"] for job in jobs] == ["4", "5,6", "7"]
         assert here.submit(cell(tmp_path, 9, gpus=None)).result().result["gpus"] == "4,5,6,7"
+
+
+def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    shard = Shard(1, 2)
+    with OfAShard(shard, AtOnce(tmp_path / "cells", cores, 2), tmp_path / "cells") as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
+        places = [job.result().result["compiled"] for job in jobs]
+    assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]
+    named = cell(tmp_path, 3)
+    named = replace(named, variables={**named.variables, ENGINE.compiled_in: "/recipes/own"})
+    assert with_own_cache(named, "share-0") is named
 
 
 def test_where_a_cell_ran_and_beside_whom_is_in_its_folder(cores: tuple[Share, ...], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
 from rlaudit.engines.hardware.visible_gpus import only_these
+from rlaudit.engines.vllm.engine import ENGINE
 
 
 class AtOnce:
@@ -71,7 +72,7 @@ class AtOnce:
         """Begin the cells that are next for as long as their shares are free."""
         while self._waiting and len(self._running) < self.most:
             job = self._waiting[0]
-            given = share_of(self._shares, self._free, job.cell.gpus, timed=job.cell.timed)
+            given = share_of(self._shares, self._free, job.cell.gpus, timed=_alone(job.cell))
             if given is None:
                 return
             self._waiting.popleft()
@@ -146,6 +147,11 @@ class _Job:
     def cancel(self) -> None:
         """Begin it no more, or end it."""
         self.at.drop(self)
+
+
+def _alone(cell: Cell) -> bool:
+    """Whether it shares its device with nobody: it is timed, or its recipe names cores that are another cell's, too."""
+    return cell.timed or cell.variables.get(ENGINE.bound_by, "auto") not in ("auto", "nobind")
 
 
 def _joined(job: _Job) -> None:

@@ -1,5 +1,6 @@
 """Several cells at once on one machine: who gets what of it, and what becomes of the others when one ends."""
 
+import json
 import os
 import signal
 import sys
@@ -125,6 +126,16 @@ def test_a_timed_cell_shares_its_device_with_nobody() -> None:
     whole = (Share(gpu=MIG[0]), Share(gpu=Device(1, "GPU-1", "an H100", 80_000, "sm90")))
     beside = share_of(whole, [1], 1, timed=True)
     assert beside is not None and beside.taken == (1,)
+
+
+def test_a_cell_whose_recipe_names_cores_runs_beside_nobody(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    cells = [cell(tmp_path, number) for number in (1, 2)]
+    cells = [replace(one, variables={**one.variables, ENGINE.bound_by: "0-1"}) for one in cells]
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        for job in [here.submit(one) for one in cells]:
+            assert job.result().status == "ok"
+    for one in cells:
+        assert json.loads((tmp_path / "cells" / one.key / "placement.json").read_text())["beside"] == []
 
 
 def test_leaving_ends_what_runs_and_begins_nothing_more(cores: tuple[Share, ...], tmp_path: Path) -> None:

@@ -10,16 +10,18 @@ from rlaudit.curves.open_run import open_run
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
-from rlaudit.laboratory.studies.canary.recipe import TRAINER
+from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
+SHOWN_BY = (VISIBLE, ORDER)
 METRICS = "metrics.jsonl"
 
 
@@ -92,11 +94,12 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
     expected = plan.expected(arm, context.machine, context.model)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
-    parts = ["train", "training_metrics", f"objectives/{training.objective}", f"rewards/{training.reward}"]
+    parts = ["train", "training_metrics", f"objectives/{training.objective}"]
     parts += [f"corrections/{correction}"] if correction else []
+    reward = reward_file(training.reward)
     process = EngineProcess(
         script=ENGINE.train,
-        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts)),
+        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts), reward),
         expected=expected,
         engine_args=plan.engine_args(arm),
         variables=plan.variables(arm),
@@ -115,7 +118,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
             "trainer": {
                 "command": list(trainer.command),
                 "script": shipped(TRAIN),
-                "variables": dict(trainer.variables),
+                # Both are on the GPUs that the engine is shown, wherever that is.
+                "variables": {name: value for name, value in trainer.variables.items() if name not in SHOWN_BY},
                 "job": {
                     "model": context.model,
                     "dtype": forward.dtype,
@@ -134,7 +138,9 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
                     "prompt_seed": plan.recipe.seed,
                     "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
                     "answers": list(plan.answers),
-                    "reward": training.reward,
+                    "in_text": plan.in_text,
+                    # As text, for where the cell runs the user's files need not be.
+                    "reward": {"name": reward.stem, "source": reward.read_text(encoding="utf-8")},
                     "update_every": handed.every,
                 },
             },

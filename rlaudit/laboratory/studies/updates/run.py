@@ -173,6 +173,8 @@ def cell_of_start(
             "cases": [case.as_job() for case in start.cases],
         },
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
+        # Which token meets an update is told by the clock.
+        timed=True,
     )
     return engine_cell(context, environment, process)
 

@@ -143,11 +143,13 @@ class Continuity(TypedDict):
 
 
 class UpdateCase(TypedDict):
-    """One course of requests and updates on one engine start."""
+    """One course of requests and updates on one engine start. transport: what brought the weights and what loaded
+    them, as it ran."""
 
     start: str
     version: str
     path: str
+    transport: NotRequired[str | None]
     levels: Mapping[str, str]
     name: str
     kind: Literal["matrix", "in a row", "path", "planted", "fault"]

@@ -12,9 +12,11 @@ Python 3.9 syntax; imports only what a vLLM environment holds.
 
 import hashlib
 import json
-import os
 
-FILE_BACKEND = "rlaudit_file"
+from rlaudit_broadcast import Group, find_store, place
+from rlaudit_weight_sources import checkpoint_tensors, join, tensors_of
+
+BACKEND = "rlaudit"
 PROBE_ROWS = 4
 # A layer's answer counts as a version's when it is this much nearer to it than that version is to any other.
 CLEARLY_NEARER = 0.25
@@ -23,15 +25,30 @@ CLEARLY_NEARER = 0.25
 class WeightUpdate:
     """Methods that `collective_rpc` reaches in each worker."""
 
-    def rlaudit_load_weights(self, path, skip):
-        """`model.load_weights` with the tensors of a checkpoint, as worker extensions of RL frameworks call it."""
-        loaded = self.model_runner.model.load_weights(checkpoint_tensors(path, skip))
-        return json.dumps({"loaded": None if loaded is None else len(loaded)})
+    def rlaudit_place(self):
+        """The GPU that this worker computes on; see rlaudit_broadcast."""
+        return json.dumps(place(self._rlaudit_device()))
 
-    def rlaudit_reload_from_iterator(self, path, skip):
+    def rlaudit_join(self, backend, port, size, seconds):
+        """Become a member of the sender's process group; returns when all are."""
+        store = find_store(port, seconds)
+        join(Group(backend, store, 1 + self.rank, size, self._rlaudit_device(), seconds))
+
+    def rlaudit_load_weights(self, source):
+        """`model.load_weights`, as worker extensions of RL frameworks call it: with a whole checkpoint from disk, and
+        with each parameter as it comes from another process (PipelineRL's receive_weight_update)."""
+        tensors = tensors_of(source, self._rlaudit_device())
+        model = self.model_runner.model
+        for pairs in [tensors] if source["from"] == "disk" else ([pair] for pair in tensors):
+            model.load_weights(pairs)
+
+    def rlaudit_reload_from_iterator(self, source):
         """The engine's own `reload_weights`, given tensors instead of a path."""
-        self.model_runner.reload_weights(weights_iterator=checkpoint_tensors(path, skip))
-        return json.dumps({"loaded": None})
+        self.model_runner.reload_weights(weights_iterator=tensors_of(source, self._rlaudit_device()))
+
+    def _rlaudit_device(self):
+        # V0's worker of the CPU has none of its own.
+        return getattr(self, "device", None) or self.vllm_config.device_config.device
 
     def rlaudit_read_back(self, paths):
         """Which of the checkpoints `paths` each parameter and each layer's answer agrees with; see `read_back`."""
@@ -39,20 +56,6 @@ class WeightUpdate:
 
         with torch.inference_mode():
             return json.dumps(read_back(self.model_runner.model, self.vllm_config, paths))
-
-
-def checkpoint_tensors(path, skip=()):
-    """(name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
-    from safetensors import safe_open
-
-    files = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
-    if not files:
-        raise ValueError("%s holds no safetensors" % path)
-    for file in files:
-        with safe_open(os.path.join(path, file), framework="pt") as stored:
-            for name in stored.keys():
-                if not any(part in name for part in skip):
-                    yield name, stored.get_tensor(name)
 
 
 def read_back(model, vllm_config, paths):
@@ -198,27 +201,26 @@ def nearest(given, answers):
     return best if apart[best] < limit else None
 
 
-def register_file_transfer():
-    """Give the native weight-transfer API a transport that reads a checkpoint from disk, so that its own course can be
-    run where NCCL and CUDA IPC cannot. Does nothing where the release has no such API."""
+def register_transfer():
+    """Give the native weight-transfer API our sources, so that its own course can be run where its NCCL and CUDA IPC
+    cannot. Does nothing where the release has no such API."""
     try:
         from vllm.distributed.weight_transfer import base, factory
     except ImportError:
         return
-    from dataclasses import dataclass
+    from dataclasses import dataclass, field
 
     @dataclass
-    class FileInitInfo(base.WeightTransferInitInfo):
+    class InitInfo(base.WeightTransferInitInfo):
         pass
 
     @dataclass
-    class FileUpdateInfo(base.WeightTransferUpdateInfo):
-        path: str = ""
-        skip: tuple = ()
+    class UpdateInfo(base.WeightTransferUpdateInfo):
+        source: dict = field(default_factory=dict)
 
-    class FileTransfer(base.WeightTransferEngine):
-        init_info_cls = FileInitInfo
-        update_info_cls = FileUpdateInfo
+    class Transfer(base.WeightTransferEngine):
+        init_info_cls = InitInfo
+        update_info_cls = UpdateInfo
 
         def init_transfer_engine(self, init_info):
             pass
@@ -229,8 +231,16 @@ def register_file_transfer():
             initialize_layerwise_reload(self.model)
 
         def receive_weights(self, update_info, load_weights=None):
-            """Up to 0.20 or so the worker hands its loader in; later the transport holds the model."""
-            (load_weights or self.model.load_weights)(checkpoint_tensors(update_info.path, update_info.skip))
+            """Up to 0.20 or so the worker hands its loader in; later the transport holds the model and its device."""
+            import torch
+
+            load = load_weights or self.model.load_weights
+            device = getattr(self, "device", None) or torch.empty(0).device
+            if update_info.source["from"] == "disk":
+                load(tensors_of(update_info.source, device))
+                return
+            for pair in tensors_of(update_info.source, device):
+                load([pair])
 
         def finish_weight_update(self):
             from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
@@ -242,10 +252,10 @@ def register_file_transfer():
 
         @staticmethod
         def trainer_send_weights(iterator, trainer_args):
-            raise NotImplementedError("this transport is read from disk by the worker")
+            raise NotImplementedError("the sender of this transport is no trainer engine of vLLM's")
 
-    if FILE_BACKEND not in factory.WeightTransferEngineFactory._registry:
-        factory.WeightTransferEngineFactory.register_engine(FILE_BACKEND, FileTransfer)
+    if BACKEND not in factory.WeightTransferEngineFactory._registry:
+        factory.WeightTransferEngineFactory.register_engine(BACKEND, Transfer)
 
 
-register_file_transfer()
+register_transfer()

@@ -17,9 +17,9 @@ MODES = ("none", "keep", "wait", "abort")
 class Session:
     """One engine, the weights it is believed to hold, and everything that was seen."""
 
-    def __init__(self, job, engine, channel, request_in_flight, engine_processes):
+    def __init__(self, job, engine, transport, channel, request_in_flight, engine_processes):
         """The last two are the modules of those names."""
-        self.job, self.engine, self.channel = job, engine, channel
+        self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
         self.request_in_flight, self.engine_processes = request_in_flight, engine_processes
         self.version, self.broken = "0", False
         self.rows, self.updates, self.read_backs, self.said, self.seconds = [], [], [], [], {}
@@ -57,15 +57,20 @@ class Session:
     async def do_restore(self, step):
         """Version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
         if self.version != "0" or self.broken:
-            await self.load("0", ())
+            await self.load("0")
         self.broken = False
         await self.do_reset_prefix_cache(step)
 
-    async def load(self, version, skip):
+    async def load(self, version, skip=(), late=()):
         """Load a checkpoint within the time that anything may take."""
-        await asyncio.wait_for(
-            self.engine.load(self.job["checkpoints"][version], skip, version), self.job["drain_seconds"]
-        )
+        seconds = self.job["drain_seconds"]
+        try:
+            source = await asyncio.wait_for(self.transport.offer(version, skip, late, self.version), seconds)
+            await asyncio.wait_for(self.engine.load(source, version), seconds)
+            await asyncio.wait_for(self.transport.settle(), seconds)
+        except BaseException:
+            self.transport.give_up()
+            raise
         # A broken checkpoint is meant to be version 1.
         self.version = version if version.isdigit() else "1"
 
@@ -120,7 +125,8 @@ class Session:
         """Pause, load, resume, with the times that tell before from after. A failed load is never resumed from."""
         now, mode = time.monotonic, step["mode"]
         update = {"case": self.case, "from": self.version, "to": step["version"], "mode": mode, "error": None}
-        update.update(clear_cache=step["clear_cache"], skip=list(step.get("skip", ())))
+        planted = {name: list(step.get(name, ())) for name in ("skip", "late")}
+        update.update(clear_cache=step["clear_cache"], **planted)
         update["in_flight"] = sum(not flight.ended for flight in self.flights)
         begun = now()
         if mode != "none":
@@ -131,7 +137,7 @@ class Session:
             self.submit_all(step["while_paused"])
         self.updates.append(update)
         try:
-            await self.load(step["version"], step.get("skip", ()))
+            await self.load(step["version"], **planted)
         except Exception as error:
             update["error"] = self.request_in_flight.describe_error(error)
             self.broken = True

@@ -25,7 +25,7 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
     lines = []
     for start in starts:
         engine = start.expected(machine, plan.recipe.model)
-        lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}")
+        lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, weights by {start.transport}, {start.path}")
         lines += [f"  {case.name}" for case in start.cases]
     return Cost(lines, len(starts), seconds)
 

@@ -98,16 +98,20 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
 
 
 def _of_planted(parts: Parts, judged: JudgedCase, make: Make) -> UpdateFinding:
-    read = parts.read
-    wanted = judged.case.planted
+    case, read = judged.case, parts.read
+    wanted = case.planted or case.late
+    how = "left out" if case.planted else "sent again as it was before"
     named = [] if read is None else [part for part in wanted if any(part in name for name in read.old)]
     others = [] if read is None else [n for n in read.old if not any(part in n for part in wanted) and n != HEAD]
     if len(named) == len(wanted) and not others:
-        return make("planted-found", NOTE, f"the part left out on purpose was named: {summary(wanted)}")
+        return make("planted-found", NOTE, f"the part {how} on purpose was named: {summary(wanted)}")
+    if case.late and not named and not others and parts.verdict is Verdict.MATCH:
+        text = f"vLLM {judged.record.start.version}, {judged.record.start.path}: what is sent again as it was before"
+        return make("late-copy-ignored", NOTE, f"{text} changes nothing ({summary(wanted)})", parts.sure)
     return make(
         "planted-missed",
         ERROR,
-        f"a part left out on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
+        f"a part {how} on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
     )
 
 

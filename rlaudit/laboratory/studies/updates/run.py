@@ -166,6 +166,7 @@ def cell_of_start(
         variables=start.variables(context.device),
         job={
             "path": start.path,
+            "transport": start.transport,
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
             "prompt_token_ids": [list(prompt) for prompt in prompts],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
@@ -179,6 +180,6 @@ def cell_of_start(
 
 def _held(record: EngineRecord) -> PartsRead | None:
     """What an honest update of this engine leaves: the first read back of a case that plants and breaks nothing."""
-    honest = {case.name for case in record.start.cases if not case.planted and case.fault is None}
+    honest = {case.name for case in record.start.cases if not case.planted and not case.late and case.fault is None}
     reads = [read_parts(read) for read in record.read_backs if read.case in honest]
     return reads[0] if reads else None

@@ -13,7 +13,9 @@ def _scripts(*names: str) -> tuple[Path, ...]:
     return tuple(_SCRIPTS / f"{name}.py" for name in names)
 
 
-_UPDATES = tuple(EXTENSION / f"rlaudit_{name}.py" for name in ("weight_update", "weight_sources", "broadcast"))
+_UPDATES = tuple(
+    EXTENSION / f"rlaudit_{name}.py" for name in ("weight_update", "weight_sources", "weight_senders", "broadcast")
+)
 
 ENGINE = Engine(
     package=Package(

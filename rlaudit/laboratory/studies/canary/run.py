@@ -17,10 +17,13 @@ from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER
 from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.weight_path import loading_path
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
 METRICS = "metrics.jsonl"
+# Longest wait of one end of a broadcast for the other; a trainer sends when its engine is paused.
+TRANSPORT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
     expected = plan.expected(arm, context.machine, context.model)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
-    parts = ["train", "training_metrics", f"objectives/{training.objective}", f"rewards/{training.reward}"]
+    parts = ["train", "training_metrics", "handover", f"objectives/{training.objective}", f"rewards/{training.reward}"]
     parts += [f"corrections/{correction}"] if correction else []
     process = EngineProcess(
         script=ENGINE.train,
@@ -101,11 +104,12 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
         engine_args=plan.engine_args(arm),
         variables=plan.variables(arm),
         job={
-            "path": handed.path or ("load_weights" if expected.kind == "V0" else "reload_weights"),
+            "transport": handed.transport,
+            "path": loading_path(handed.path, handed.transport, expected.kind, context.device),
+            "seconds": TRANSPORT_SECONDS,
             "mode": handed.mode,
             "clear_cache": handed.clear_cache,
             "reset_cache": handed.reset_cache,
-            "skip": list(handed.planted),
             "fp32_head": arm.fp32_head,
             "sampling": {
                 "temperature": training.temperature,
@@ -136,6 +140,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
                     "answers": list(plan.answers),
                     "reward": training.reward,
                     "update_every": handed.every,
+                    "lag": handed.lag,
+                    "skip": list(handed.planted),
                 },
             },
         },

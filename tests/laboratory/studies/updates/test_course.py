@@ -199,6 +199,8 @@ def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monke
     run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0, faults=[]))
     on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
     for found in (run, replace(run, surroundings=on_cuda)):
-        lines = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)["not_seen"]
-        told = [line for line in lines if line.startswith("NCCL, CUDA IPC")]
-        assert len(told) == 1 and "from disk" in told[0]
+        document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)
+        assert "NCCL and CUDA IPC: no weights came over them" in document["not_seen"]
+        (said,) = {case["transport"] for case in document["weight_updates"]["cases"]}
+        assert said == "read from disk; loaded by the engine's reload_weights, which finds the files itself"
+        assert said in TEXT.render(document, None)

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 LOGGED = (
@@ -23,8 +24,14 @@ def ask(message):
 
 job = json.loads(sys.stdin.readline())
 once = Path(job.get("model", "no/model")).parent / "kill-once"
+begun = met = 0
 for step in range(1, job["steps"] + 1):
-    rollout = ask({"do": "sample", "requests": [{"prompt": place, "seed": place} for place in (0, 1, 0)]})
+    while begun < min(step + job["lag"], job["steps"]):
+        tell({"do": "begin", "batch": begun, "requests": [{"prompt": place, "seed": place} for place in (0, 1, 0)]})
+        begun += 1
+    if job["lag"]:
+        time.sleep(0.02)  # a gradient step, while the batches ahead are sampled
+    rollout = ask({"do": "collect", "batch": step - 1})
     if job.get("dies_at") == step:
         print("out of luck", file=sys.stderr)
         sys.exit(7)
@@ -34,7 +41,8 @@ for step in range(1, job["steps"] + 1):
         # Whoever started this one: the process that holds the engine.
         once.unlink()
         os.kill(os.getppid(), 9)
-    row = {"step": step, "version": rollout["version"], **dict.fromkeys(LOGGED, 0.5)}
+    row = {"step": step, **dict.fromkeys(LOGGED, 0.5), "rlaudit/in_flight": met}
+    row["versions"] = [sample["versions"] for sample in rollout["samples"]]
     row["logprobs"] = [sample["logprobs"] for sample in rollout["samples"]]
     row["cached"] = [sample["cached_tokens"] for sample in rollout["samples"]]
     tell({"do": "log", "row": row})
@@ -42,5 +50,6 @@ for step in range(1, job["steps"] + 1):
         weights = Path(job["weights"])
         weights.mkdir(exist_ok=True)
         (weights / "weights.json").write_text(json.dumps({"version": step}))
-        ask({"do": "update", "path": job["weights"], "version": step})
+        source = {"from": "disk", "path": job["weights"], "skip": job["skip"], "late": None}
+        met = ask({"do": "update", "source": source, "version": step})["in_flight"]
 tell({"do": "end", "result": {"seconds": {"generate": 0.0}, "vllm": sorted(n for n in os.environ if "VLLM" in n)}})

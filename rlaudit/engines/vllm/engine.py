@@ -13,9 +13,8 @@ def _scripts(*names: str) -> tuple[Path, ...]:
     return tuple(_SCRIPTS / f"{name}.py" for name in names)
 
 
-_UPDATES = tuple(
-    EXTENSION / f"rlaudit_{name}.py" for name in ("weight_update", "weight_sources", "weight_senders", "broadcast")
-)
+_SENT = ("weight_sources", "weight_senders", "broadcast")
+_UPDATES = tuple(EXTENSION / f"rlaudit_{name}.py" for name in (*_SENT, "weight_update", "expert_weights"))
 
 ENGINE = Engine(
     package=Package(

@@ -4,13 +4,15 @@ A source is what the process that steers the engine hands to each worker:
     {"from": "disk", "path", "skip", "late"}        a checkpoint's folder
     {"from": "broadcast", "parameters"}             [[name, dtype, shape], ...] in the order in which they are sent
     {"from": "ipc", "handles"}                      base64 of pickled [(name, {GPU's UUID: handle}), ...]
-skip: parts of tensor names that are left out; late: {"path", "parts"}, tensors of another checkpoint that come once
-more, after all others. Both are planted faults.
+skip: parts of tensor names that are left out; late: {"path", "parts"}, tensors that come twice more as they are in
+another checkpoint, before all others and after them. Both are planted faults. Where a name comes more than once the
+last copy counts for model.load_weights, and the first for a reload, which is done with a layer as soon as it is full.
 
 Python 3.9 syntax; torch and safetensors only.
 """
 
 import os
+from collections.abc import Mapping
 
 # One worker is one process and belongs to one group.
 _joined: "dict[str, object]" = {}
@@ -22,7 +24,7 @@ def join(group):
 
 
 def tensors_of(source, device):
-    """(name, tensor) as they come from the source; each is the caller's until it asks for the next."""
+    """(name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
     if source["from"] == "disk":
         yield from planned(source["path"], source["skip"], source["late"])
     elif source["from"] == "broadcast":
@@ -35,24 +37,43 @@ def tensors_of(source, device):
 
 def planned(path, skip=(), late=None):
     """(name, tensor) of an update: a checkpoint with what is planted in it."""
+    again = [pair for pair in checkpoint_tensors(late["path"]) if matches(pair[0], late["parts"])] if late else []
+    yield from again
     yield from checkpoint_tensors(path, skip)
-    if late:
-        wanted = late["parts"]
-        yield from (pair for pair in checkpoint_tensors(late["path"]) if any(part in pair[0] for part in wanted))
+    yield from again
+
+
+def matches(name, parts):
+    """Whether a tensor's name contains one of the parts."""
+    return any(part in name for part in parts)
 
 
 def checkpoint_tensors(path, skip=()):
     """(name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
-    from safetensors import safe_open
+    tensors = Checkpoint(path)
+    yield from ((name, tensors[name]) for name in tensors if not matches(name, skip))
 
-    files = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
-    if not files:
-        raise ValueError("%s holds no safetensors" % path)
-    for file in files:
-        with safe_open(os.path.join(path, file), framework="pt") as stored:
-            for name in stored.keys():
-                if not any(part in name for part in skip):
-                    yield name, stored.get_tensor(name)
+
+class Checkpoint(Mapping[str, object]):
+    """Tensors of a folder's safetensors files by name, each read when it is asked for."""
+
+    def __init__(self, path):
+        from safetensors import safe_open
+
+        files = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
+        if not files:
+            raise ValueError("%s holds no safetensors" % path)
+        stored = [safe_open(os.path.join(path, file), framework="pt") for file in files]
+        self.files = {name: file for file in stored for name in file.keys()}
+
+    def __getitem__(self, name):
+        return self.files[name].get_tensor(name)
+
+    def __iter__(self):
+        return iter(self.files)
+
+    def __len__(self):
+        return len(self.files)
 
 
 def described(name, tensor):

@@ -11,10 +11,12 @@ Python 3.9 syntax; imports only what a vLLM environment holds.
 """
 
 import hashlib
+import itertools
 import json
 
 from rlaudit_broadcast import Group, find_store, place
-from rlaudit_weight_sources import checkpoint_tensors, join, tensors_of
+from rlaudit_expert_weights import expert_tensors, versions_held
+from rlaudit_weight_sources import Checkpoint, join, tensors_of
 
 BACKEND = "rlaudit"
 PROBE_ROWS = 4
@@ -59,45 +61,89 @@ class WeightUpdate:
 
 
 def read_back(model, vllm_config, paths):
-    """{"parameters": {name: {"tensors", "data", "bytes", "probe", "sha256", "why"}}, "logits": version or None, "why"}.
+    """{"parameters": {name: {"tensors", "data", "bytes", "probe", "parts", "sha256", "why"}}, "logits", "why"}.
 
     tensors: the checkpoint's names of what the parameter holds. data: False where it holds none (meta device). bytes,
     probe: the place in `paths` that the parameter's bytes, the layer's answer, agree with; None where they agree with
-    none or cannot be read (`why`). logits: the same for the logits the model computes from given hidden states, which
-    sees whatever copy of the head is really used.
+    none or cannot be read (`why`). parts: where the whole agrees with none, the place for each of its tensors. logits:
+    the same for the logits the model computes from given hidden states, which sees whatever copy of the head is really
+    used.
     """
     workers = vllm_config.parallel_config.world_size
     if workers != 1:
         return {"parameters": {}, "logits": None, "why": "weights are split over %d workers" % workers}
-    checkpoints = [dict(checkpoint_tensors(path)) for path in paths]
+    checkpoints = [Checkpoint(path) for path in paths]
     packed = dict(getattr(model, "packed_modules_mapping", None) or {})
     modules = dict(model.named_modules())
+    dtype = dtype_of(vllm_config)
     found = {}
     for name, parameter in model.named_parameters():
-        names = sources(name, checkpoints[0], packed)
-        told = {"tensors": names, "data": not parameter.is_meta}
-        told.update(dict.fromkeys(("bytes", "probe", "sha256", "why")))
-        found[name] = told
-        wanted = [joined(names, tensors) for tensors in checkpoints]
-        if parameter.is_meta:
-            told["why"] = "holds no data (meta device)"
-            continue
-        if any(tensor is None for tensor in wanted):
-            told["why"] = "no checkpoint tensor of this name"
-            continue
-        if parameter.numel():
-            told["sha256"] = digest(parameter)
-            told["bytes"] = same_bytes(parameter, wanted)
+        experts = expert_tensors(name, checkpoints[0])
+        if experts is None:
+            module = modules.get(name.rpartition(".")[0])
+            found[name] = read_parameter(name, parameter, module, checkpoints, packed, dtype)
         else:
-            told["why"] = "the parameter is empty: its kernel holds a packed copy"
-        module = modules.get(name.rpartition(".")[0])
-        if name.endswith(".weight") and wanted[0].dim() == 2:
-            told["probe"] = answer_of(module, wanted, dtype_of(vllm_config), parameter.device)
+            found[name] = read_experts(parameter, experts, checkpoints)
     head = [tensors.get("lm_head.weight", tensors.get("model.embed_tokens.weight")) for tensors in checkpoints]
     logits = None
     if all(tensor is not None for tensor in head) and hasattr(model, "compute_logits"):
-        logits = nearest_logits(model, head, dtype_of(vllm_config))
+        logits = nearest_logits(model, head, dtype)
     return {"parameters": found, "logits": logits, "why": None}
+
+
+def read_parameter(name, parameter, module, checkpoints, packed, dtype):
+    """What one parameter, and the layer that it belongs to, are found to hold."""
+    names = sources(name, checkpoints[0], packed)
+    told = unread(names, parameter)
+    if parameter.is_meta:
+        return told
+    wanted = [joined(names, tensors) for tensors in checkpoints]
+    if any(tensor is None for tensor in wanted):
+        return dict(told, why="no checkpoint tensor of this name")
+    if parameter.numel():
+        told.update(sha256=digest(parameter), bytes=same_bytes(parameter, wanted))
+    else:
+        told["why"] = "the parameter is empty: its kernel holds a packed copy"
+    given = None
+    if name.endswith(".weight") and wanted[0].dim() == 2:
+        given = answer_of(module, wanted[0].shape[1], dtype, parameter.device)
+    if given is not None:
+        told["probe"] = nearest_weight(given, wanted)
+    if told["bytes"] is None and told["probe"] is None and len(names) > 1 and given is not None:
+        rows = [checkpoints[0][one].shape[0] for one in names]
+        told["parts"] = {
+            one: nearest_weight(given[:, end - size : end], [tensors[one] for tensors in checkpoints])
+            for one, size, end in zip(names, rows, itertools.accumulate(rows))
+        }
+    return told
+
+
+def read_experts(parameter, experts, checkpoints):
+    """What a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
+    told = unread([name for names in experts for name in names], parameter)
+    if parameter.is_meta:
+        return told
+    if not parameter.is_floating_point() or len(parameter) != len(experts):
+        return dict(told, why="the experts are quantised, or not as many as the checkpoint's")
+    told["sha256"] = digest(parameter)
+    parts = versions_held(parameter, experts, checkpoints)
+    versions = set(parts.values())
+    if len(versions) == 1:
+        told["bytes"] = versions.pop()
+    else:
+        told["parts"] = parts
+    if told["bytes"] is None and told["parts"] is None:
+        told["why"] = "the experts' elements are of no version"
+    return told
+
+
+def unread(names, parameter):
+    """What is told of a parameter before anything was read."""
+    told = {"tensors": names, "data": not parameter.is_meta}
+    told.update(dict.fromkeys(("bytes", "probe", "parts", "sha256", "why")))
+    if parameter.is_meta:
+        told["why"] = "holds no data (meta device)"
+    return told
 
 
 def dtype_of(vllm_config):
@@ -145,20 +191,22 @@ def same_bytes(parameter, wanted):
     return None
 
 
-def answer_of(module, wanted, dtype, device):
-    """The version whose tensor the layer computes with, seen from what it answers to a probe; None where it will not
-    answer or the answer is no version's."""
+def answer_of(module, width, dtype, device):
+    """What the layer answers to a probe; None where it will not."""
     import torch
 
     method = getattr(module, "quant_method", None)
-    probe = probe_for(wanted[0].shape[1], dtype, device)
     try:
-        given = method.apply(module, probe, bias=None) if method is not None else None
+        given = method.apply(module, probe_for(width, dtype, device), bias=None) if method is not None else None
     except Exception:
         return None
-    if not isinstance(given, torch.Tensor):
-        return None
-    return nearest(given, [probe.float().cpu() @ tensor.float().t() for tensor in wanted])
+    return given if isinstance(given, torch.Tensor) else None
+
+
+def nearest_weight(given, wanted):
+    """The version whose tensor gave this answer; None where it is no version's."""
+    probe = probe_for(wanted[0].shape[1], given.dtype, "cpu")
+    return nearest(given, [probe.float() @ tensor.float().t() for tensor in wanted])
 
 
 def nearest_logits(model, heads, dtype):

@@ -21,7 +21,7 @@ class Session:
         """The last two are the modules of those names."""
         self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
         self.request_in_flight, self.engine_processes = request_in_flight, engine_processes
-        self.version, self.broken = "0", False
+        self.version, self.broken, self.paused = "0", False, False
         self.rows, self.updates, self.read_backs, self.said, self.seconds = [], [], [], [], {}
         self.case, self.flights, self.windows = None, [], []
 
@@ -59,6 +59,9 @@ class Session:
         if self.version != "0" or self.broken:
             await self.load("0")
         self.broken = False
+        if self.paused:
+            # A case before this one ended with its update.
+            await self.do_resume(step)
         await self.do_reset_prefix_cache(step)
 
     async def load(self, version, skip=(), late=()):
@@ -115,11 +118,13 @@ class Session:
                 "no pause with mode=%s, clear_cache=%s in this vLLM%s"
                 % (mode, clear, "; it takes mode=%s" % "|".join(others) if others else "")
             )
+        self.paused = True
         await asyncio.wait_for(self.engine.pause(mode, clear), self.job["drain_seconds"])
 
     async def do_resume(self, step):
         """Go on sampling."""
         await asyncio.wait_for(self.engine.resume(), CONTROL_SECONDS)
+        self.paused = False
 
     async def do_update(self, step):
         """Pause, load, resume, with the times that tell before from after. A failed load is never resumed from."""
@@ -176,6 +181,8 @@ class Session:
         for parameter in told["parameters"].values():
             for way in ("bytes", "probe"):
                 parameter[way] = None if parameter[way] is None else versions[parameter[way]]
+            parts = parameter.get("parts") or {}
+            parameter["parts"] = {name: None if held is None else versions[held] for name, held in parts.items()}
         told["logits"] = None if told["logits"] is None else versions[told["logits"]]
         self.read_backs.append({"case": self.case, "believed": None if self.broken else self.version, **told})
 

@@ -39,7 +39,7 @@ class Disk:
         return {"name": "disk", "backend": None, "because": None}
 
     async def offer(self, version, skip, late, before):
-        """The folder of a version; late: parts of names that come again, at the end, as they are in `before`."""
+        """The folder of a version; late: parts of names that come again as they are in `before`."""
         again = {"path": self.checkpoints[before], "parts": list(late)} if late else None
         return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip), "late": again}
 

@@ -97,9 +97,7 @@ class WeightHandover(Keys):
         if self.lag and self.mode == "abort":
             raise ValueError("mode: abort ends the requests that lag keeps in flight; write keep or wait")
         if self.planted and self.transport == "disk" and self.path in (None, "reload_weights"):
-            raise ValueError(
-                "reload_weights reads all of a folder; planted needs path: reload_from_iterator or load_weights"
-            )
+            raise ValueError("reload_weights reads all of a folder; planted needs another path, such as load_weights")
         return self
 
 

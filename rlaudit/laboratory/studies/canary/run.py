@@ -13,6 +13,7 @@ from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER
@@ -64,6 +65,10 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
         for run in plan.runs
         if not isinstance(engine := surroundings.engines[run.arm.version], Failure)
     }
+    if any(run.arm.updates.transport == "disk" for run in plan.runs):
+        # One after the other, each in the folder of its training.
+        size = float32_bytes(course.context.model, course.context.revision)
+        require_room(size, [course.folder / "weights handed over"])
     titles = {run.name: f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)}
     outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
     trainings = []
@@ -95,6 +100,7 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
     expected = plan.expected(arm, context.machine, context.model)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
+    size = float32_bytes(context.model, context.revision)
     parts = ["train", "training_metrics", "handover", f"objectives/{training.objective}", f"rewards/{training.reward}"]
     parts += [f"corrections/{correction}"] if correction else []
     process = EngineProcess(
@@ -106,7 +112,7 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
         job={
             "transport": handed.transport,
             "path": loading_path(handed.path, handed.transport, expected.kind, context.device),
-            "seconds": TRANSPORT_SECONDS,
+            "seconds": TRANSPORT_SECONDS + seconds_to_move(size),
             "mode": handed.mode,
             "clear_cache": handed.clear_cache,
             "reset_cache": handed.reset_cache,
@@ -145,6 +151,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
                 },
             },
         },
+        # A large model's weights are handed over after every update.
+        timeout_minutes=context.timeout_minutes + seconds_to_move(size, training.steps // handed.every) / 60.0,
         identity={"trainer": {"name": trainer.spec.name, "lock": list(trainer.lock)}},
     )
     return engine_cell(context, environment, process)

@@ -73,8 +73,8 @@ def layers_of(arm: JudgedArm) -> list[Judged]:
         return [semantic, path, untested(Layer.OBJECTIVE, "the inference path is open")]
     lagging = arm.objective is Objective.LAG
     because = (
-        f"rollouts are {arm.lag:.1f} updates old on average{_at_most(arm)}, as the log says; at the weights that sampled "
-        "them nothing is left"
+        f"rollouts are {arm.lag:.1f} updates old on average{_at_most(arm)}, as the log says; at the weights that "
+        "sampled them nothing is left"
         if lagging
         else "nothing is left to correct"
     )

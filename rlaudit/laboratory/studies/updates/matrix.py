@@ -62,7 +62,7 @@ class UpdateCase:
     """One course of requests and updates.
 
     `mode` is none where the engine is not paused. planted, late: parts of tensor names that its update leaves out, and
-    that it sends once more as they were. go_on: whether a step that fails leaves the rest to be played.
+    that it sends again as they were. go_on: whether a step that fails leaves the rest to be played.
     """
 
     name: str

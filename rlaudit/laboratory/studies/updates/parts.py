@@ -24,6 +24,8 @@ EMBEDDING = "model.embed_tokens.weight"
 class PartsRead:
     """What one read back says. `old`: checkpoint names of tensors that did not get to the believed version.
 
+    A parameter that is of no version as a whole is told by its tensors.
+
     new: parameters that a witness proves new and none old; by_bytes, by_answer: by each of the witnesses. unread:
     parameters that neither could tell. hidden: old although their bytes are new.
     """
@@ -67,11 +69,15 @@ def read_parts(read: ReadBack) -> PartsRead | None:
     new = by_bytes = by_answer = 0
     for name, told in read.parameters.items():
         ways = [told[way] for way in ("bytes", "probe") if told[way] is not None]
+        parts = told.get("parts") or {}
         if told["sha256"]:
             checksums[name] = told["sha256"]
         by_bytes += told["bytes"] == believed
         by_answer += told["probe"] == believed
-        if not ways:
+        if parts:
+            old += [tensor for tensor, held in parts.items() if held not in (None, believed)]
+            unread += [tensor for tensor, held in parts.items() if held is None]
+        elif not ways:
             unread.append(name)
         elif any(way != believed for way in ways):
             old += list(told["tensors"]) or [name]

@@ -62,7 +62,7 @@ class EngineToUpdate(Keys):
     )
     planted_late: list[str] = Field(
         default_factory=list,
-        description="Parts of tensor names that one update sends once more at its end, as they were before.",
+        description="Parts of tensor names that one update sends twice more, first and last, as they were before.",
     )
     faults: list[Fault] = Field(default_factory=list, description="Updates that must fail, and must say so.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")

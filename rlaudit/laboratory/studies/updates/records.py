@@ -64,8 +64,8 @@ class Update:
 class ReadBack:
     """What a worker was found to hold. `believed`: the version it should hold, None after a failed update.
 
-    parameters: per name the version its bytes agree with, the version its layer's answers agree with, its checksum,
-    and why something could not be read.
+    parameters: per name the version its bytes agree with, the version its layer's answers agree with, the version of
+    each of its tensors where the whole is of none, its checksum, and why something could not be read.
     """
 
     case: str

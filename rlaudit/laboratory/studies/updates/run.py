@@ -13,6 +13,7 @@ from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
@@ -158,6 +159,7 @@ def cell_of_start(
     environment: Environment,
 ) -> Cell:
     """The job of one engine start."""
+    size = stored_bytes(context.model, context.revision)
     process = EngineProcess(
         script=ENGINE.update,
         sources=ENGINE.update_with,
@@ -170,12 +172,21 @@ def cell_of_start(
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
             "prompt_token_ids": [list(prompt) for prompt in prompts],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
-            "drain_seconds": recipe.weight_updates.drain_seconds,
+            "drain_seconds": recipe.weight_updates.drain_seconds + seconds_to_move(size),
             "cases": [case.as_job() for case in start.cases],
         },
+        timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, moves_of(start)) / 60.0,
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
     )
     return engine_cell(context, environment, process)
+
+
+def moves_of(start: EngineStart) -> int:
+    """How often a start reads or sends all weights: when it starts, with every update, and per version it is read
+    back against."""
+    steps = [step["do"] for case in start.cases for step in case.steps]
+    loads = 1 + steps.count("update") + steps.count("restore")
+    return loads + steps.count("read_back") * len(checkpoints_of(start))
 
 
 def _held(record: EngineRecord) -> PartsRead | None:

@@ -126,15 +126,21 @@ def train(job, pipe):
     # Of the weights that the engine was given.
     snapshots, version, begun, met = {0: snapshot(policy)}, 0, [], 0
     spent = dict.fromkeys(("generate", "train", "update"), 0.0)
-    for step in range(job["steps"]):
-        started = time.monotonic()
-        while len(begun) < min(step + 1 + job["lag"], job["steps"]):
+
+    def begin_until(count):
+        while len(begun) < min(count, job["steps"]):
             begun.append(batch_requests(job, len(begun), order))
             pipe.tell({"do": "begin", "batch": len(begun) - 1, "requests": begun[-1]})
+
+    for step in range(job["steps"]):
+        started = time.monotonic()
+        begin_until(step + max(1, job["lag"]))
         rollout = pipe.ask({"do": "collect", "batch": step})
         # Of a batch that was begun steps ago only the wait for it is the engine's share of this step.
         spent["generate"] += min(rollout["seconds"], time.monotonic() - started)
         started = time.monotonic()
+        # Sampled while this step is taken; the update after it meets what is not done by then.
+        begin_until(step + 1 + job["lag"])
         asked = begun[step]
         prompts = [job["prompt_token_ids"][one["prompt"]] for one in asked]
         rewards_S = torch.tensor(

@@ -102,7 +102,7 @@ def _of_planted(parts: Parts, judged: JudgedCase, make: Make) -> UpdateFinding:
     case, read = judged.case, parts.read
     wanted = case.planted or case.late
     how = "left out" if case.planted else "sent again as it was before"
-    old = () if read is None else read.old
+    old = () if read is None else (*read.old, *read.foreign)
     named = [part for part in wanted if any(part in name for name in old)]
     others = [name for name in old if not _any_of(wanted, [name]) and name != HEAD]
     if len(named) == len(wanted) and not others:

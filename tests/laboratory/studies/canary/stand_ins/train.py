@@ -22,16 +22,22 @@ def ask(message):
     return json.loads(sys.stdin.readline())
 
 
+def begin_until(count):
+    while len(begun) < min(count, job["steps"]):
+        requests = [{"prompt": place, "seed": place} for place in (0, 1, 0)]
+        tell({"do": "begin", "batch": len(begun), "requests": requests})
+        begun.append(requests)
+
+
 job = json.loads(sys.stdin.readline())
 once = Path(job.get("model", "no/model")).parent / "kill-once"
-begun = met = 0
+begun, met = [], 0
 for step in range(1, job["steps"] + 1):
-    while begun < min(step + job["lag"], job["steps"]):
-        tell({"do": "begin", "batch": begun, "requests": [{"prompt": place, "seed": place} for place in (0, 1, 0)]})
-        begun += 1
+    begin_until(step - 1 + max(1, job["lag"]))
+    rollout = ask({"do": "collect", "batch": step - 1})
+    begin_until(step + job["lag"])
     if job["lag"]:
         time.sleep(0.02)  # a gradient step, while the batches ahead are sampled
-    rollout = ask({"do": "collect", "batch": step - 1})
     if job.get("dies_at") == step:
         print("out of luck", file=sys.stderr)
         sys.exit(7)

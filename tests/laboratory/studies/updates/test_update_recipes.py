@@ -1,6 +1,7 @@
 """Recipes about weight updates: what is read, and what is refused in which words."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,21 @@ def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
 def test_a_mode_that_vllm_does_not_have_is_refused() -> None:
     document = {"weight_updates": {"engines": [{"version": "0.18.1", "modes": ["freeze"]}]}}
     with pytest.raises(UsageError, match=r"mine.yaml: weight_updates.engines.0.modes.0"):
+        update_recipe_of(document, Path("mine.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
+        ({"transport": "broadcast", "other_paths": ["reload_weights"]}, "reload_weights reads a folder"),
+        ({"transport": "native", "path": "load_weights"}, "native is the engine's own weight transfer"),
+        ({"transport": "carrier pigeon"}, "weight_updates.engines.0.transport"),
+    ],
+)
+def test_a_path_that_cannot_load_what_its_transport_brings_is_refused(keys: dict[str, Any], said: str) -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", **keys}]}}
+    with pytest.raises(UsageError, match=said):
         update_recipe_of(document, Path("mine.yaml"))
 
 

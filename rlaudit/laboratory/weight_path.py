@@ -25,6 +25,19 @@ LOADS = {
 }
 
 
+# Told before an engine is started.
+WITHOUT_GPU = {
+    "ipc": "CUDA IPC shares the memory of a GPU, and these engines compute on a CPU",
+    "native": "the weight transfer of vLLM itself goes over NCCL, and these engines compute on a CPU; "
+    "transport: broadcast with path: weight_transfer runs its course over gloo",
+}
+
+
+def refusal(transport: str, device: str) -> str | None:
+    """Why engines on cuda or cpu cannot be brought weights this way; None where they can."""
+    return f"transport {transport}: {WITHOUT_GPU[transport]}" if device == "cpu" and transport in WITHOUT_GPU else None
+
+
 def check_path(path: WeightPath | None, transport: Transport) -> None:
     """Raise ValueError where the path cannot load what the transport brings."""
     if path == "reload_weights" and transport != "disk":

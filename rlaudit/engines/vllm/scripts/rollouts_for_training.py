@@ -79,7 +79,6 @@ async def play(job, channel):
             # No output is looked at before its request has ended: no update comes in between.
             engine.output_kind = type(engine.output_kind).FINAL_ONLY
         places = [] if job["transport"] == "disk" else await transports.worker_places(engine)
-        transports.refuse_transport(job["transport"], places, channel)
         channel.phase("train")
         trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
         session = Session(job, engine, trainer, channel, transports, places)

@@ -3,7 +3,7 @@ that update weights.
 
 A transport is opened once the engine is there, and tells then what it really is: {"name", "backend", "because"}. For
 every update it offers a source (extension/rlaudit_weight_sources.py), which the engine hands to its workers, and is
-settled afterwards. What a transport cannot do on this machine it says by name, before anything is updated.
+settled afterwards. What cannot be on a CPU is refused before (laboratory/weight_path.py).
 
 Python 3.9 syntax, standard library only.
 """
@@ -14,12 +14,6 @@ import json
 import os
 import subprocess
 import sys
-
-WITHOUT_GPU = {
-    "ipc": "CUDA IPC shares the memory of a GPU, and this engine computes on a CPU",
-    "native": "the weight transfer of vLLM itself goes over NCCL, and this engine computes on a CPU; "
-    "`transport: broadcast` with `path: weight_transfer` runs its course over gloo",
-}
 
 
 def transport_of(job, channel):
@@ -64,7 +58,6 @@ class FromProcess:
         """Start the sender, and let it and the workers find each other. Raises Unsupported where they cannot."""
         self.engine = engine
         places = await worker_places(engine)
-        refuse_transport(self.name, places, self.channel)
         folder = os.path.dirname(os.path.abspath(__file__))
         self.process = subprocess.Popen(
             [sys.executable, "-s", os.path.join(folder, "weight_sender.py")],
@@ -121,12 +114,6 @@ class FromProcess:
 async def worker_places(engine):
     """Where each worker computes; see rlaudit_broadcast."""
     return [json.loads(told) for told in await engine.call("rlaudit_place")]
-
-
-def refuse_transport(name, places, channel):
-    """Raise Unsupported where the workers' hardware cannot do this."""
-    if name in WITHOUT_GPU and any(end["gpu"] is None for end in places):
-        raise channel.Unsupported("transport %s: %s" % (name, WITHOUT_GPU[name]))
 
 
 async def meet(name, engine, end, places, answer, seconds, channel):

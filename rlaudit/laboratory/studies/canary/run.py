@@ -18,7 +18,7 @@ from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER
 from rlaudit.laboratory.surroundings import Surroundings
-from rlaudit.laboratory.weight_path import loading_path
+from rlaudit.laboratory.weight_path import loading_path, refusal
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
@@ -63,7 +63,7 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
     cells = {
         run.name: training_cell(plan, run, course, engine)
         for run in plan.runs
-        if not isinstance(engine := surroundings.engines[run.arm.version], Failure)
+        if not isinstance(engine := _engine(run, course), Failure)
     }
     if any(run.arm.updates.transport == "disk" for run in plan.runs):
         # One after the other, each in the folder of its training.
@@ -73,16 +73,23 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
     outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
     trainings = []
     for run in plan.runs:
-        engine = surroundings.engines[run.arm.version]
+        engine = _engine(run, course)
         if isinstance(engine, Failure):
             progress.done()
-            trainings.append(FinishedTraining(run, "failed", engine))
+            status = "unsupported" if engine.boundary == "unsupported" else "failed"
+            trainings.append(FinishedTraining(run, status, engine))
             continue
         outcome = next(outcomes)
         metrics = course.runner.directory(cells[run.name]) / METRICS
         curves = read_curves(metrics) if outcome.status == "ok" else None
         trainings.append(FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics))
     return FinishedCanary(plan, tuple(trainings), surroundings, course.books())
+
+
+def _engine(run: TrainingRun, course: Course) -> Environment | Failure:
+    """The environment of a training's engine, or why there is none for it."""
+    refused = refusal(run.arm.updates.transport, course.context.device)
+    return course.surroundings.engines[run.arm.version] if refused is None else Failure("unsupported", refused)
 
 
 def read_curves(metrics: Path) -> Run:

@@ -26,6 +26,7 @@ from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_reco
 from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.weight_path import refusal
 from rlaudit.progress import Progress
 
 
@@ -131,9 +132,10 @@ def _records(
 ) -> Iterator[EngineRecord]:
     """What every engine start left."""
     cells = {}
+    device = course.context.device
     for start in plan.starts:
         engine = course.surroundings.engines[start.version]
-        if not isinstance(engine, Failure):
+        if not isinstance(engine, Failure) and refusal(start.transport, device) is None:
             checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
             cells[start.name] = cell_of_start(plan.recipe, start, course.context, prompts, checkpoints, engine)
     titles = {start.name: f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)}
@@ -142,6 +144,10 @@ def _records(
         engine = course.surroundings.engines[start.version]
         if isinstance(engine, Failure):
             yield failed_record(start, "failed", engine.message, "")
+            continue
+        refused = refusal(start.transport, device)
+        if refused is not None:
+            yield failed_record(start, "unsupported", refused, "")
             continue
         cell, outcome = cells[start.name], next(outcomes)
         if outcome.status == "ok":

@@ -144,5 +144,5 @@ def test_the_estimate_names_every_start_and_the_minutes() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
     cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
-    assert cost.engine_starts == 12 == sum(" cases, loading by " in line for line in cost.lines)
+    assert cost.engine_starts == 14 == sum(" cases, loading by " in line for line in cost.lines)
     assert cost.seconds > 60

@@ -17,7 +17,7 @@ from rlaudit.vllm.machine import machine_named
 def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     assert study.name == "updates"
-    assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.8.5", "0.32.0"]
+    assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.18.1", "0.8.5", "0.32.0"]
 
 
 @pytest.mark.parametrize("name", ["v0-to-v1", "quick"])

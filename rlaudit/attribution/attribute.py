@@ -234,7 +234,8 @@ class _Case:
         if not evidence.missing(("base_logprob",)):
             leaning_T = np.asarray(evidence.columns["base_logprob"]) - evidence.trainer_logprobs_T
             base = base_slope(log_ratio_T, leaning_T, evidence.room_T, evidence.cluster_T, self.seed)
-            if base.part.p_value < ALPHA:
+            # A slope that sure tokens alone make is none: what it leaves would be more than what there was.
+            if base.part.p_value < ALPHA and base.part.k2 > 0:
                 log_ratio_T = base.left_T
         bases = self._bases([name for name in self.waiting if not self.causes[name].after_others])
         excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, bases, floor, self.seed)

@@ -8,21 +8,19 @@ from packaging.version import Version
 from rlaudit.bump.places_of import places_of
 from rlaudit.bump.tree import Tree
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.moved import moved
+from rlaudit.vllm.moved import Change, moved
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.bump import GoneName
 
-_KIND = "removed "
-
 
 def gone_names(before: Version, after: Version, machine: Machine, tree: Tree) -> "list[GoneName]":
     """Those with a word in the tree first."""
-    gone = [one for one in moved(before, after, machine) if one.kind.startswith(_KIND)]
+    gone = [one for one in moved(before, after, machine) if one.change is Change.REMOVED]
     found = places_of({one.name: _spelt(one.name) for one in gone}, tree)
     rows: list[GoneName] = [
         {
-            "kind": one.kind.removeprefix(_KIND),
+            "kind": one.part.value,
             "name": one.name,
             "effect": one.note,
             "instead": one.why,

@@ -15,22 +15,20 @@ from rlaudit.report.new_report import new_report, untested
 from rlaudit.say import say
 from rlaudit.standard_output import to_stdout
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.moved import Moved, moved
+from rlaudit.vllm.moved import Change, Moved, Part, moved
 from rlaudit.vllm.tell import moved_lines
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.inspection import Group, Setting
     from rlaudit.report.report import Report
 
-GROUPS: "Mapping[str, Group]" = {
-    "resolved": "engine",
-    "default": "engine",
-    "argument": "engine",
-    "flag": "engine",
-    "variable": "environment",
-    "sampling": "sampling",
-    "sampling parameter": "sampling",
-    "method": "method",
+GROUPS: "Mapping[Part, Group]" = {
+    Part.RESOLVED: "engine",
+    Part.ARGUMENT: "engine",
+    Part.FLAG: "engine",
+    Part.VARIABLE: "environment",
+    Part.SAMPLING: "sampling",
+    Part.METHOD: "method",
 }
 
 
@@ -72,30 +70,29 @@ def _document(before: Version, after: Version, machine: Machine) -> "Report":
 def _rows(before: Version, after: Version, machine: Machine) -> "list[Setting]":
     """A row for each name: what a new argument resolves to says more than that it is new."""
     rows: dict[tuple[str, str], Setting] = {}
-    for change in moved(before, after, machine):
-        row = _row(change, before, after)
+    for one in moved(before, after, machine):
+        row = _row(one, before, after)
         kept = rows.setdefault((row["group"], row["name"]), row)
-        if change.kind.startswith("added"):
+        if one.change is Change.ADDED:
             kept["effective_from"] = row["effective_from"]
     return list(rows.values())
 
 
-def _row(change: Moved, before: Version, after: Version) -> "Setting":
-    kind, _, what = change.kind.partition(" ")
-    was, now = as_json(change.before), as_json(change.after)
-    if kind == "added":
-        was = {"absent": f"vLLM {before} has no {change.name}"}
-    if kind == "removed":
-        now = {"absent": f"vLLM {after} has no {change.name}"}
+def _row(one: Moved, before: Version, after: Version) -> "Setting":
+    was, now = as_json(one.before), as_json(one.after)
+    if one.change is Change.ADDED:
+        was = {"absent": f"vLLM {before} has no {one.name}"}
+    if one.change is Change.REMOVED:
+        now = {"absent": f"vLLM {after} has no {one.name}"}
     return {
         "config": None,
-        "group": GROUPS[what or kind],
-        "name": change.name,
+        "group": GROUPS[one.part],
+        "name": one.name,
         "written": None,
         "effective_from": was,
         "effective_to": now,
         "origin": "engine",
         "moves": True,
-        "note": ". ".join(part.rstrip(".") for part in (change.note, change.why) if part),
+        "note": ". ".join(part.rstrip(".") for part in (one.note, one.why) if part),
         "location": None,
     }

@@ -16,7 +16,8 @@ job
   model, dtype, head_dtype, temperature, divides    of the trainer's forward pass; divides: its logits, by temperature
   objective, clip, correction, correction_limit     files of objectives/ and corrections/ by name; correction or None
   learning_rate, steps, prompts_per_step, samples, seed of the samples, prompt_seed of the prompts' order
-  prompt_token_ids, answers, reward                 reward: a file of rewards/ by name
+  prompt_token_ids, answers, in_text                in_text: whether prompts were texts, so that there is a tokenizer
+  reward                                            {"name", "source"}: a file of rewards/ or the user's own
   update_every                                      the engine gets new weights after every so many steps
   lag                                               so many batches are begun before theirs is trained on: 0 is turns
   transport, weights, skip, extension, workers, seconds        see handover.py
@@ -31,6 +32,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from torch.func import functional_call
@@ -120,8 +122,8 @@ def train(job, pipe):
     optimizer = torch.optim.AdamW(policy.model.parameters(), job["learning_rate"])
     objective = neighbour("objectives/" + job["objective"])
     correction = neighbour("corrections/" + job["correction"]) if job["correction"] else None
-    rewarder = neighbour("rewards/" + job["reward"])
-    decode = decoder(job)
+    reward = rewarder(job["reward"])
+    decode = decoder(job["model"]) if job["in_text"] else lambda token_ids: None
     order = torch.Generator().manual_seed(job["prompt_seed"])
     # Of the weights that the engine was given.
     snapshots, version, begun, met = {0: snapshot(policy)}, 0, [], 0
@@ -145,7 +147,7 @@ def train(job, pipe):
         prompts = [job["prompt_token_ids"][one["prompt"]] for one in asked]
         rewards_S = torch.tensor(
             [
-                rewarder.reward(sample["token_ids"], decode(sample["token_ids"]), job["answers"][one["prompt"]])
+                reward(sample["token_ids"], decode(sample["token_ids"]), job["answers"][one["prompt"]])
                 for one, sample in zip(asked, rollout["samples"])
             ]
         )
@@ -266,13 +268,18 @@ def snapshot(policy):
     return {name: weight.detach().clone() for name, weight in policy.weights.items()}
 
 
-def decoder(job):
-    """From token ids to text; None for a model that is asked in ids."""
-    if job["reward"] == "token_share":
-        return lambda token_ids: None
+def rewarder(told):
+    """The function `reward(token_ids, text, answer)` of a file that came as text."""
+    module = ModuleType(told["name"])
+    exec(compile(told["source"], told["name"] + ".py", "exec"), vars(module))
+    return module.reward
+
+
+def decoder(model):
+    """From token ids to text."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(job["model"])
+    tokenizer = AutoTokenizer.from_pretrained(model)
     return lambda token_ids: tokenizer.decode(token_ids, skip_special_tokens=True)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from packaging.version import Version
@@ -18,18 +19,36 @@ from rlaudit.vllm.why_it_matters import WHY
 _NOTHING: tuple[Any, ...] = (None, {}, [], "")
 
 
+class Change(StrEnum):
+    """What happened to a name between the releases."""
+
+    VALUE = "changed"
+    REMOVED = "removed"
+    ADDED = "added"
+
+
+class Part(StrEnum):
+    """The part of vLLM that a name belongs to. RESOLVED is what an engine runs with, whatever is declared."""
+
+    RESOLVED = "resolved"
+    ARGUMENT = "argument"
+    FLAG = "flag"
+    VARIABLE = "variable"
+    SAMPLING = "sampling parameter"
+    METHOD = "method"
+
+
 @dataclass(frozen=True)
 class Moved:
     """One thing that is not what it was.
 
-    kind: resolved (what an empty server config runs with), default (a declared one), variable (default of a variable),
-    sampling, method (parameters), or `removed X` and `added X` with X one of argument, flag, variable, sampling
-    parameter, method. before, after: values, None where there is none. note: why vLLM decides so, with its source line;
-    for a removed name what a config meets that still says it. why: why it matters for logprobs, for a removed name what
-    to say instead; empty where nobody has said.
+    before, after: values, None where there is none. note: why vLLM decides so, with its source line; for a removed name
+    what a config meets that still says it. why: why it matters for logprobs, for a removed name what to say instead;
+    empty where nobody has said.
     """
 
-    kind: str
+    change: Change
+    part: Part
     name: str
     before: Any
     after: Any
@@ -45,20 +64,20 @@ def moved(before: Version, after: Version, machine: Machine) -> tuple[Moved, ...
     """
     old, new = Catalogue.at(before), Catalogue.at(after)
     resolved = moved_values(before, after, machine)
-    taken = {change.name for change in resolved} | set(resolution_rules())
+    taken = {one.name for one in resolved} | set(resolution_rules())
     return (
         *resolved,
-        *(change for change in _defaults("default", old.engine, new.engine) if change.name not in taken),
-        *_defaults("variable", old.variables, new.variables),
-        *_defaults("sampling", old.sampling, new.sampling),
+        *(one for one in _defaults(Part.ARGUMENT, old.engine, new.engine) if one.name not in taken),
+        *_defaults(Part.VARIABLE, old.variables, new.variables),
+        *_defaults(Part.SAMPLING, old.sampling, new.sampling),
         *_methods(old, new),
         *_names(old, new),
     )
 
 
-def _change(kind: str, name: str, before: Any, after: Any, note: str = "") -> Moved:
+def _value(part: Part, name: str, before: Any, after: Any, note: str = "") -> Moved:
     layer, why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
-    return Moved(kind, name, before, after, layer, note, why)
+    return Moved(Change.VALUE, part, name, before, after, layer, note, why)
 
 
 def moved_values(before: Version, after: Version, machine: Machine, v0: bool = False) -> tuple[Moved, ...]:
@@ -77,17 +96,17 @@ def moved_values(before: Version, after: Version, machine: Machine, v0: bool = F
         was, is_now = (side.setting(name) for side in sides)
         both_unknown = isinstance(was.value, Unknown) and isinstance(is_now.value, Unknown)
         if was.value != is_now.value and not both_unknown:
-            found.append(_change("resolved", name, was.value, is_now.value, is_now.note))
+            found.append(_value(Part.RESOLVED, name, was.value, is_now.value, is_now.note))
     order = [*WHY]
-    return tuple(sorted(found, key=lambda change: order.index(change.name) if change.name in WHY else len(order)))
+    return tuple(sorted(found, key=lambda one: order.index(one.name) if one.name in WHY else len(order)))
 
 
-def _defaults(kind: str, old: Mapping[str, Declared], new: Mapping[str, Declared]) -> Iterator[Moved]:
+def _defaults(part: Part, old: Mapping[str, Declared], new: Mapping[str, Declared]) -> Iterator[Moved]:
     for name in sorted(set(old) & set(new)):
         before, after = old[name], new[name]
         if _same(before, after):
             continue
-        yield _change(kind, name, before.default, after.default, after.line)
+        yield _value(part, name, before.default, after.default, after.line)
 
 
 def _same(before: Declared, after: Declared) -> bool:
@@ -102,7 +121,7 @@ def _methods(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
     for name in sorted(set(old.signatures) & set(new.signatures)):
         before, after = old.signature_defaults[name], new.signature_defaults[name]
         if before != after:
-            yield _change("method", name, _signature(before), _signature(after))
+            yield _value(Part.METHOD, name, _signature(before), _signature(after))
 
 
 def _signature(parameters: Mapping[str, Any]) -> str:
@@ -117,23 +136,24 @@ def _names(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
     engine_flags = {
         flag for catalogue in (old, new) for flag, field in catalogue.cli.items() if field in catalogue.engine
     }
-    for what, kind, before, after in (
-        ("argument", "engine", set(old.engine), set(new.engine)),
-        ("flag", "flag", set(old.cli) - engine_flags, set(new.cli) - engine_flags),
-        ("sampling parameter", "sampling", set(old.sampling), set(new.sampling)),
-        ("variable", "variable", set(old.variables), set(new.variables)),
-        ("method", "method", set(old.signatures), set(new.signatures)),
+    for part, listed, before, after in (
+        (Part.ARGUMENT, "engine", set(old.engine), set(new.engine)),
+        (Part.FLAG, "flag", set(old.cli) - engine_flags, set(new.cli) - engine_flags),
+        (Part.SAMPLING, "sampling", set(old.sampling), set(new.sampling)),
+        (Part.VARIABLE, "variable", set(old.variables), set(new.variables)),
+        (Part.METHOD, "method", set(old.signatures), set(new.signatures)),
     ):
         for name in sorted(before - after):
-            gone = removed(kind, name, new.version)
+            gone = removed(listed, name, new.version)
             layer, _why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
             effect, instead = (gone.effect, gone.instead) if gone is not None else ("", "")
-            yield Moved(f"removed {what}", name, _default(old, kind, name), None, layer, effect, instead)
+            yield Moved(Change.REMOVED, part, name, _default(old, part, name), None, layer, effect, instead)
         for name in sorted(after - before):
-            yield _change(f"added {what}", name, None, _default(new, kind, name))
+            layer, why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
+            yield Moved(Change.ADDED, part, name, None, _default(new, part, name), layer, why=why)
 
 
-def _default(catalogue: Catalogue, kind: str, name: str) -> Any:
-    sections = {"engine": catalogue.engine, "sampling": catalogue.sampling, "variable": catalogue.variables}
-    declared = sections.get(kind, {}).get(name)
+def _default(catalogue: Catalogue, part: Part, name: str) -> Any:
+    sections = {Part.ARGUMENT: catalogue.engine, Part.SAMPLING: catalogue.sampling, Part.VARIABLE: catalogue.variables}
+    declared = sections.get(part, {}).get(name)
     return declared.default if declared is not None else None

@@ -8,16 +8,16 @@ from packaging.version import Version
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.moved import Moved, moved, moved_values
+from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values
 from rlaudit.vllm.resolution.engine import has_v0
 from rlaudit.vllm.review import unreviewed
 
 _HEADS = {
-    "resolved": "What an engine runs with when the config says nothing",
-    "default": "Declared defaults",
-    "variable": "Defaults of environment variables",
-    "sampling": "Defaults of sampling parameters",
-    "method": "Methods with other parameters",
+    Part.RESOLVED: "What an engine runs with when the config says nothing",
+    Part.ARGUMENT: "Declared defaults",
+    Part.VARIABLE: "Defaults of environment variables",
+    Part.SAMPLING: "Defaults of sampling parameters",
+    Part.METHOD: "Methods with other parameters",
 }
 _WIDEST = 60
 
@@ -27,16 +27,14 @@ def moved_lines(before: Version, after: Version, machine: Machine) -> list[str]:
     changes = moved(before, after, machine)
     lines = [said for version in (before, after) if (said := Catalogue.at(version).said)]
     lines.append(f"vLLM {before} -> {after} on {machine.name}, an API server without any argument")
-    for kind, head in _HEADS.items():
-        lines += _section(head, [change for change in changes if change.kind == kind])
-        if kind == "resolved" and has_v0(before) and not has_v0(after):
+    for part, head in _HEADS.items():
+        lines += _section(head, [one for one in changes if (one.change, one.part) == (Change.VALUE, part)])
+        if part is Part.RESOLVED and has_v0(before) and not has_v0(after):
             old_engine = f"The same where {before} runs with VLLM_USE_V1=0 (V0)"
             lines += _section(old_engine, list(moved_values(before, after, machine, v0=True)))
-    for kind in dict.fromkeys(change.kind for change in changes if change.kind.startswith("removed")):
-        lines += _removed(kind, [change for change in changes if change.kind == kind])
-    for kind in dict.fromkeys(change.kind for change in changes if change.kind.startswith("added")):
-        names = [change.name for change in changes if change.kind == kind]
-        lines += ["", f"{kind.capitalize()} ({len(names)})", f"  {', '.join(names)}"]
+    for change, section in ((Change.REMOVED, _removed), (Change.ADDED, _added)):
+        for part in Part:
+            lines += section(part, [one for one in changes if (one.change, one.part) == (change, part)])
     return lines
 
 
@@ -51,13 +49,17 @@ def _section(head: str, changes: Sequence[Moved]) -> list[str]:
     return lines
 
 
-def _removed(kind: str, changes: Sequence[Moved]) -> list[str]:
+def _removed(part: Part, changes: Sequence[Moved]) -> list[str]:
     """Those with advice one by one, the others by name."""
-    lines = ["", f"{kind.capitalize()} ({len(changes)})"]
-    told = [change for change in changes if change.why]
-    lines += [f"  {change.name}: {change.why}" for change in told]
-    silent = [change.name for change in changes if not change.why]
+    lines = ["", f"Removed {part} ({len(changes)})"] if changes else []
+    lines += [f"  {one.name}: {one.why}" for one in changes if one.why]
+    silent = [one.name for one in changes if not one.why]
     return lines + ([f"  {', '.join(silent)}"] if silent else [])
+
+
+def _added(part: Part, changes: Sequence[Moved]) -> list[str]:
+    """By name."""
+    return ["", f"Added {part} ({len(changes)})", f"  {', '.join(one.name for one in changes)}"] if changes else []
 
 
 def version_lines() -> list[str]:

@@ -81,7 +81,7 @@ def _of_recipe(path: str, name: str) -> Iterator[Case]:
         yield from (_of_start(name, start) for start in plan_starts(recipe, 2, "cuda"))
         return
     if isinstance(recipe, CanaryRecipe):
-        plan = CanaryPlan(recipe, (), (), "cuda")
+        plan = CanaryPlan(recipe, (), (), False, "cuda")
         yield from (_of_training(name, plan, arm) for arm in recipe.arms)
         return
     for block in make_plan(recipe).blocks:

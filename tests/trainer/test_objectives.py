@@ -154,3 +154,9 @@ def test_rewards():
     assert shipped("rewards/exact_match").reward([], " 12\n", 12) == 1.0
     assert shipped("rewards/last_number").reward([], "3 + 4 = 1,007.0", "1007") == 1.0
     assert shipped("rewards/last_number").reward([], "no number", "7") == 0.0
+
+
+def test_a_reward_comes_as_text_and_is_run():
+    source = "import math\n\ndef reward(token_ids, text, answer):\n    return math.exp(-len(token_ids))\n"
+    found = shipped("train").rewarder({"name": "shortest", "source": source})
+    assert found([1, 2], None, None) == pytest.approx(math.exp(-2))

@@ -4,14 +4,14 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import known_versions
 from rlaudit.vllm.machine import MACHINES
-from rlaudit.vllm.moved import Moved, moved, moved_values
+from rlaudit.vllm.moved import Change, Moved, Part, moved, moved_values
 from rlaudit.vllm.tell import moved_lines, version_lines
 
 V0, V1 = Version("0.8.5"), Version("0.18.1")
 
 
-def by_name(changes: tuple[Moved, ...], kind: str) -> dict[str, Moved]:
-    return {change.name: change for change in changes if change.kind == kind}
+def by_name(changes: tuple[Moved, ...], part: Part, change: Change = Change.VALUE) -> dict[str, Moved]:
+    return {one.name: one for one in changes if one.part is part and one.change is change}
 
 
 def test_the_published_migration_is_told_from_the_defaults_alone() -> None:
@@ -29,22 +29,22 @@ def test_semantic_moves_come_first() -> None:
 
 def test_a_decision_of_vllm_is_not_told_twice() -> None:
     changes = moved(V0, V1, MACHINES["h100"])
-    assert "seed" in by_name(changes, "resolved")
-    assert "seed" not in by_name(changes, "default")
+    assert "seed" in by_name(changes, Part.RESOLVED)
+    assert "seed" not in by_name(changes, Part.ARGUMENT)
 
 
 def test_declared_defaults_variables_methods_and_names_are_told() -> None:
     changes = moved(V0, V1, MACHINES["h100"])
-    assert by_name(changes, "default")["prefix_caching_hash_algo"].after == "sha256"
-    assert by_name(changes, "variable")["VLLM_USE_DEEP_GEMM"].after is True
-    assert by_name(changes, "method")["reset_prefix_cache"].before == "(device=None)"
-    assert by_name(changes, "removed argument")["swap_space"].before == 4
-    assert "VLLM_USE_V1" in by_name(changes, "removed variable")
-    assert len(by_name(changes, "added argument")) == 103
+    assert by_name(changes, Part.ARGUMENT)["prefix_caching_hash_algo"].after == "sha256"
+    assert by_name(changes, Part.VARIABLE)["VLLM_USE_DEEP_GEMM"].after is True
+    assert by_name(changes, Part.METHOD)["reset_prefix_cache"].before == "(device=None)"
+    assert by_name(changes, Part.ARGUMENT, Change.REMOVED)["swap_space"].before == 4
+    assert "VLLM_USE_V1" in by_name(changes, Part.VARIABLE, Change.REMOVED)
+    assert len(by_name(changes, Part.ARGUMENT, Change.ADDED)) == 103
 
 
 def test_an_empty_default_that_became_an_object_with_defaults_has_not_moved() -> None:
-    changes = by_name(moved(V0, V1, MACHINES["h100"]), "default")
+    changes = by_name(moved(V0, V1, MACHINES["h100"]), Part.ARGUMENT)
     assert not {"compilation_config", "hf_overrides", "override_generation_config"} & set(changes)
 
 

@@ -189,7 +189,7 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
     felt = felt_k3(recipe)
     found = None
     if references and curves:
-        ours, theirs = ([_above_rounding(run) for run in runs] for runs in (references, curves))
+        ours, theirs = ([above_rounding(run) for run in runs] for runs in (references, curves))
         found = compare(ours, theirs, list(JUDGED), recipe.alpha, recipe.seed)
     if not curves:
         return JudgedArm(
@@ -216,7 +216,7 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
     )  # fmt: skip
 
 
-def _above_rounding(run: Run) -> Run:
+def above_rounding(run: Run) -> Run:
     """The run with a k3 that is at least what rounding leaves: two engines round alike or not, and nobody is apart."""
     if KL not in run.curves:
         return run

@@ -39,11 +39,12 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class CanaryPlan:
-    """The trainings of a recipe, in the order in which they run."""
+    """The trainings of a recipe, in the order in which they run. in_text: whether a prompt was more than token ids."""
 
     recipe: CanaryRecipe
     runs: tuple[TrainingRun, ...]
     answers: tuple[Any, ...]
+    in_text: bool
     device: str
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -108,7 +109,8 @@ def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: Prom
     seeds = range(recipe.seed, recipe.seed + recipe.training.seeds)
     # Whoever looks before the end finds every arm with as many seeds.
     runs = tuple(TrainingRun(arm, seed) for seed in seeds for arm in recipe.arms)
-    return CanaryPlan(recipe, runs, prompts.answers, accelerator.kind)
+    in_text = not all(isinstance(prompt, dict) for prompt in prompts.prompts)
+    return CanaryPlan(recipe, runs, prompts.answers, in_text, accelerator.kind)
 
 
 def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:

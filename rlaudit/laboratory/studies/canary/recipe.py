@@ -4,6 +4,7 @@ A recipe with the key `training` is one of these. The first arm is the reference
 are judged by. An arm is an engine, a way to hand weights to it, and a trainer; everything else is the same in all.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -28,8 +29,8 @@ TRAINER = Path(trainer_folder[0])
 Mode = Literal["none", "keep", "wait", "abort"]
 
 
-def _shipped(kind: str) -> AfterValidator:
-    """A name that has a file in this folder of the trainer's."""
+def _shipped(kind: str) -> Callable[[str], str]:
+    """Takes a name that has a file in this folder of the trainer's."""
 
     def known(name: str) -> str:
         offered = sorted(file.stem for file in (TRAINER / f"{kind}s").glob("[a-z]*.py"))
@@ -37,10 +38,24 @@ def _shipped(kind: str) -> AfterValidator:
             raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(offered)}")
         return name
 
-    return AfterValidator(known)
+    return known
 
 
-Correction = Annotated[str, _shipped("correction")] | None
+def _reward(name: str) -> str:
+    """A shipped one, or a Python file, which is run because it is named and not otherwise."""
+    if not name.endswith(".py"):
+        return _shipped("reward")(name)
+    if not Path(name).is_file():
+        raise ValueError(f"there is no file {name}")
+    return name
+
+
+def reward_file(name: str) -> Path:
+    """The file of a reward, shipped or the user's."""
+    return Path(name) if name.endswith(".py") else TRAINER / "rewards" / f"{name}.py"
+
+
+Correction = Annotated[str, AfterValidator(_shipped("correction"))] | None
 
 
 class Training(Keys):
@@ -54,13 +69,14 @@ class Training(Keys):
     ignore_eos: bool = Field(True, description="Go on past the end-of-sequence token.")
     temperature: float = Field(0.7, gt=0, le=10, description="Sampling temperature.")
     learning_rate: float = Field(1e-4, gt=0, description="Of AdamW.")
-    objective: Annotated[str, _shipped("objective")] = Field(
+    objective: Annotated[str, AfterValidator(_shipped("objective"))] = Field(
         "gspo", description="gspo, grpo or ppo; its clip range is in the recipe's objective."
     )
     correction: Correction = Field(None, description="tis, mis or icepop; none takes the rollout's logprobs as old.")
     correction_limit: float = Field(2.0, gt=1, description="Largest weight, or edge of the mask, of a correction.")
-    reward: Annotated[str, _shipped("reward")] = Field(
-        "token_share", description="token_share, exact_match or last_number."
+    reward: Annotated[str, AfterValidator(_reward)] = Field(
+        "token_share",
+        description="token_share, exact_match, last_number, or a Python file with reward(token_ids, text, answer).",
     )
 
 

@@ -16,7 +16,7 @@ from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
 from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
-from rlaudit.laboratory.studies.canary.recipe import TRAINER
+from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
 from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.laboratory.weight_path import loading_path, refusal
 from rlaudit.progress import Progress
@@ -108,11 +108,12 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
     size = float32_bytes(context.model, context.revision)
-    parts = ["train", "training_metrics", "handover", f"objectives/{training.objective}", f"rewards/{training.reward}"]
+    parts = ["train", "training_metrics", "handover", f"objectives/{training.objective}"]
     parts += [f"corrections/{correction}"] if correction else []
+    reward = reward_file(training.reward)
     process = EngineProcess(
         script=ENGINE.train,
-        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts)),
+        sources=(*ENGINE.train_with, *(TRAINER / f"{name}.py" for name in parts), reward),
         expected=expected,
         engine_args=plan.engine_args(arm),
         variables=plan.variables(arm),
@@ -151,7 +152,9 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
                     "prompt_seed": plan.recipe.seed,
                     "prompt_token_ids": [list(prompt) for prompt in context.prompt_token_ids],
                     "answers": list(plan.answers),
-                    "reward": training.reward,
+                    "in_text": plan.in_text,
+                    # As text, for where the cell runs the user's files need not be.
+                    "reward": {"name": reward.stem, "source": reward.read_text(encoding="utf-8")},
                     "update_every": handed.every,
                     "lag": handed.lag,
                     "skip": list(handed.planted),

@@ -10,7 +10,7 @@ from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.canary.judge import ANY, JUDGED
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, plan_trainings
-from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, training_recipe_of
+from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Training, reward_file, training_recipe_of
 from rlaudit.laboratory.study import load_study
 from rlaudit.trainer import __path__ as trainer_folder
 from rlaudit.vllm.machine import machine_named
@@ -44,6 +44,14 @@ def test_every_part_of_a_training_that_a_recipe_may_name_is_a_file() -> None:
     folder = Path(trainer_folder[0])
     assert (folder / "objectives" / f"{training.objective}.py").is_file()
     assert (folder / "rewards" / f"{training.reward}.py").is_file()
+
+
+def test_a_reward_of_the_users_own_is_a_file_that_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "shortest.py"
+    file.write_text("def reward(token_ids, text, answer):\n    return 1 / (1 + len(token_ids))\n")
+    assert reward_file(Training(reward=str(file)).reward) == file
+    with pytest.raises(ValueError, match="there is no file"):
+        Training(reward=str(tmp_path / "longest.py"))
 
 
 def test_quick_is_a_reference_and_two_arms_with_one_seed() -> None:

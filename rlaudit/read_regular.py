@@ -3,6 +3,9 @@
 import os
 import stat
 from pathlib import Path
+from typing import Any
+
+from rlaudit.remote_path import RemotePath
 
 
 class NotRegular(ValueError):
@@ -14,12 +17,18 @@ def read_regular(path: Path | str, most_bytes: int, what: str) -> bytes:
 
     Raises NotRegular, or OSError as opening and reading do.
     """
+    remote: Any = path
+    if isinstance(remote, RemotePath):
+        return _whole(remote.open().read(most_bytes + 1), most_bytes, what)
     if not stat.S_ISREG(Path(path).stat().st_mode):
         # Opening a pipe or a device could wait for ever.
         raise NotRegular("not a regular file")
     # Some files of /proc call themselves regular and wait for what the kernel will say next.
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        data = file.read(most_bytes + 1)
+        return _whole(file.read(most_bytes + 1), most_bytes, what)
+
+
+def _whole(data: bytes, most_bytes: int, what: str) -> bytes:
     if len(data) > most_bytes:
         raise NotRegular(f"larger than {most_bytes / 1e6:g} MB, which {what} is")
     return data

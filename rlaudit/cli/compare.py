@@ -1,7 +1,9 @@
 """`rlaudit compare`: logged rollout logprobs against trainer logprobs."""
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +14,7 @@ from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
+from rlaudit.remote_path import is_remote, log_path
 from rlaudit.say import say
 
 if TYPE_CHECKING:
@@ -22,10 +25,21 @@ if TYPE_CHECKING:
 
 
 def compare(
-    rollouts: Annotated[Path, typer.Argument(help="A token table, a run directory, or a folder of rollout dumps.")],
+    rollouts: Annotated[
+        Path | None,
+        typer.Argument(
+            parser=log_path,
+            metavar="ROLLOUTS",
+            help="A token table, a run directory, or a folder of rollout dumps; here, or s3://, gs://, hf://, https://.",
+        ),
+    ] = None,
     trainer: Annotated[
         Path | None,
-        typer.Argument(help="The trainer's logprobs of the same tokens (trainer_logprob), as a table of their own."),
+        typer.Argument(
+            parser=log_path,
+            metavar="TRAINER",
+            help="The trainer's logprobs of the same tokens (trainer_logprob), as a table of their own.",
+        ),
     ] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature of the rollouts.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus mass of the rollouts.")] = None,
@@ -41,10 +55,19 @@ def compare(
     config: Annotated[Path | None, typer.Option(help="The rollout config that says all of this.")] = None,
     before: Annotated[
         Path | None,
-        typer.Option(help="The same of the engine that runs today: is the new one farther from the trainer than it?"),
+        typer.Option(
+            parser=log_path,
+            metavar="ROLLOUTS",
+            help="The same of the engine that runs today: is the new one farther from the trainer than it?",
+        ),
     ] = None,
     before_trainer: Annotated[
-        Path | None, typer.Option(help="The trainer's logprobs for --before, where they are a table of their own.")
+        Path | None,
+        typer.Option(
+            parser=log_path,
+            metavar="TRAINER",
+            help="The trainer's logprobs for --before, where they are a table of their own.",
+        ),
     ] = None,
     groups: Annotated[
         str | None,
@@ -59,6 +82,30 @@ def compare(
             metavar="THEIRS=OURS",
             help="What the tables call one of our columns, as logps=rollout_logprob; repeatable.",
         ),
+    ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(
+            metavar="QUERY",
+            help="Make ROLLOUTS a token table first, by a query of DuckDB over `log`, which is what lies there.",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep there what each file adds: a second look, or a file more, costs only what is new.",
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N", help="Only read every N-th file into --state DIR, from the I-th on; judge nothing."
+        ),
+    ] = None,
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Instead of ROLLOUTS: what shards kept in this --state DIR; repeatable."),
     ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
@@ -102,6 +149,7 @@ def compare(
     from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
+    from rlaudit.diagnosis.kept_parts import merged_log, parse_shard
     from rlaudit.report.plain import plain
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import check_used, parse_columns
@@ -119,22 +167,37 @@ def compare(
         "trainer_replays_filters": trainer_replays_filters or None,
     }
     renamed = parse_columns(columns or [], KNOWN)
-    tables = _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
-    if before_trainer is not None and before is None:
-        raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-    scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-    comparer = Comparer(given, config, settings, scorer, score_tokens, progress)
-    own_trainer = _trainer(trainer, renamed)
-    befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
-    today_trainer = _trainer(before_trainer, renamed)
-    opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
-    check_used(renamed, [table.part.renamed for table in opened])
-    if before is None:
-        for table in tables:
-            comparer.compare(table, own_trainer)
-    else:
-        for table, today in todays(tables, befores, before):
-            comparer.compare(table, own_trainer, comparer.compare_today(today, today_trainer))
+    _check_asked(rollouts, trainer, state, shard, merge, score, sql)
+    log = merged_log(merge, settings) if merge else None
+    if log is not None and (ppo_epsilon or gspo_epsilon) and log.settings.objective != settings.objective:
+        raise UsageError("clip ranges decide what is summed while a log is read", "give them with --shard")
+    with TemporaryDirectory(prefix="rlaudit-") if sql else nullcontext("") as queried:
+        tables = [] if rollouts is None else _rollouts(rollouts, groups or "", renamed, arm or [], sql, queried)
+        if state is not None and len(tables) > 1:
+            raise UsageError(
+                f"{rollouts} holds {len(tables)} comparisons, and a state is of one", "name one with --arm"
+            )
+        if before_trainer is not None and before is None:
+            raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
+        scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
+        comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
+        own_trainer = _trainer(trainer, renamed)
+        befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
+        today_trainer = _trainer(before_trainer, renamed)
+        opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
+        check_used(renamed, [table.part.renamed for table in opened])
+        if shard is not None and state is not None:
+            files = comparer.read_shard(tables[0], parse_shard(shard), state)
+            there = len(tables[0].files)
+            say(f"{files} of {there} files of {rollouts} are read; rlaudit compare --merge {state} judges the whole")
+            return 0
+        wanted = list(tables) if log is None else [log.table]
+        for table, today in todays(wanted, befores, before):
+            against = None if today is None else comparer.compare_today(today, today_trainer)
+            if log is None:
+                comparer.compare(table, own_trainer, against)
+            else:
+                comparer.merge(log, against)
     compared = comparer.compared
     assumed = list(dict.fromkeys(comparer.assumed))
     document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
@@ -149,6 +212,48 @@ def compare(
     return int(document["exit_code"])
 
 
+def _rollouts(
+    path: Path, groups: str, renamed: "RenamedColumns", arms: list[str], sql: str | None, folder: str
+) -> "list[TokenTable]":
+    """The tables of the rollouts. folder: where a query's result is written."""
+    if sql is None:
+        return _chosen(_opened(path, groups=groups, renamed=renamed), arms)
+    from rlaudit.tokens.queried_table import queried_table
+
+    if groups or renamed or arms:
+        raise UsageError("--groups, --columns and --arm are what a query says itself", "leave them out, or --sql")
+    return [queried_table(path, sql, Path(folder))]
+
+
+def _check_asked(
+    rollouts: Path | None,
+    trainer: Path | None,
+    state: Path | None,
+    shard: str | None,
+    merge: list[Path] | None,
+    score: str | None,
+    sql: str | None,
+) -> None:
+    """Raises UsageError for options of kept parts that do not go together."""
+    if rollouts is None and not merge:
+        raise UsageError("nothing to compare", "name a token table or a folder of dumps, or states with --merge DIR")
+    if rollouts is not None and merge:
+        raise UsageError("--merge stands for the rollouts", f"leave out {rollouts}, or --merge")
+    if shard is not None and state is None:
+        raise UsageError("--shard without --state", "say with --state DIR where the shard's part is to be kept")
+    if trainer is not None and (state is not None or merge):
+        raise UsageError(
+            "a trainer's table of its own is joined to all rollouts at once: nothing of it is kept by file",
+            "join them first into one table, or leave out --state",
+        )
+    if sql is not None and (state is not None or merge):
+        raise UsageError(
+            "a query is over all files at once: nothing of it is kept by file", "leave out --sql or --state"
+        )
+    if score is not None and (shard is not None or merge):
+        raise UsageError("--score reads the rollouts themselves", "leave out --shard and --merge")
+
+
 def _opened(
     path: Path, of_trainer: bool = False, groups: str = "", renamed: "RenamedColumns | None" = None
 ) -> "tuple[TokenTable, ...]":
@@ -160,6 +265,9 @@ def _opened(
     from rlaudit.tokens.open_table import open_tables
     from rlaudit.tokens.renamed_columns import AS_OURS
 
+    if is_remote(path):
+        # A run is copied to a store when it has ended.
+        return open_tables(path, of_trainer=of_trainer, groups=groups, renamed=renamed or AS_OURS)
     run = path.parent if path.name == TOKENS else path
     if is_run(run) and not has_report(run):
         raise NotFinished(

@@ -12,11 +12,12 @@ import numpy as np
 
 from rlaudit.attribution.attribute import DEFAULT_MARGIN, attribute
 from rlaudit.diagnosis.compare_alone import compare_alone
-from rlaudit.diagnosis.compare_stream import Streamed, Unscored, nothing_to_compare, stream
+from rlaudit.diagnosis.compare_stream import Streamed, Unscored, nothing_to_compare, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Yardstick, judge_distance
 from rlaudit.diagnosis.inference_path import judge_path
 from rlaudit.diagnosis.judgement import supported
+from rlaudit.diagnosis.log_part import read_part
 from rlaudit.diagnosis.objective import judge_objective
 from rlaudit.diagnosis.objective_split import ObjectiveSplit, objective_split
 from rlaudit.diagnosis.semantic import judge_meaning
@@ -33,9 +34,7 @@ from rlaudit.tokens.alignment import AlignmentReport, alignment_report
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.data_share import DataShare
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.parquet import MEASURED
-from rlaudit.tokens.sound import sound
-from rlaudit.tokens.token_batch import TokenBatch, concatenate
+from rlaudit.tokens.token_batch import TokenBatch
 
 HERE = Path("tokens")
 
@@ -67,7 +66,26 @@ def compare(
     """
     settings = settings or CompareSettings()
     faults = faults or Faults()
-    streamed = stream(batches, path, faults, settings)
+    part = read_part(batches, path, settings, Faults(), sample)
+    streamed = together([part], path, faults, settings)
+    return judge(
+        streamed, sampling, trainer, settings, name=name, faults=faults, scored=scored, notes=notes, before=before
+    )
+
+
+def judge(
+    streamed: Streamed | Unscored,
+    sampling: Semantics,
+    trainer: Semantics,
+    settings: CompareSettings,
+    *,
+    name: str,
+    faults: Faults,
+    scored: tuple[TokenBatch, ScoredTokens, float] | None = None,
+    notes: tuple[str, ...] = (),
+    before: Comparison | None = None,
+) -> Comparison:
+    """What was read, in the three layers; the arguments are those of `compare`."""
     if isinstance(streamed, Unscored):
         alone = compare_alone(streamed, sampling, trainer, name, notes)
         if alone is None:
@@ -76,7 +94,7 @@ def compare(
     measurements = measure_tally(streamed.tally, settings.replicates, settings.seed)
     distance = _distance(streamed, measurements, settings, before)
     parity_k2 = _parity_k2(distance, settings)
-    batch, looked_at, gaps = _evidence_batch(streamed, sample, scored, path, faults, settings)
+    batch, looked_at, gaps = _evidence_batch(streamed, scored, faults)
     meaning = None if scored is None else identify(scored[1], sampling, trainer, scored[2], settings.seed)
     alignment = alignment_report(batch)
     evidence = token_evidence(
@@ -150,27 +168,16 @@ def _distance(
 
 
 def _evidence_batch(
-    streamed: Streamed,
-    sample: Iterable[TokenBatch] | None,
-    scored: tuple[TokenBatch, ScoredTokens, float] | None,
-    path: Path,
-    faults: Faults,
-    settings: CompareSettings,
+    streamed: Streamed, scored: tuple[TokenBatch, ScoredTokens, float] | None, faults: Faults
 ) -> tuple[TokenBatch, DataShare, tuple[str, ...]]:
     """Sequences with all columns, where causes are looked for; how many of them were usable; and gaps, in sentences."""
     if scored is not None:
         # The scores are of these sequences, all of them.
         batch, gaps = complete(scored[0], sequences_may_go=False)
         return batch, _looked_at(batch, Faults()), gaps
-    found = Faults()
-    parts = [] if sample is None else [sound(part, path, found, settings.trainer_excludes) for part in sample]
-    # What the stream reads too, it has counted already.
-    more = found.without(MEASURED)
-    faults.extend(more.of_a_sample())
-    parts = [part for part in parts if part.sequences and part.comparable_T.any()]
-    whole = concatenate(parts) if parts else streamed.sample
-    batch, gaps = complete(whole)
-    return batch, _looked_at(whole, more), gaps
+    faults.extend(streamed.unlooked.of_a_sample())
+    batch, gaps = complete(streamed.evidence)
+    return batch, _looked_at(streamed.evidence, streamed.unlooked), gaps
 
 
 def _looked_at(batch: TokenBatch, faults: Faults) -> DataShare:

@@ -32,8 +32,8 @@ class Told:
     assumed: tuple[str, ...]
 
 
-def told(given: Mapping[str, Any], config: Path | None, table: Path, part: Part) -> Told:
-    """given: what the command line said, without what it left out. Raises UsageError for what no sampler accepts."""
+def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: Part) -> tuple[dict[str, Any], str]:
+    """What is known of the sampling, and who told it. given: what the command line said."""
     layers: list[tuple[str, Mapping[str, Any]]] = [("the command line", given)]
     if config is not None:
         layers.append((str(config), of_config(config)))
@@ -42,6 +42,12 @@ def told(given: Mapping[str, Any], config: Path | None, table: Path, part: Part)
     values: dict[str, Any] = {}
     for _, layer in reversed(layers):
         values.update({name: value for name, value in layer.items() if value is not None})
+    named = ", ".join(name for name, layer in layers if any(value is not None for value in layer.values()))
+    return values, named or "nobody"
+
+
+def told(values: Mapping[str, Any], source: str) -> Told:
+    """What is known as the two meanings. Raises UsageError for what no sampler accepts."""
     plain: dict[str, Any] = {name: _number(name, values[name]) for name in PARAMETERS if name in values}
     if "top_k" in plain:
         # vLLM takes 0 and -1 for "no top-k"; a meaning has one way to say it.
@@ -59,8 +65,7 @@ def told(given: Mapping[str, Any], config: Path | None, table: Path, part: Part)
         assumed.append(
             "the trainer is taken to divide its logits by the sampling temperature (else: --trainer-temperature)"
         )
-    named = ", ".join(name for name, layer in layers if any(value is not None for value in layer.values()))
-    return Told(sampling, trainer, replays, named or "nobody", tuple(assumed))
+    return Told(sampling, trainer, replays, source, tuple(assumed))
 
 
 def of_config(path: Path) -> dict[str, Any]:

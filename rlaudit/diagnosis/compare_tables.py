@@ -1,14 +1,18 @@
 """Tables compared one after the other: each with its trainer, and with what runs today where that is asked for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlaudit.diagnosis.compare import compare as compare_tokens
+from rlaudit.diagnosis.compare import judge
 from rlaudit.diagnosis.compare_document import Compared
-from rlaudit.diagnosis.compare_sampling import Told, told
+from rlaudit.diagnosis.compare_sampling import Told, known_of, told
+from rlaudit.diagnosis.compare_stream import Streamed, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
+from rlaudit.diagnosis.kept_parts import KeptParts, MergedLog
+from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_part, shares_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
 from rlaudit.tokens.complete import complete
@@ -26,19 +30,20 @@ from rlaudit.tokens.token_batch import TokenBatch
 # Logs that nobody scores need no laboratory.
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
+    from rlaudit.meaning.scored_tokens import ScoredTokens
 
 
 def todays(
-    tables: Sequence[TokenTable], before: Sequence[TokenTable], path: Path
-) -> Iterator[tuple[TokenTable, TokenTable]]:
+    tables: Sequence[TokenTable], before: Sequence[TokenTable], path: Path | None
+) -> Iterator[tuple[TokenTable, TokenTable | None]]:
     """Each table with that of the engine that runs today: the only one there is, or the arm of its own name.
 
-    path: where `before` was read. Raises UsageError for a table that has none.
+    path: where `before` was read; None where nothing is held against it. Raises UsageError for a table that has none.
     """
     by_name = {table.part.name: table for table in before}
     for table in tables:
         today = before[0] if len(before) == 1 else by_name.get(table.part.name)
-        if today is None:
+        if today is None and path is not None:
             raise UsageError(
                 f"--before {path} holds {len(before)} comparisons, and none is called {table.part.name!r}",
                 f"there are: {', '.join(by_name)}",
@@ -50,7 +55,8 @@ def todays(
 class Comparer:
     """What all comparisons of one command line share, and what has been compared so far.
 
-    given: sampling parameters of the command line. config: the rollout config that tells the rest.
+    given: sampling parameters of the command line. config: the rollout config that tells the rest. state: where what is
+    read of each file is kept; nowhere, if None.
     """
 
     given: Mapping[str, Any]
@@ -59,6 +65,7 @@ class Comparer:
     scorer: "Scorer | None"
     score_tokens: int
     progress: Progress
+    state: Path | None = None
     compared: list[Compared] = field(default_factory=list)
     drawn: list[LoggedFigures] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -81,20 +88,46 @@ class Comparer:
         before, numbers = today if today is not None else (None, PromptNumbers())
         self.compared.append(self._compared(table, trainer, numbers, before))
 
+    def merge(self, log: MergedLog, today: tuple[Comparison, PromptNumbers] | None = None) -> None:
+        """A log whose parts were read before."""
+        before, numbers = today if today is not None else (None, PromptNumbers())
+        given = {name: value for name, value in self.given.items() if value is not None}
+        sampling = told({**log.told, **given}, log.source)
+        if sampling.replays != log.settings.trainer_excludes:
+            raise UsageError(
+                "--trainer-replays-filters decides what is left out while a log is read", "give it with --shard"
+            )
+        self.compared.append(
+            self._judged(log.table, log.parts(), log.settings, sampling, numbers, before, expected=len(log.files))
+        )
+
+    def read_shard(self, table: TokenTable, shard: tuple[int, int], state: Path) -> int:
+        """Read every N-th file of a log, from the I-th on, and keep its part. How many there were.
+
+        Raises NotFinished for one that cannot be read; what was read before stays.
+        """
+        known, source = known_of(self.given, self.config, table.path, table.part)
+        sampling = told(known, source)
+        settings = replace(self.settings, trainer_excludes=sampling.replays)
+        kept = KeptParts(state, table, settings)
+        kept.begin(known, source)
+        number, of = shard
+        own = table.files[number - 1 :: of]
+        self.progress.expect(len(own))
+        with self.progress.step(f"shard {number} of {of}: {len(own)} of {len(table.files)} files"):
+            for _ in self._parts(table, own, settings, kept):
+                pass
+        return len(own)
+
     def _compared(
         self, table: TokenTable, trainer: TokenTable | None, numbers: PromptNumbers, before: Comparison | None
     ) -> Compared:
-        sampling = told(self.given, self.config, table.path, table.part)
-        self.assumed.extend(sampling.assumed)
-        _say(self.progress, table, sampling)
+        known, source = known_of(self.given, self.config, table.path, table.part)
+        sampling = told(known, source)
         settings = replace(self.settings, trainer_excludes=sampling.replays)
-        figures = LoggedFigures(settings.trainer_excludes)
-        self.drawn.append(figures)
-        faults = Faults()
-        notes = [table.export.note] if table.export.note else []
-        sample = None if trainer is not None else table.sample(settings.evidence_tokens, numbers)
-        batches: Iterator[TokenBatch] = _batches(table, trainer, faults, numbers, sample is not None)
+        notes: list[str] = []
         scored = None
+        files = len(table.files)
         if self.scorer is not None:
             from rlaudit.diagnosis.compare_scored import score
 
@@ -108,29 +141,68 @@ class Comparer:
                     "prompts were made into tokens here, texts as they are and messages by the model's template: if "
                     "the rollouts began with other tokens, every figure shows that"
                 )
-            if trainer is None and not picked.comparable_T.any():
-                notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
-                batches = iter([scored[0]])
-        # Pictures are drawn of the sample, where there is one: drawing all would take longer than comparing all.
-        if sample is None or scored is not None:
-            batches = figures.watching(batches)
+        if scored is not None and trainer is None and not picked.comparable_T.any():
+            notes.append("the table has no trainer logprobs: figures are of the tokens that were scored, no others")
+            parts: Iterable[LogPart] = iter([read_part([scored[0]], table.path, settings, Faults())])
+            files = 1
+        elif trainer is not None:
+            parts = iter([_joined(table, trainer, settings, numbers)])
+            files = 1
         else:
-            sample = figures.watching(sample)
-        comparison = compare_tokens(
-            batches,
+            kept = None if self.state is None else KeptParts(self.state, table, settings)
+            if kept is not None:
+                kept.begin(known, source)
+            parts = self._parts(table, table.files, settings, kept)
+        return self._judged(
+            table,
+            parts,
+            settings,
+            sampling,
+            numbers,
+            before,
+            expected=files,
+            trainer=trainer,
+            scored=scored,
+            notes=notes,
+        )
+
+    def _judged(
+        self,
+        table: TokenTable,
+        parts: Iterable[LogPart],
+        settings: CompareSettings,
+        sampling: Told,
+        numbers: PromptNumbers,
+        before: Comparison | None,
+        *,
+        expected: int,
+        trainer: TokenTable | None = None,
+        scored: "tuple[TokenBatch, ScoredTokens, float] | None" = None,
+        notes: Sequence[str] = (),
+    ) -> Compared:
+        self.assumed.extend(sampling.assumed)
+        _say(self.progress, table, sampling)
+        faults = Faults()
+        self.progress.expect(expected)
+        with self.progress.step(f"reading {table.path}"):
+            streamed = together(parts, table.path, faults, settings, numbers, evidence_from(expected))
+        figures = LoggedFigures(settings.trainer_excludes)
+        self.drawn.append(figures)
+        if isinstance(streamed, Streamed):
+            figures.add(streamed.evidence)
+        comparison = judge(
+            streamed,
             sampling.sampling,
             sampling.trainer,
             settings,
             name=table.part.name,
-            path=table.path,
             faults=faults,
-            sample=sample,
             scored=scored,
             before=before,
         )
-        notes += [numbers.note()] if numbers.note() else []
+        said = [table.export.note, *notes, numbers.note()]
         return Compared(
-            replace(comparison, notes=tuple(notes)),
+            replace(comparison, notes=tuple(note for note in said if note)),
             path=str(table.path),
             export=table.export.name,
             files=len(table.files),
@@ -138,15 +210,48 @@ class Comparer:
             faults=faults,
         )
 
+    def _parts(
+        self, table: TokenTable, files: Sequence[Path], settings: CompareSettings, kept: KeptParts | None
+    ) -> Iterator[LogPart]:
+        """What each of these files adds, as it was kept or read now."""
+        for file in files:
+            part = None if kept is None else kept.part(file)
+            if part is not None:
+                self.progress.done()
+                yield part
+                continue
+            started = time.monotonic()
+            part = _read(table, file, settings, self.progress)
+            if kept is not None:
+                kept.keep(file, part)
+            self.progress.done(time.monotonic() - started)
+            yield part
 
-def _batches(
-    table: TokenTable, trainer: TokenTable | None, faults: Faults, numbers: PromptNumbers, thin: bool
-) -> Iterator[TokenBatch]:
-    columns = MEASURED if thin else KNOWN
-    if trainer is None:
-        return table.batches(faults, numbers, columns)
-    both = (table.batches(faults, numbers, columns), trainer.batches(faults, numbers, KNOWN))
-    return joined(*both, (table.path, trainer.path), faults)
+
+def _read(table: TokenTable, file: Path, settings: CompareSettings, progress: Progress) -> LogPart:
+    faults, numbers, shares = Faults(), PromptNumbers(apart=True), shares_of(len(table.files))
+    sample = table.export.sample
+    columns = KNOWN if sample is None else MEASURED
+    batches = table.export.read(file, faults, numbers, columns, table.part)
+    looked_at = None if sample is None else sample(file, settings.evidence_tokens // shares, numbers, table.part)
+    part = read_part(_counted(batches, file, progress), file, settings, faults, looked_at, shares)
+    return replace(part, names=numbers.names)
+
+
+def _counted(batches: Iterator[TokenBatch], file: Path, progress: Progress) -> Iterator[TokenBatch]:
+    """The same; how far it is, is said."""
+    tokens, started = 0, time.monotonic()
+    for batch in batches:
+        yield batch
+        tokens += batch.tokens
+        speed = tokens / max(time.monotonic() - started, 1e-3)
+        progress.update(f"{file.name}: {tokens / 1e6:.1f} M tokens, {speed / 1e6:.1f} M tokens/s")
+
+
+def _joined(table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers) -> LogPart:
+    faults = Faults()
+    both = (table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN))
+    return read_part(joined(*both, (table.path, trainer.path), faults), table.path, settings, faults)
 
 
 def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:

@@ -17,6 +17,7 @@ BRINGS = {
     "ipc": "shared by a second process in GPU memory (CUDA IPC)",
     "native": "sent by a second process over vLLM's own weight transfer ({backend})",
 }
+SPELT = {"nccl": "NCCL"}
 LOADS = {
     "reload_weights": "loaded by the engine's reload_weights, which finds the files itself",
     "reload_from_iterator": "given to the engine's reload_weights as tensors",
@@ -67,8 +68,5 @@ def in_words(path: str, ran: Mapping[str, Any] | None) -> str:
     """What brought the weights and what loaded them, as it ran; `ran` is the engine's word on its transport."""
     told = ran or {"name": "disk", "backend": None, "because": None}
     why = f", not NCCL: {told['because']}" if told["because"] else ""
-    brought = BRINGS[told["name"]].format(backend=_SPELT.get(told["backend"], told["backend"]))
+    brought = BRINGS[told["name"]].format(backend=SPELT.get(told["backend"], told["backend"]))
     return f"{brought}{why}; {LOADS[path]}"
-
-
-_SPELT = {"nccl": "NCCL"}

@@ -17,7 +17,7 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 @dataclass(frozen=True, eq=False)
 class PartTally:
-    """The tally of one chunk over its own prompts. prompts: their numbers in the file."""
+    """The tally of one chunk, or file, over its own prompts. prompts: their numbers; one may come more than once."""
 
     prompts: Integers
     tally: Tally
@@ -48,10 +48,10 @@ class RunningTally:
         for columns, sums_PJ in part.tally.sums.items():
             if columns not in self._sums:
                 self._sums[columns] = np.zeros((len(self._tokens_P), sums_PJ.shape[1]))
-            self._sums[columns][part.prompts] += sums_PJ
+            _add_rows(self._sums[columns], part.prompts, sums_PJ)
         self._unavailable.update(part.tally.unavailable)
-        self._tokens_P[part.prompts] += part.tally.tokens_P
-        self._sequences_P[part.prompts] += part.tally.sequences_P
+        _add_rows(self._tokens_P, part.prompts, part.tally.tokens_P)
+        _add_rows(self._sequences_P, part.prompts, part.tally.sequences_P)
         self._capped[0] += part.tally.capped_tokens
         self._capped[1] += part.tally.capped_sequences
 
@@ -59,6 +59,20 @@ class RunningTally:
     def tokens(self) -> int:
         """Tokens added so far."""
         return int(self._tokens_P.sum())
+
+    def compact(self) -> PartTally:
+        """The same, of the prompts that have tokens only."""
+        whole = self.tally()
+        own = np.flatnonzero(self._sequences_P)
+        return PartTally(
+            own,
+            replace(
+                whole,
+                sums={columns: sums_PJ[own] for columns, sums_PJ in whole.sums.items()},
+                tokens_P=self._tokens_P[own],
+                sequences_P=self._sequences_P[own],
+            ),
+        )
 
     def tally(self) -> Tally:
         """What was summed so far. Metrics that a chunk had no data for are unavailable as a whole."""
@@ -73,3 +87,10 @@ class RunningTally:
             capped_tokens=self._capped[0],
             capped_sequences=self._capped[1],
         )
+
+
+def _add_rows(sums_P: "Floats | Integers", places: Integers, rows: "Floats | Integers") -> None:
+    if len(places) == len(np.unique(places)):
+        sums_P[places] += rows
+    else:
+        np.add.at(sums_P, places, rows)

@@ -50,6 +50,11 @@ def one_part(path: Path) -> tuple[Part, ...]:
     return (WHOLE,)
 
 
+def nothing_aside(path: Path) -> bool:
+    """Every file holds rollouts."""
+    return False
+
+
 @dataclass(frozen=True)
 class Export:
     """name: as in messages and documents. title: what it is. files: what it looks like on disk.
@@ -59,6 +64,7 @@ class Export:
     grouped: whether a file is of this format once a column of that name is its prompt id.
     sample: where a part of the file can be read without the rest; otherwise the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" where the format has none.
+    aside: whether a file of a folder is not among its rollouts.
     note: what a reader of figures made from it must know, "" if nothing.
     """
 
@@ -72,5 +78,6 @@ class Export:
     sample: Sample | None = None
     of_trainer: Callable[[Path], bool] | None = None
     grouped: Callable[[Path, str], bool] | None = None
+    aside: Callable[[Path], bool] = nothing_aside
     trainer: str = ""
     note: str = ""

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from rlaudit.remote_path import file_version, is_remote
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
+from rlaudit.tokens.tar_lines import ARCHIVES, TarLines
 
 LOOKED_AT = 5
 # A group of 64 completions of 32,768 tokens, with ids and logprobs as PipelineRL writes them, takes 60 MB.
@@ -20,7 +23,7 @@ LONGEST_LINE = 64 << 20
 # Values and lists of one line. Of the shortest ones that JSON can write Python makes up to 120 bytes each.
 MOST_VALUES = 6_000_000
 # What is raised for a file that is damaged, ends too early, or cannot be read.
-BROKEN = (EOFError, OSError, zlib.error, pa.ArrowException)
+BROKEN = (EOFError, OSError, zlib.error, tarfile.TarError, pa.ArrowException)
 # How packed files begin.
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -51,13 +54,12 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
 
 def first_values(path: Path) -> tuple[Any, ...]:
     """The first few lines that are JSON; none where the file does not begin with any."""
-    state = path.stat()
-    return _first_values(path, state.st_size, state.st_mtime_ns)
+    return _first_values(path, file_version(path))
 
 
 # All formats look at the same file before the next one is opened.
 @lru_cache(maxsize=1)
-def _first_values(path: Path, size: int, changed: int) -> tuple[Any, ...]:
+def _first_values(path: Path, version: str) -> tuple[Any, ...]:
     found = []
     for line, value in json_lines(path, Faults()):
         found.append(value)
@@ -106,12 +108,27 @@ def opened(path: Path) -> BufferedReader:
 
 
 def _unpacked(path: Path) -> BufferedReader:
+    file = _decompressed(path)
+    if not path.name.endswith(ARCHIVES):
+        return file
+    try:
+        return BufferedReader(TarLines(file))
+    except BROKEN:
+        file.close()
+        raise
+
+
+def _decompressed(path: Path) -> BufferedReader:
     file = path.open("rb")
     start = file.peek(len(ZSTANDARD))
     if start.startswith((GZIP, ZSTANDARD)):
-        file.close()
-        packed = gzip.GzipFile(path) if start.startswith(GZIP) else pa.input_stream(str(path), compression="zstd")
-        return BufferedReader(packed)
+        source: Any = file
+        if not is_remote(path):
+            file.close()
+            source = str(path)
+        return BufferedReader(
+            gzip.open(source) if start.startswith(GZIP) else pa.input_stream(source, compression="zstd")
+        )
     return file
 
 

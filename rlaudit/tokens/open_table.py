@@ -9,6 +9,7 @@ from typing import Any
 
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.remote_path import is_remote, size_of
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
@@ -26,9 +27,10 @@ from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
+from rlaudit.tokens.tar_lines import ARCHIVES
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet", *ARCHIVES)
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
     stat.S_IFIFO: "a pipe",
@@ -167,6 +169,7 @@ def _directory(path: Path, of_trainer: bool, groups: str) -> TokenTable:
         found = ", ".join(f"{known[name].title} ({len(held)} files)" for name, held in by_export.items())
         raise UsageError(f"{path} holds several formats: {found}", "give the file or folder of one of them")
     ((name, held),) = by_export.items()
+    held = [file for file in held if not known[name].aside(file)] or held
     return TokenTable(path, known[name], tuple(sorted(held, key=_natural)))
 
 
@@ -182,7 +185,7 @@ def _alike(path: Path) -> list[list[Path]]:
 def _files(path: Path) -> list[Path]:
     found = []
     for file in path.rglob("*"):
-        if file.is_file() and not special(file, 0):
+        if file.is_file() and not (special(file, 0) if not is_remote(file) else ""):
             found.append(file)
         if len(found) > MOST_FILES:
             raise UsageError(f"{path} holds more than {MOST_FILES} files", "give the folder of the dumps themselves")
@@ -232,7 +235,7 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
     """What a file is instead, as far as that can be told."""
     if not path.is_file():
         return ""
-    if not path.stat().st_size:
+    if not size_of(path):
         return ": it is empty"
     names = columns_of(path) or list(first_record(path))
     if names:
@@ -250,6 +253,10 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
 
 def check_readable(path: Path) -> None:
     """Raises UsageError for a path that does not exist or cannot be looked at, and for a special file."""
+    if is_remote(path):
+        if not path.exists():
+            raise UsageError(f"there is no {path}", "is the bucket right, and the name within it?")
+        return
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError as error:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.remote_path import open_at_random
 from rlaudit.tokens.arrow_columns import (
     codes,
     floats,
@@ -79,7 +80,7 @@ def is_trainer_table(path: Path) -> bool:
 def columns_of(path: Path) -> list[str] | None:
     """The names of its columns; None where the file is not Parquet."""
     try:
-        return list(pq.read_schema(path).names)
+        return list(pq.read_schema(open_at_random(path)).names)
     except DAMAGED:
         return None
 
@@ -154,12 +155,12 @@ def parquet_sample(
 def _sample(
     path: Path, tokens: int, prompts: PromptNumbers, where: Equal, groups: str, renamed: RenamedColumns
 ) -> Iterator[TokenBatch]:
-    row_groups = pq.read_metadata(path).num_row_groups
+    row_groups = pq.read_metadata(open_at_random(path)).num_row_groups
     chosen = sorted({int(place) for place in np.linspace(0, row_groups - 1, min(row_groups, 8))}) if row_groups else []
     names = renamed.in_table(_known(path, groups, renamed))
     for group in chosen:
         share = tokens // len(chosen)
-        with pq.ParquetFile(path, read_dictionary=_texts(path, names), pre_buffer=False) as file:
+        with _opened(path, names) as file:
             table = next(file.iter_batches(4 * share, row_groups=[group], columns=[*names, *where]), None)
         part = None if table is None else _named(_filtered(_ours(table, renamed), where), groups)
         if part is None or not part.num_rows:
@@ -274,12 +275,17 @@ def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, fau
 
 
 def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
-    """The fields of top lists. NaN where a token has more or fewer logprobs than ids, for `sound.py` to find."""
+    """The fields of top lists, ids as wide as logprobs. NaN where a token has more or fewer logprobs than ids, for
+    `sound.py` to find; a token that the loss does not count may stay so."""
     there = [name for name in TOPS if name in rows.column_names]
     tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in there}
     for side in ("rollout", "trainer"):
         ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
         if {ids, logprobs} <= tops.keys():
+            widest = max(tops[ids].shape[1], tops[logprobs].shape[1])
+            for name in (ids, logprobs):
+                wider = ((0, 0), (0, widest - tops[name].shape[1]))
+                tops[name] = np.pad(tops[name], wider, constant_values=MISSING_TOP[name])
             tops[logprobs][list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))] = np.nan
     return {own: tops.get(name) for name, own in TOPS.items()}
 
@@ -295,8 +301,7 @@ def _of_lists(table: pa.Table, path: Path, faults: Faults, prompts: PromptNumber
 def _tables(path: Path, names: list[str], where: Equal, groups: str, renamed: RenamedColumns) -> Iterator[pa.Table]:
     names = renamed.in_table(names)
     try:
-        # Buffering ahead keeps every column chunk that was read until the file is closed.
-        with pq.ParquetFile(path, read_dictionary=_texts(path, [*names, *where]), pre_buffer=False) as file:
+        with _opened(path, [*names, *where]) as file:
             for batch in file.iter_batches(ROWS, columns=[*names, *where], use_threads=True):
                 table = _filtered(_ours(batch, renamed), where)
                 if table.num_rows:
@@ -325,15 +330,21 @@ def _named(table: pa.Table, groups: str) -> pa.Table:
     return table if not groups or PROMPT in table.column_names else table.append_column(PROMPT, table.column(groups))
 
 
-def _texts(path: Path, names: list[str]) -> list[str]:
-    schema = pq.read_schema(path)
+def _opened(path: Path, names: list[str]) -> pq.ParquetFile:
+    footer = pq.read_metadata(open_at_random(path))
+    texts = _texts(footer.schema.to_arrow_schema(), names)
+    # Buffering ahead keeps every column chunk that was read until the file is closed.
+    return pq.ParquetFile(open_at_random(path), metadata=footer, read_dictionary=texts, pre_buffer=False)
+
+
+def _texts(schema: pa.Schema, names: list[str]) -> list[str]:
     texts = (pa.types.is_string, pa.types.is_large_string)
     return [name for name in names if name in schema.names and any(is_a(schema.field(name).type) for is_a in texts)]
 
 
 def _known(path: Path, groups: str, renamed: RenamedColumns) -> list[str]:
     """The columns of a token table that a file has. Raises UsageError for types that they cannot have."""
-    written = pq.read_schema(path)
+    written = pq.read_schema(open_at_random(path))
     schema = pa.schema(
         [field.with_name(name) for field, name in zip(written, renamed.ours(written.names), strict=True)]
     )

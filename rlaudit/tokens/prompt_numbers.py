@@ -5,7 +5,7 @@ valid; 4,096 of them are more than an interval needs, while a number for every p
 memory that grows with the file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -17,10 +17,15 @@ PROMPTS = 4096
 
 
 class PromptNumbers:
-    """Numbers 0..PROMPTS-1: own ones for the first prompts met, the group of its name for every later one."""
+    """Numbers 0..PROMPTS-1: own ones for the first prompts met, the group of its name for every later one.
 
-    def __init__(self) -> None:
+    apart: groups are numbered from PROMPTS on, so that a file's sums of its own prompts can be told from those of its
+    groups when files are put together (`ours`).
+    """
+
+    def __init__(self, apart: bool = False) -> None:
         self._own: dict[Any, int] = {}
+        self._apart = PROMPTS if apart else 0
         self.grouped = False
 
     def of(self, names: Iterable[Any]) -> Integers:
@@ -30,7 +35,21 @@ class PromptNumbers:
     @property
     def used(self) -> int:
         """How many numbers there may be: what every chunk of the file must agree on."""
-        return PROMPTS if self.grouped else len(self._own)
+        return self._apart + PROMPTS if self.grouped else len(self._own)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The prompts that have numbers of their own, in the order of these."""
+        return tuple(self._own)
+
+    def ours(self, names: Sequence[Any], grouped: bool) -> Integers:
+        """(2 PROMPTS,) our number for each that a file gave `apart`. names: of its prompts with numbers of their own.
+
+        In a file of more than PROMPTS prompts, one that comes late is in its group whatever it is elsewhere.
+        """
+        own = self.of(names)
+        self.grouped = self.grouped or grouped
+        return np.concatenate([own, np.zeros(PROMPTS - own.size, dtype=np.int64), np.arange(PROMPTS)])
 
     def note(self) -> str:
         """What a reader of the intervals must know; "" where every prompt has its own number."""
@@ -45,4 +64,4 @@ class PromptNumbers:
         if len(self._own) < PROMPTS:
             return self._own.setdefault(name, len(self._own))
         self.grouped = True
-        return crc32(str(name).encode()) % PROMPTS
+        return self._apart + crc32(str(name).encode()) % PROMPTS

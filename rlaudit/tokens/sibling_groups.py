@@ -6,25 +6,32 @@ of a log that are read apart hold the same groups. Of a sequence only the beginn
 part.
 """
 
+from dataclasses import replace
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
 from rlaudit.arrays import Integers
-from rlaudit.tokens.token_batch import NO_TOKEN, TokenBatch, concatenate
+from rlaudit.tokens.token_batch import NO_TOKEN, TOPS, TokenBatch, concatenate
 
 # The trade: a thousand groups of 16 whose samples begin with 128 tokens; about 60 MB.
 HELD_TOKENS = 2_000_000
 BEGINNING = 128
+OF_TOKENS = ("loss_mask", "rollout_version")
+OF_SEQUENCES = ("step", "reward")
 
 
 class SiblingGroups:
-    """The beginnings of whole groups. Groups are of one prompt and one step of training: the same weights drew them."""
+    """The beginnings of whole groups. Groups are of one prompt and one step of training: the same weights drew them.
 
-    def __init__(self, tokens: int = HELD_TOKENS) -> None:
+    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences.
+    """
+
+    def __init__(self, tokens: int = HELD_TOKENS, stride: int = 1) -> None:
         self._tokens = tokens
-        self._stride = 1
-        self._held: list[tuple[Integers, TokenBatch]] = []
+        self.stride = stride
+        self.held: list[tuple[Integers, TokenBatch]] = []
 
     def add(self, batch: TokenBatch) -> None:
         """Offer the sequences of a batch; those without token ids share no context that could be seen."""
@@ -33,33 +40,65 @@ class SiblingGroups:
             return
         batch = batch if told.size == batch.sequences else batch.take(told)
         self._hold(_names(batch), batch, cut=True)
-        while self.tokens > self._tokens and len(self._held):
-            self._stride *= 2
-            held, self._held = self._held, []
-            for names_S, part in held:
-                self._hold(names_S, part, cut=False)
+        self._thin()
+
+    def merge(self, other: "SiblingGroups", number_of: Integers | None = None) -> None:
+        """Hold what a part of the same log held. In whatever order parts come, the same groups are held in the end.
+
+        number_of: our number of each number that the part gave a prompt; None where both are the same.
+        """
+        if other.stride > self.stride:
+            self.stride = other.stride
+            self._hold_again()
+        for names_S, batch in other.held:
+            own = batch if number_of is None else replace(batch, prompt_S=number_of[batch.prompt_S])
+            self._hold(names_S, own, cut=False)
+        self._thin()
+
+    def _thin(self) -> None:
+        while self.tokens > self._tokens and len(self.held):
+            self.stride *= 2
+            self._hold_again()
+
+    def _hold_again(self) -> None:
+        held, self.held = self.held, []
+        for names_S, part in held:
+            self._hold(names_S, part, cut=False)
 
     @property
     def tokens(self) -> int:
         """Tokens held."""
-        return sum(part.tokens for _, part in self._held)
+        return sum(part.tokens for _, part in self.held)
 
     def groups(self) -> tuple[TokenBatch, Integers] | None:
         """What is held, and (S,) the number of each sequence's group; None where no group has two samples."""
-        if not self._held:
+        if not self.held:
             return None
-        whole = concatenate(part for _, part in self._held)
+        whole = concatenate(part for _, part in self.held)
         _, group_S, size_S = np.unique(
-            np.concatenate([names_S for names_S, _ in self._held]), return_inverse=True, return_counts=True
+            np.concatenate([names_S for names_S, _ in self.held]), return_inverse=True, return_counts=True
         )
         several = np.flatnonzero(size_S[group_S] > 1)
         return (whole.take(several), group_S[several]) if several.size else None
 
     def _hold(self, names_S: Integers, batch: TokenBatch, cut: bool) -> None:
-        mine = np.flatnonzero(names_S % self._stride == 0)
+        mine = np.flatnonzero(names_S % self.stride == 0)
         if mine.size:
             part = batch if mine.size == batch.sequences else batch.take(mine)
-            self._held.append((names_S[mine], part.beginning(BEGINNING) if cut else part))
+            self.held.append((names_S[mine], _lean(part.beginning(BEGINNING)) if cut else part))
+
+
+def _lean(batch: TokenBatch) -> TokenBatch:
+    """Only what is asked of samples of one prompt (`meaning/siblings.py`, `meaning/broken_groups.py`)."""
+    no_lists: dict[str, Any] = dict.fromkeys(TOPS.values())
+    return replace(
+        batch,
+        token_columns={name: values for name, values in batch.token_columns.items() if name in OF_TOKENS},
+        sequence_columns={name: values for name, values in batch.sequence_columns.items() if name in OF_SEQUENCES},
+        prompt_token_ids_S=None,
+        prompt_texts_S=None,
+        **no_lists,
+    )
 
 
 def _names(batch: TokenBatch) -> Integers:

@@ -57,7 +57,16 @@ def of_openrlhf(module):
     return module.lines(batch, ["a", "b"], 3, 0)
 
 
-CASES = {"verl": of_verl, "trl": of_trl, "skyrl": of_skyrl, "openrlhf": of_openrlhf}
+def of_miles(module):
+    columns = {
+        "sample_indices": [0, 1, 0], "tokens": [[9, 5, 6], [8, 7, 4, 3, 2], [9, 5, 6]], "response_lengths": [2, 3, 2],
+        "rollout_log_probs": [ROLLOUT[0][:2], ROLLOUT[1], []], "log_probs": [TRAINER[0][:2], TRAINER[1], []],
+        "loss_masks": [[1, 1], [1, 1, 1], []],
+    }  # fmt: skip
+    return module.lines(columns, 3, set())
+
+
+CASES = {"miles": of_miles, "verl": of_verl, "trl": of_trl, "skyrl": of_skyrl, "openrlhf": of_openrlhf}
 
 
 @pytest.mark.parametrize("name", CASES)

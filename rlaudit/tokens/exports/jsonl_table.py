@@ -110,7 +110,7 @@ def _of_rows(
 EXPORT = Export(
     name="token-table-jsonl",
     title="rlaudit token table (JSONL)",
-    files="*.jsonl, *.jsonl.gz, *.jsonl.zst",
+    files="*.jsonl, *.jsonl.gz, *.jsonl.zst, *.tar, *.tar.gz, *.tar.zst",
     groups="prompt_id, and step where there is one",
     recognise=recognise,
     read=read,

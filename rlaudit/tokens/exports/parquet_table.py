@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from rlaudit.remote_path import open_at_random
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.parquet import (
@@ -33,7 +34,8 @@ def parts(path: Path) -> tuple[Part, ...]:
     """One comparison per arm of a run; the whole of any other table."""
     if not set(ARM) <= set(columns_of(path) or []):
         return (WHOLE,)
-    rows = pq.read_table(path, columns=list(ARM), read_dictionary=list(ARM)).group_by(list(ARM)).aggregate([])
+    table = pq.read_table(open_at_random(path), columns=list(ARM), read_dictionary=list(ARM))
+    rows = table.group_by(list(ARM)).aggregate([])
     pairs = dict.fromkeys((str(row["block"]), str(row["arm"])) for row in rows.to_pylist())
     several = len({block for block, _ in pairs}) > 1
     return tuple(Part(f"{block}: {arm}" if several else arm, {"block": block, "arm": arm}) for block, arm in pairs)

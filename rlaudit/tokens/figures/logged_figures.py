@@ -1,11 +1,12 @@
-"""The figures of a table of logged tokens, added up while the comparison reads them: they are read once.
+"""The figures of a table of logged tokens, of the sample that causes are looked for in: drawing all would take longer
+than comparing all.
 
-Covered: sound sequences that the trainer scored, of the whole table or of the sample that causes are looked for in.
+Covered: sound sequences that the trainer scored.
 Not covered: whether the two sides of a sequence meet, which the comparison finds out later; a shifted sequence is drawn
 here and is in none of the comparison's metrics.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,24 +24,22 @@ DRAWN = (*VERSIONS, "trainer_entropy")
 
 
 class LoggedFigures:
-    """Watches batches on their way to the comparison."""
+    """Adds up batches of one table."""
 
     def __init__(self, trainer_excludes: bool) -> None:
         self._figures = TokenFigures("")
         self._trainer_excludes = trainer_excludes
 
-    def watching(self, batches: Iterable[TokenBatch]) -> Iterator[TokenBatch]:
-        """The same batches, each added up before it is handed on."""
-        for batch in batches:
-            usable = self._usable(batch)
-            self._figures.add(
-                usable.rollout_logprobs_T,
-                usable.trainer_logprobs_T,
-                usable.position_T,
-                usable.token_columns.get("trainer_entropy"),
-            )
-            self._add_lags(usable)
-            yield batch
+    def add(self, batch: TokenBatch) -> None:
+        """One more."""
+        usable = self._usable(batch)
+        self._figures.add(
+            usable.rollout_logprobs_T,
+            usable.trainer_logprobs_T,
+            usable.position_T,
+            usable.token_columns.get("trainer_entropy"),
+        )
+        self._add_lags(usable)
 
     def as_dict(self, name: str) -> dict[str, Any]:
         """An entry of the report's `token_figures`."""

@@ -118,7 +118,7 @@ def test_logged_tokens_are_counted_with_their_lags_and_broken_sequences_are_not(
         token_columns={"rollout_version": np.array([3, 3, 3, 3, 1, 3]), "trainer_version": np.full(6, 3)},
     )
     figures = LoggedFigures(trainer_excludes=False)
-    assert list(figures.watching([batch])) == [batch]
+    figures.add(batch)
     found = figures.as_dict("table")
     assert (found["name"], found["block"], found["tokens"]) == ("table", None, 4)
     assert [(row["lag"], row["tokens"]) for row in found["lags"]] == [(0, 3), (2, 1)]

@@ -23,7 +23,9 @@ from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
 from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
+from rlaudit.configs.ray_job import PREFIXES, take_job_environment
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -149,10 +151,12 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
+    if known(one.root.get("reward_model", "enable")) or known(one.root.get("reward", "reward_model", "enable")):
+        take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None)
-    _environment(draft, rollout, one.command)
+    _environment(draft, source, rollout, one.command)
     tell(draft, looks_for(release.in_process is True), checkout, vllm)
     _unread(draft, one)
     if release.in_process is None:
@@ -198,7 +202,7 @@ def _never_sent(draft: Draft, rollout: Node, release: Release) -> None:
             draft.sampling.by_file(name, node, Unknown(reason), reason)
 
 
-def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None:
+def _environment(draft: Draft, source: Source, rollout: Node, command: "Command | None") -> None:
     full = rollout.get("full_determinism")
     if full is not None:
         value = arriving(full)
@@ -206,8 +210,10 @@ def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None
         if isinstance(value, Unknown) or value is True:
             told = value if isinstance(value, Unknown) else "1"
             draft.environment.by_file("VLLM_BATCH_INVARIANT", full, told, note)
-    for name, node in command.variables.items() if command is not None else ():
-        if name.startswith(("VLLM_", "NCCL_")):
+    if command is None or take_job_environment(draft, source, command):
+        return
+    for name, node in command.variables.items():
+        if name.startswith(PREFIXES):
             draft.environment.by_file(name, node)
 
 

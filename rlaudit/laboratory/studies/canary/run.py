@@ -10,6 +10,7 @@ from rlaudit.curves.open_run import open_run
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
@@ -22,6 +23,7 @@ from rlaudit.laboratory.weight_path import loading_path, refusal
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
+SHOWN_BY = (VISIBLE, ORDER)
 METRICS = "metrics.jsonl"
 # Longest wait of one end of a broadcast for the other; a trainer sends when its engine is paused.
 TRANSPORT_SECONDS = 120.0
@@ -133,7 +135,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
             "trainer": {
                 "command": list(trainer.command),
                 "script": shipped(TRAIN),
-                "variables": dict(trainer.variables),
+                # Both are on the GPUs that the engine is shown, wherever that is.
+                "variables": {name: value for name, value in trainer.variables.items() if name not in SHOWN_BY},
                 "job": {
                     "model": context.model,
                     "dtype": forward.dtype,

@@ -137,10 +137,12 @@ def derive_cell(
             "make": list(orders),
         },
         command=trainer.command,
+        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
         writes=tuple(folder / order["name"] for order in orders),
+        gpus=1,
     )
 
 

@@ -183,6 +183,8 @@ def cell_of_start(
         },
         timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, moves_of(start)) / 60.0,
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
+        # Which token meets an update is told by the clock.
+        timed=True,
     )
     return engine_cell(context, environment, process)
 

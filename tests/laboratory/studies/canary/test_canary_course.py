@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -41,7 +42,8 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedCanary:
     prompts = PromptSet("sums", ({"prompt_token_ids": [1, 2]}, {"prompt_token_ids": [3, 4]}), ([1], [2]))
     model_on_disk = ModelOnDisk(str(model), None, "sha256:0", "a stand-in")
     accelerator = detect(cpu=True)
-    around = Surroundings(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, GpuMemory(()), 0.0)
+    here = OneAtATime(folder / "run" / "cells", GpuMemory(()))
+    around = Surroundings(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, here, 0.0)
     plan = canary_plan.plan_trainings(training_recipe_of(DOCUMENT, Path("x.yaml")), accelerator, prompts)
     with opened(folder / "run") as kept:
         return execute(plan, kept, around, Progress(quiet=True))

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
+from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -71,7 +72,7 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
         trainer=trainer,
         model=ModelOnDisk(str(model), None, "sha256:0", "a stand-in"),
         prompts=PromptSet("numbers", tuple(str(number) for number in range(16))),
-        memory=GpuMemory(()),
+        executor=OneAtATime(folder / "run" / "cells", GpuMemory(())),
         set_up_seconds=0.0,
     )
     plan = plan_updates(recipe, around.accelerator, around.prompts)

@@ -4,6 +4,7 @@ Needs torch and safetensors in the interpreter that runs the tests, as a trainer
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,18 @@ def test_nccl_is_taken_only_where_every_end_has_a_gpu_of_its_own_and_one_nccl():
         backend, because = backend_between([ends[0], broken])
         assert backend == "gloo" and said in because
     assert backend_between([{"gpu": None, "nccl": None}, ends[1]]) == ("gloo", "the sender has no GPU")
+
+
+def test_a_group_is_made_under_the_senders_nccl_variables_and_the_workers_own_come_back(monkeypatch):
+    from rlaudit_broadcast import nccl_variables
+
+    monkeypatch.setenv("NCCL_ALGO", "allreduce:tree")
+    monkeypatch.setenv("NCCL_PROTO", "Simple")
+    with nccl_variables({"NCCL_PROTO": "LL", "NCCL_IB_HCA": "mlx5"}):
+        seen = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    assert seen == {"NCCL_PROTO": "LL", "NCCL_IB_HCA": "mlx5"}
+    assert (os.environ["NCCL_ALGO"], os.environ["NCCL_PROTO"]) == ("allreduce:tree", "Simple")
+    assert "NCCL_IB_HCA" not in os.environ
 
 
 def experts(version):

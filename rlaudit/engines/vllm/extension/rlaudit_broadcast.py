@@ -8,7 +8,9 @@ Gloo of different torch releases understand each other (torch 2.6 to 2.13, tried
 at both ends. Python 3.9 syntax, torch only.
 """
 
+import contextlib
 import datetime
+import os
 
 HOST = "127.0.0.1"
 
@@ -36,6 +38,22 @@ def backend_between(places):
     if len(versions) > 1:
         return "gloo", "NCCL %s do not talk to each other" % " and ".join(versions)
     return "nccl", None
+
+
+@contextlib.contextmanager
+def nccl_variables(wanted):
+    """Only these NCCL_* variables meanwhile. VLLM_BATCH_INVARIANT sets ten of them for the engine's own groups, and two
+    ends that differ in them do not agree; PipelineRL's launcher drops them for that."""
+    held = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    for name in held:
+        del os.environ[name]
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name in wanted:
+            del os.environ[name]
+        os.environ.update(held)
 
 
 def open_store(seconds):

@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import json
 
-from rlaudit_broadcast import Group, find_store, place
+from rlaudit_broadcast import Group, find_store, nccl_variables, place
 from rlaudit_expert_weights import expert_tensors, versions_held
 from rlaudit_weight_sources import Checkpoint, join, tensors_of
 
@@ -31,10 +31,11 @@ class WeightUpdate:
         """The GPU that this worker computes on; see rlaudit_broadcast."""
         return json.dumps(place(self._rlaudit_device()))
 
-    def rlaudit_join(self, backend, port, size, seconds):
-        """Become a member of the sender's process group; returns when all are."""
-        store = find_store(port, seconds)
-        join(Group(backend, store, 1 + self.rank, size, self._rlaudit_device(), seconds))
+    def rlaudit_join(self, backend, port, size, seconds, nccl):
+        """Become a member of the sender's process group; returns when all are. nccl: the variables of the sender's."""
+        with nccl_variables(nccl):
+            store = find_store(port, seconds)
+            join(Group(backend, store, 1 + self.rank, size, self._rlaudit_device(), seconds))
 
     def rlaudit_load_weights(self, source):
         """`model.load_weights`, as worker extensions of RL frameworks call it: with a whole checkpoint from disk, and

@@ -128,7 +128,8 @@ async def meet(name, engine, end, places, answer, seconds, channel):
         raise channel.Unsupported("transport native: %s" % because)
     answer({"backend": backend, "size": size, "gpus": [one["gpu"] for one in places]})
     if name == "broadcast":
-        await engine.call("rlaudit_join", backend, end["port"], size, seconds)
+        nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+        await engine.call("rlaudit_join", backend, end["port"], size, seconds, nccl)
     elif name == "native":
         where = {"master_address": broadcast.HOST, "master_port": end["port"], "rank_offset": 1, "world_size": size}
         await engine.init_transfer(where)

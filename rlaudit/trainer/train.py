@@ -41,7 +41,6 @@ GRADIENT_NORM = 1.0
 # k3 in nats; float32 on both sides leaves 1e-12 (measured on 2026-11-22, 0.8.5 and 0.18.1 on a CPU).
 ROUNDING = 1e-8
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-HEAD = "lm_head.weight"
 
 
 def neighbour(name):
@@ -65,13 +64,9 @@ class Policy:
         self.model = AutoModelForCausalLM.from_pretrained(job["model"], use_safetensors=True).float().train()
         self.weights = dict(self.model.named_parameters())
         self.dtype, self.head_dtype = DTYPES[job["dtype"]], DTYPES[job["head_dtype"]]
-        self.head = (
-            HEAD
-            if HEAD in self.weights
-            else next(
-                name for name, weight in self.weights.items() if weight is self.model.get_output_embeddings().weight
-            )
-        )
+        # Its own, or the embeddings that it is tied to.
+        head = self.model.get_output_embeddings().weight
+        self.head = next(name for name, weight in self.weights.items() if weight is head)
         self.divisor = job["temperature"] if job["divides"] else 1.0
 
     def logits(self, weights, batch):
@@ -134,6 +129,7 @@ def train(job, pipe):
             begun.append(batch_requests(job, len(begun), order))
             pipe.tell({"do": "begin", "batch": len(begun) - 1, "requests": begun[-1]})
 
+    loop_began = time.monotonic()
     for step in range(job["steps"]):
         started = time.monotonic()
         begin_until(step + max(1, job["lag"]))
@@ -170,8 +166,10 @@ def train(job, pipe):
             oldest = version - job["lag"] - 2 * job["update_every"]
             kept = {one: weights for one, weights in snapshots.items() if one == 0 or one >= oldest}
             snapshots = {**kept, version: snapshot(policy)}
+    loop_seconds = time.monotonic() - loop_began
     shutil.rmtree(job["weights"], ignore_errors=True)
-    return {"seconds": spent, "torch": torch.__version__, "threads": torch.get_num_threads()}
+    versions = {"torch": torch.__version__, "threads": torch.get_num_threads()}
+    return {"seconds": spent, "loop_seconds": loop_seconds, **versions}
 
 
 def batch_requests(job, number, order):

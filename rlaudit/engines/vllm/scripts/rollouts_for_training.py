@@ -18,7 +18,7 @@ job
 
 metrics.jsonl     one line per step, written as it ends
 result            resolved, kind, transport (what it really was), fp32_head, generated_tokens, generate_seconds (with a
-                  request under way), update_seconds, updates (how many), loop_seconds (of all steps), trainer (what it
+                  request under way), update_seconds, updates (how many), trainer (what it
                   said of itself)
 """
 
@@ -82,9 +82,7 @@ async def play(job, channel):
         channel.phase("train")
         trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
         session = Session(job, engine, trainer, channel, transports, places)
-        started = time.monotonic()
         told = await session.serve()
-        loop_seconds = time.monotonic() - started
     finally:
         engine.shutdown()
         if trainer is not None:
@@ -98,7 +96,6 @@ async def play(job, channel):
         "generate_seconds": session.sampling_seconds,
         "update_seconds": session.update_seconds,
         "updates": session.updates,
-        "loop_seconds": loop_seconds,
         "trainer": told,
     }
 

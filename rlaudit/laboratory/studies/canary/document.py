@@ -192,9 +192,9 @@ def _of_claim(judged: JudgedClaim) -> CanaryClaim:
 
 def _cost(run: FinishedCanary) -> CanaryCost:
     books = run.bookkeeping
-    told = [training.result for training in run.trainings if training.result.get("trainer")]
-    whole = sum(result["loop_seconds"] for result in told)
-    parts = sum(sum(result["trainer"]["seconds"].values()) for result in told)
+    told = [training.result["trainer"] for training in run.trainings if training.result.get("trainer")]
+    whole = sum(one["loop_seconds"] for one in told)
+    parts = sum(sum(one["seconds"].values()) for one in told)
     return {
         "seconds": books.seconds,
         "cells_run": books.cells_run,

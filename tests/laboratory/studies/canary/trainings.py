@@ -122,7 +122,7 @@ class Canaries:
         path = self.folder / f"{run.name}.jsonl"
         generator = np.random.default_rng([*run.arm.name.encode(), run.seed])
         path.write_text("".join(json.dumps(row) + "\n" for row in rows(fault, reward, generator)))
-        told = {"trainer": {"seconds": {"generate": 5.0, "train": 4.0, "update": 0.5}}, "loop_seconds": 10.0}
+        told = {"trainer": {"seconds": {"generate": 5.0, "train": 4.0, "update": 0.5}, "loop_seconds": 10.0}}
         return FinishedTraining(run, "ok", None, told, read_curves(path), path)
 
 

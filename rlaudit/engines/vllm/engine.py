@@ -27,6 +27,8 @@ ENGINE = Engine(
     ),
     oldest=OLDEST_RUN,
     takes_uuids=VISIBLE_UUIDS,
+    compiled_in="VLLM_CACHE_ROOT",
+    bound_by="VLLM_CPU_OMP_THREADS_BIND",
     settings=("VLLM_*",),
     quiet={"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1"},
     # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.

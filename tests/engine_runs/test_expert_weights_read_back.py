@@ -31,9 +31,7 @@ def test_the_expert_of_which_a_tensor_is_left_out_is_the_one_that_is_not_new(out
     found = told(outcome, "one left out")
     (mixed,) = [one for one in found.values() if one["bytes"] != "1"]
     assert mixed["bytes"] is None
-    # A reload fills a fused layer anew: in the place of what does not come lies no version's, and gate and up of an
-    # expert are known by their sum alone.
-    assert {name: version for name, version in mixed["parts"].items() if version != "1"} == {
-        f"{EXPERT}.w1.weight": None,
-        f"{EXPERT}.w3.weight": None,
-    }
+    # A reload fills a fused layer anew. In the place of what does not come lies whatever was in the memory, and where
+    # that is no version's, gate and up are not told apart: they are known by their sum.
+    other = {name for name, version in mixed["parts"].items() if version != "1"}
+    assert {f"{EXPERT}.w3.weight"} <= other <= {f"{EXPERT}.w1.weight", f"{EXPERT}.w3.weight"}

@@ -7,9 +7,8 @@ from rlaudit.engines.cells.launch import Outcome
 
 pytestmark = pytest.mark.engine
 
-EXPERTS = "model.layers.1.block_sparse_moe.experts"
-ONE = f"{EXPERTS}.2.w3"
-CASES = [idle("whole"), idle("one left out", skip=[ONE])]
+EXPERT = "model.layers.1.block_sparse_moe.experts.2"
+CASES = [idle("whole"), idle("one left out", skip=[f"{EXPERT}.w3"])]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +27,11 @@ def test_every_expert_of_a_whole_update_is_new(outcome: Outcome) -> None:
     assert {len(one["tensors"]) for one in found.values()} == {8, 4}
 
 
-def test_the_one_tensor_that_is_left_out_is_the_one_that_is_not_new(outcome: Outcome) -> None:
+def test_the_expert_of_which_a_tensor_is_left_out_is_the_one_that_is_not_new(outcome: Outcome) -> None:
     found = told(outcome, "one left out")
     (mixed,) = [one for one in found.values() if one["bytes"] != "1"]
     assert mixed["bytes"] is None
-    # A reload fills a fused layer anew: what does not come is not the old tensor either.
-    assert [name for name, version in mixed["parts"].items() if version != "1"] == [ONE + ".weight"]
+    # A reload fills a fused layer anew. In the place of what does not come lies whatever was in the memory, and where
+    # that is no version's, gate and up are not told apart: they are known by their sum.
+    other = {name for name, version in mixed["parts"].items() if version != "1"}
+    assert {f"{EXPERT}.w3.weight"} <= other <= {f"{EXPERT}.w1.weight", f"{EXPERT}.w3.weight"}

@@ -127,10 +127,10 @@ class RolloutConfig:
 
     framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
-    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). placed_by_ray: if it
-    is built in an actor of a Ray placement group. not_seen: what a reader could not tell, in sentences. parts: the
-    other files this one was read with. decided: by setting, the line of the framework's own source that decides it,
-    where that source was read. stops: its lines that do not go with the vLLM release.
+    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). placed_by_ray:
+    whether it is built in an actor of a Ray placement group. not_seen: what a reader could not tell, in sentences.
+    parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
+    decides it, where that source was read. stops: its lines that do not go with the vLLM release.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
 

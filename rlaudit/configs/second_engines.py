@@ -1,4 +1,4 @@
-"""Further engines of vLLM in a training config: a reward model's, or a judge's. They sample nothing that is trained on.
+"""Further engines of vLLM in a training config: a reward model's, a judge's or a teacher's.
 
 What they are set up with is listed with the framework's own options, and that no more is read of them is said.
 """
@@ -12,7 +12,7 @@ _NAMES_AN_ENGINE = ("strategy_name", "name", "backend", "generation_backend")
 # Two of these together are an engine's.
 _SIGNS = {
     "gpu_memory_utilization", "tensor_parallel_size", "tensor_model_parallel_size", "enforce_eager", "max_model_len",
-    "strategy_config", "vllm_cfg",
+    "strategy_config", "vllm_cfg", "vllm_serve_kwargs",
 }  # fmt: skip
 _DEEPEST = 6
 
@@ -43,4 +43,4 @@ def _engines(node: Node, path: str, own: tuple[str, ...], depth: int) -> Iterato
 def _is_engine(node: Node) -> bool:
     says = any(known(node.get(key)) == "vllm" for key in _NAMES_AN_ENGINE)
     held = sum(node.get(key) is not None for key in _SIGNS)
-    return held >= 1 if says else held >= 3
+    return held >= 1 if says or node.get("vllm_serve_kwargs") is not None else held >= 3

@@ -36,9 +36,12 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every attribute; one that only some ways through the code reach is a warning."""
+    """Every attribute; one that only some ways through the code reach is a warning, and a note in a framework's
+    source.
+    """
     for stop in (one for one in audit.config.stops if one.kind is StopKind.ATTRIBUTE):
-        severity = Severity.ERROR if stop.certain else Severity.WARNING
+        otherwise = Severity.WARNING if stop.place is not None else Severity.NOTE
+        severity = Severity.ERROR if stop.certain else otherwise
         message = (
             f"{stop.where} {stop.what}. AttributeError {'for certain' if stop.certain else 'where it is reached'}."
         )

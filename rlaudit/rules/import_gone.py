@@ -37,9 +37,12 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every import; one that only some ways through the code reach is a warning."""
+    """Every import; one that only some ways through the code reach is a warning, and a note in a framework's source:
+    which of its functions are called for a release, the framework may well know.
+    """
     for stop in (one for one in audit.config.stops if one.kind is StopKind.IMPORT):
-        severity = Severity.ERROR if stop.certain else Severity.WARNING
+        otherwise = Severity.WARNING if stop.place is not None else Severity.NOTE
+        severity = Severity.ERROR if stop.certain else otherwise
         message = f"{stop.where} {stop.what}. ImportError {'at once' if stop.certain else 'where it is reached'}."
         yield RULE.finding(audit, severity, stop.where, message, place=stop.place)
 

@@ -86,3 +86,17 @@ def test_an_engine_that_a_class_keeps_or_a_function_is_given_is_known_too():
 
 def test_a_class_of_that_name_from_elsewhere_is_not_vllm_s():
     assert stops("from mine import LLM\nllm = LLM(model='m')\nllm.set_tokenizer(t)") == []
+
+
+def test_in_a_function_of_a_framework_s_source_it_is_a_note():
+    from simulated_audit import findings
+
+    from rlaudit.inspection.finding import Severity
+    from rlaudit.rules.import_gone import RULE
+
+    stop = {"where": "own/patches.py:3", "what": "imports from vllm.worker.worker", "kind": "import"}
+    told = {
+        certain: findings(RULE, {"to": "0.18.1", "stops": [stop | {"certain": certain}]}) for certain in (True, False)
+    }
+    assert [one.severity for one in told[True]] == [Severity.ERROR]
+    assert [one.severity for one in told[False]] == [Severity.NOTE]

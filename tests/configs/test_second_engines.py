@@ -79,3 +79,20 @@ batch_size = 8
     (config,) = DIALECT.read(Source("rl.toml", text), Version("0.18.1"))
     assert config.options["deployment.num_infer_nodes"].value == 4
     assert isinstance(config.trainer["replicas"].value, Unknown)
+
+
+def test_a_teacher_of_verl_and_a_judge_that_nemo_rl_serves_are_named():
+    text = """
+actor_rollout_ref: {rollout: {name: vllm}}
+distillation:
+  enabled: true
+  teacher_models: {one: {inference: {name: vllm, gpu_memory_utilization: 0.6}}}
+"""
+    (config,) = read_verl(Source("run.yaml", text), Version("0.18.1"))
+    assert config.options["distillation.teacher_models.one.inference.gpu_memory_utilization"].value == 0.6
+    text = """
+policy: {generation: {backend: vllm, vllm_cfg: {precision: bfloat16, tensor_parallel_size: 1}}}
+env: {judge: {local_vllm_model: {vllm_serve_kwargs: {tensor_parallel_size: 4}}}}
+"""
+    (config,) = NEMO_RL.read(Source("run.yaml", text), Version("0.18.1"))
+    assert any(sentence.startswith("env.judge.local_vllm_model") for sentence in config.not_seen)

@@ -229,7 +229,11 @@ class _Reader:
             mapping = self.node(keyword.value, scope, name, None, 0)
             if isinstance(mapping.value, Unknown) and isinstance(keyword.value, ast.Name):
                 assigned = just_assigned(scope.function or self.tree, keyword.value)
-                mapping = self.node(assigned, scope, name, None, 0) if assigned is not None else mapping
+                if assigned is not None:
+                    mapping = self.node(assigned, scope, name, None, 0)
+                    between = [one for one in scope.mutated.get(keyword.value.id, []) if one[1] is not None
+                               and assigned.lineno <= one[1].lineno <= keyword.value.lineno]  # fmt: skip
+                    mapping = replace(mapping, value=self.mutated(between, scope, mapping.value, 0))
             if isinstance(mapping.value, dict):
                 arguments = {**mapping.value, **arguments}
                 options |= dict.fromkeys(self.taken and mapping.value, " and ".join(self.taken))
@@ -347,16 +351,15 @@ class _Reader:
             value = given
         elif name in home.spoilt:
             value = self.spoilt(assigned, home, setting, depth, Unknown(home.spoilt[name]))
-            return self.mutated(name, home, value, home.spoilt_at.get(name, 0), depth)
+            return self.mutated(home.mutated.get(name, [])[home.spoilt_at.get(name, 0) :], home, value, depth)
         elif assigned is None:
             return Unknown(f"{name} is assigned more than once, or under a condition")
         else:
             value = self.value(assigned, home, setting, depth + 1)
-        return self.mutated(name, home, value, 0, depth)
+        return self.mutated(home.mutated.get(name, []), home, value, depth)
 
-    def mutated(self, name: str, home: Scope, value: Any, since: int, depth: int) -> Any:
+    def mutated(self, later: list[tuple[str, ast.expr | None, str]], home: Scope, value: Any, depth: int) -> Any:
         """A dictionary with the keys that it gets after it is made; of one that is not known, these are known."""
-        later = home.mutated.get(name, [])[since:]
         if not later or not isinstance(value, dict | Unknown):
             return value
         at = self.place(later[0][1] or ast.Constant(None, lineno=1, col_offset=0), "")

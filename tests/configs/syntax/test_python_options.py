@@ -140,3 +140,21 @@ def test_of_two_dictionaries_of_one_name_no_key_is_known():
     found = call(text)
     assert "b" not in found.arguments
     assert found.open
+
+
+def test_a_dictionary_of_a_branch_is_known_where_it_is_used_in_the_same_branch():
+    text = """
+    if todo:
+        kwargs = dict(dtype="bfloat16", seed=0)
+        if args.eager:
+            kwargs["eager"] = True
+        kwargs["cache"] = False
+        LLM(**kwargs)
+        kwargs = {"seed": 1}
+        kwargs["other"] = 2
+    """
+    found = call(text)
+    assert (found.arguments["dtype"].plain(), found.arguments["seed"].plain()) == ("bfloat16", 0)
+    assert isinstance(found.arguments["eager"].value, Unknown)
+    assert "other" not in found.arguments
+    assert not found.open

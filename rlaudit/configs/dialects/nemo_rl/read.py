@@ -20,6 +20,7 @@ from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mapping
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, Lost, RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.configs.syntax.place import Place
@@ -107,6 +108,7 @@ def _engine(
         draft.not_seen.append("sampling of the requests that reach vllm_cfg.expose_http_server from elsewhere")
     trainer_facts(draft, config.root, inherits=bool(config.gap))
     draft.list_options(config.root, *_OPTIONS)
+    take_second_engines(draft, config.root, "policy")
     for missing in config.missing:
         inherits = "which `defaults:` inherits" if command is None else "on which the overrides are made"
         draft.not_seen.append(f"{missing}, {inherits}, is not beside this file")

@@ -39,6 +39,8 @@ _OWN = "verl/trainer/config/ppo_trainer.yaml"
 _GROUP = "verl.workers.config.RolloutConfig"
 # rollout's field -> SamplingParams, with the default of verl's rollout.yaml (v0.4.1 to 0.9.1)
 _SAMPLING: dict[str, Any] = {"temperature": 1.0, "top_k": -1, "top_p": 1.0}
+# What turns on an engine of its own, for rewards or a teacher.
+_SECOND_ENGINES = (("reward_model", "enable"), ("reward", "reward_model", "enable"), ("distillation", "enabled"))
 _FURTHER = {"repetition_penalty": "repetition_penalty", "ignore_eos": "ignore_eos"}
 
 
@@ -151,7 +153,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
-    if known(one.root.get("reward_model", "enable")) or known(one.root.get("reward", "reward_model", "enable")):
+    if any(known(one.root.get(*switch)) for switch in _SECOND_ENGINES):
         take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:

@@ -186,6 +186,12 @@ def test_a_node_that_does_not_see_the_run_directory_is_named(
     assert not laboratory.run_dir.exists()
 
 
+def test_a_cluster_that_is_not_there_is_said_at_once(laboratory: Laboratory) -> None:
+    for address in ("127.0.0.1:1", "nowhere"):
+        run = laboratory.ablate(laboratory.recipe(*BLOCKS), "--executor", f"ray:{address}")
+        assert run.exit_code == 3 and f"no Ray cluster at {address}" in run.stderr
+
+
 def test_options_that_exclude_each_other_and_words_that_name_nothing(laboratory: Laboratory) -> None:
     recipe = laboratory.recipe(*BLOCKS)
     assert laboratory.ablate(recipe, "--executor", "ray", "--jobs", "2").exit_code == 2

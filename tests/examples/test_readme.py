@@ -37,6 +37,8 @@ def test_every_block_is_commands_or_checked_below():
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith("rlaudit ")])
 def test_a_command_of_the_readme_runs(line, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
+    # Whatever cluster this machine belongs to is not the README's.
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     assert run(rlaudit_words(line)) in FINISHED
     assert "Traceback" not in capsys.readouterr().err
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch, shipped
+from rlaudit.engines.cells.placement import PLACEMENT
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
 from rlaudit.engines.environments.environment_spec import Command, Environment
 from rlaudit.secrets import mask, take_out
@@ -27,7 +28,7 @@ FORMAT = 1
 JOB, IDENTITY, DESCRIPTION = "job.json", "identity.json", "cell.json"
 SETTLED = ("ok", "unsupported")
 # Nothing is read from these once a cell is done: people may look into them, pack them or throw them away.
-FOR_PEOPLE = frozenset({"events.jsonl", "log.txt"})
+FOR_PEOPLE = frozenset({"events.jsonl", "log.txt", PLACEMENT})
 
 
 @dataclass(frozen=True)

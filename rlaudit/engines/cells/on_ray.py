@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import time
 import uuid
 from collections import Counter
@@ -34,6 +35,7 @@ from rlaudit.errors import NotFinished
 
 # A cell that takes node after node with it is the fault of the cell.
 STARTS = 3
+CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 60.0
 # A file that one node has closed is seen by another when its file system says so; NFS looks again within a minute.
 SEEN_WITHIN_SECONDS = 90.0
@@ -76,13 +78,14 @@ class Cluster:
                 "--executor ray: Ray is not installed beside this rlaudit",
                 "Install rlaudit[ray] here and on the cluster's nodes.",
             ) from error
+        at = address or os.environ.get("RAY_ADDRESS", "")
         try:
-            ray.init(
-                address=address or "auto", log_to_driver=False, logging_level=logging.ERROR, configure_logging=False
-            )
-        except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+            at = at or _of_this_machine()
+            _require_answer(at)
+            ray.init(at, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+        except (OSError, ValueError, RuntimeError) as error:
             raise NotFinished(
-                f"there is no Ray cluster {'here' if not address else 'at ' + address}: {_first_line(error)}",
+                f"there is no Ray cluster {'at ' + at if at else 'on this machine'}: {_first_line(error)}",
                 "Start one (ray start --head), or give its address: --executor ray:HOST:PORT.",
             ) from error
         return cls._of_nodes(ray, cpu)
@@ -312,6 +315,21 @@ class _Task:
         said = self._draft.parent / f"{self._cell.key}{SAID}"
         if said.exists():
             self._on_event({"event": "phase", "name": said.read_text(encoding="utf-8")})
+
+
+def _of_this_machine() -> str:
+    """The address of the cluster that this machine belongs to; empty where it belongs to none."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    return str(canonicalize_bootstrap_address("auto") or "")
+
+
+def _require_answer(address: str) -> None:
+    """Raises OSError where nobody listens: Ray asks a cluster that is gone for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        raise ConnectionError("no address of the form HOST:PORT" if address else "none was started")
+    socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
 
 
 def _until_ended(ray: Any, left: list[Any]) -> list[Any]:

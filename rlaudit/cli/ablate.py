@@ -57,11 +57,11 @@ def ablate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
-    """Run controlled arms on the local accelerator and say which layer is to blame."""
+    """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
-    from rlaudit.laboratory.at_once import local
+    from rlaudit.laboratory.at_once import cells_at_once, local
     from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.prompts import load_prompts
@@ -93,13 +93,14 @@ def ablate(
             f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
             "Run it on one machine with --jobs, or with --executor ray over a run directory that all nodes see.",
         )
+    most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
-        answer(estimate(study, plan, accelerator, prompt_set, folder, given))
+        answer(estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
     progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    place = local(plan, accelerator, shares, at_once) if cluster is None else where.at_cluster(cluster)
+    place = local(shares, most) if cluster is None else where.at_cluster(cluster)
     if own is not None:
         with (
             suppress(LeftToOthers),

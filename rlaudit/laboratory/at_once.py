@@ -16,14 +16,14 @@ from rlaudit.laboratory.scoring import GIB
 from rlaudit.laboratory.study import Plan
 
 
-def local(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], asked: int | None) -> Place:
-    """This machine, for as many cells at once as were `asked` for; None: a cell for each GPU, as far as the host's
-    memory holds their engines, and one on a processor.
+def cells_at_once(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], asked: int | None) -> int:
+    """As many as were `asked` for; None: a cell for each GPU, as far as the host's memory holds their engines, and one
+    on a processor.
 
     Raises NotFinished where the host's memory cannot hold as many as were asked for.
     """
     if len(shares) < 2 or asked == 1:
-        return one_at_a_time
+        return 1
     files = read_model_files(plan.recipe.model, plan.recipe.revision)
     each = host_bytes(plan, accelerator, files)
     hold = max(1, accelerator.memory_mib * MIB // each)
@@ -33,7 +33,11 @@ def local(plan: Plan, accelerator: Accelerator, shares: Sequence[Share], asked: 
             f"{accelerator.memory_mib / 1024:.0f} GiB",
             f"Give at most --jobs {hold}.",
         )
-    most = min(asked or hold, len(shares))
+    return min(asked or hold, len(shares))
+
+
+def local(shares: Sequence[Share], most: int) -> Place:
+    """This machine, for so many cells at once."""
 
     def place(folder: Path, accelerator: Accelerator, note: Note) -> Executor:
         return AtOnce(folder, shares, most, note)

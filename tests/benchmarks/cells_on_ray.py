@@ -32,18 +32,15 @@ def seconds_a_cell(folder: Path, executor: Executor, cells: int) -> float:
     """Of `cells` that do nothing."""
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    asked = [
-        Cell({"script": str(script), "number": number}, (sys.executable,), {}, 60.0, {}) for number in range(cells)
-    ]
+    jobs = [{"script": str(script), "number": number} for number in range(-3, cells)]
+    warm, asked = [[Cell(job, (sys.executable,), {}, 60.0, {}) for job in some] for some in (jobs[:3], jobs[3:])]
     with executor:
         # The first ones start Ray's workers, which then stay.
-        for warm in [
-            executor.submit(Cell({"script": str(script)}, (sys.executable,), {}, 60.0, {}), str(n)) for n in "1"
-        ]:
-            warm.result()
+        for submitted in [executor.submit(cell, "warm") for cell in warm]:
+            submitted.result()
         started = time.monotonic()
-        submitted = [executor.submit(cell, f"cell {number}") for number, cell in enumerate(asked[3:])]
-        assert [one.result().result["number"] for one in submitted] == list(range(cells))
+        under_way = [executor.submit(cell, f"cell {number}") for number, cell in enumerate(asked)]
+        assert [one.result().result["number"] for one in under_way] == list(range(cells))
         return (time.monotonic() - started) / cells
 
 

@@ -13,7 +13,7 @@ from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import split
 from rlaudit.engines.models.model_files import ModelFiles
 from rlaudit.errors import NotFinished
-from rlaudit.laboratory.at_once import local
+from rlaudit.laboratory.at_once import cells_at_once, local
 from rlaudit.laboratory.fit import gpus_to_score
 
 GIB = 2**30
@@ -28,7 +28,7 @@ def at(gpus: int, memory_gib: int, asked: int | None, monkeypatch: pytest.Monkey
     monkeypatch.setattr("rlaudit.engines.hardware.gpu_memory.used_memory_mib", lambda devices: (0,) * len(devices))
     plan: Any = SimpleNamespace(recipe=SimpleNamespace(model="smollm2-135m-instruct", revision=None))
     accelerator, shares = split(machine(gpus, memory_gib), asked or 1)
-    return local(plan, accelerator, shares, asked)(folder, accelerator, print)
+    return local(shares, cells_at_once(plan, accelerator, shares, asked))(folder, accelerator, print)
 
 
 def test_each_gpu_runs_a_cell_as_far_as_the_hosts_memory_holds_them(

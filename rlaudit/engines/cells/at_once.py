@@ -16,10 +16,12 @@ from typing import Self
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Note, OnEvent, run_here
 from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
 from rlaudit.engines.hardware.visible_gpus import only_these
+from rlaudit.engines.vllm.engine import ENGINE
 
 
 class AtOnce:
@@ -70,7 +72,7 @@ class AtOnce:
         """Begin the cells that are next for as long as their shares are free."""
         while self._waiting and len(self._running) < self.most:
             job = self._waiting[0]
-            given = share_of(self._shares, self._free, job.cell.gpus, timed=job.cell.timed)
+            given = share_of(self._shares, self._free, job.cell.gpus, timed=_alone(job.cell))
             if given is None:
                 return
             self._waiting.popleft()
@@ -103,7 +105,7 @@ class AtOnce:
         if cores:
             # Of this thread alone, and inherited by what it starts.
             os.sched_setaffinity(0, cores)
-        cell = job.cell
+        cell = with_own_cache(job.cell, f"share-{shown[0]}")
         if gpus:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
         place = replace(Placement.here(), gpus=[gpu.uuid for gpu in gpus], cores=cores)
@@ -145,6 +147,11 @@ class _Job:
     def cancel(self) -> None:
         """Begin it no more, or end it."""
         self.at.drop(self)
+
+
+def _alone(cell: Cell) -> bool:
+    """Whether it shares its device with nobody: it is timed, or its recipe names cores that are another cell's, too."""
+    return cell.timed or cell.variables.get(ENGINE.bound_by, "auto") not in ("auto", "nobind")
 
 
 def _joined(job: _Job) -> None:

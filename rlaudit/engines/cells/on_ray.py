@@ -17,6 +17,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -129,6 +130,11 @@ class Cluster:
         given = accelerator.devices[: int(least.gpus)] if on_gpus else ()
         return cls(ray, alike, replace(accelerator, devices=given), tuple(left_out))
 
+    @property
+    def at_once(self) -> int:
+        """How many cells of a GPU each, or of a node each, it runs at once where nobody else is on it."""
+        return int(sum(node.gpus for node in self.nodes)) if self.accelerator.devices else len(self.nodes)
+
     def executor(self, folder: Path, note: Note) -> "OnRay":
         """Runs cells that lie in `folder`. Raises NotFinished where a node does not see it."""
         place = folder.absolute().parent
@@ -139,7 +145,7 @@ class Cluster:
         mark.parent.mkdir()
         mark.write_text(drafts, encoding="utf-8")
         asked = {node: _on(self.ray, sees, node).remote(str(mark)) for node in self.nodes}
-        blind = [node.name for node, answer in asked.items() if self.ray.get(answer) != drafts]
+        blind = [node.name for node, answer in asked.items() if _seen(self.ray, answer) != drafts]
         if blind:
             _remove_all([mark.parent])
             self.ray.shutdown()
@@ -169,6 +175,7 @@ class OnRay:
     drafts: Path
     note: Note
     _tasks: list["_Task"] = field(default_factory=list)
+    _unheard: ExitStack = field(default_factory=ExitStack)
 
     def submit(
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
@@ -180,6 +187,10 @@ class OnRay:
         return task
 
     def __enter__(self) -> Self:
+        # Ray prints on this process's stdout what its daemons have to say of a lost node; stdout is the report's.
+        self._unheard.enter_context(
+            redirect_stdout(self._unheard.enter_context(Path(os.devnull).open("w", encoding="utf-8")))
+        )
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -193,6 +204,7 @@ class OnRay:
             task.forget_link()
         _remove_all(self.drafts.parent.glob(f"{self.drafts.name}*"))
         ray.shutdown()
+        self._unheard.close()
 
     def tend(self, seconds: float) -> None:
         """Take what has ended, whoever it is asked for by; start again what was lost."""
@@ -334,12 +346,21 @@ def _answer(ray: Any, answer: Any) -> Mapping[str, Any]:
     return told
 
 
+def _seen(ray: Any, answer: Any) -> str:
+    try:
+        return str(ray.get(answer, timeout=LOOK_SECONDS))
+    except ray.exceptions.RayError:
+        return ""
+
+
 def _outcome(told: Mapping[str, Any]) -> Outcome:
     failure = told["failure"]
     return Outcome(told["status"], told["result"], None if failure is None else Failure(**failure), told["usage"])
 
 
 def _first_line(error: BaseException) -> str:
-    """Ray says more than fits a sentence, its last line the cause of an error in a task."""
+    """The first sentence of what Ray says, which is more than fits one; of a task's error the last line, its cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if len(lines) > 1 and "Traceback" in str(error) else lines[0] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    return lines[-1] if "Traceback" in str(error) else lines[0].partition(". ")[0]

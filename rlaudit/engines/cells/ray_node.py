@@ -19,6 +19,7 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.described import read_described
 from rlaudit.engines.cells.executor import run_here
 from rlaudit.engines.cells.inherited_variables import Fate, fate_of
+from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.cells.planned_machine import check_machine, on_gpus_of
 from rlaudit.engines.environments.environment import ensure
@@ -72,6 +73,7 @@ def _run(place: Path, cell: Cell, accelerator: Accelerator) -> Any:
     check_machine(cell, accelerator)
     _require_in_sight(cell)
     ready = on_gpus_of(_in_own_environment(cell, place), accelerator)
+    ready = with_own_cache(ready, "-".join(["node", *(device.uuid for device in accelerator.devices[:1])]))
     where = replace(Placement.here(), gpus=[device.uuid for device in accelerator.devices])
     memory = [GpuMemory(accelerator.devices)]
     return run_here(place, ready, lambda event: None, memory, _unheard, placement=lambda: where)

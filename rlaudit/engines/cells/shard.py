@@ -13,6 +13,7 @@ from typing import Self
 from rlaudit.engines.cells.cell import Cell, adopt, describe
 from rlaudit.engines.cells.executor import Executor, OnEvent, Submitted
 from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.errors import UsageError
 
 
@@ -74,7 +75,9 @@ class OfAShard:
                 if not (self.folder / cell.key).exists():
                     describe(self.folder / cell.key, cell)  # for whoever runs it by its name
             return _OfAnother(failed)
-        return _Own(self, title, self.inner.submit(cell, title, on_event, number))
+        # Several shards may run on one machine, or share a home directory.
+        own = with_own_cache(cell, self.shard.folder)
+        return _Own(self, title, self.inner.submit(own, title, on_event, number))
 
     def __enter__(self) -> Self:
         self.inner.__enter__()

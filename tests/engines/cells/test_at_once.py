@@ -1,9 +1,11 @@
 """Several cells at once on one machine: who gets what of it, and what becomes of the others when one ends."""
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,13 @@ from killable import alive, name
 from rlaudit.engines.cells.at_once import AtOnce
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.guardian import Process, descendants, processes
+from rlaudit.engines.cells.own_cache import with_own_cache
+from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.nvidia_driver import Device
 from rlaudit.engines.hardware.shares import Share, share_of, split
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.errors import NotFinished
 
 # Says what it was given; waits until as many as `meets` have come to `place`, or `holds` as long as it may.
@@ -36,6 +41,7 @@ def run(job, channel):
         "number": job["number"],
         "cores": sorted(os.sched_getaffinity(0)),
         "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "compiled": os.environ.get("VLLM_CACHE_ROOT"),
     }
 """
 MIG = tuple(Device(0, f"MIG-{part}", "an H100 in parts", 10_000, "sm90") for part in "ab")
@@ -89,6 +95,17 @@ def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[
         assert here.submit(cell(tmp_path, 9, gpus=None)).result().result["gpus"] == "4,5,6,7"
 
 
+def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    shard = Shard(1, 2)
+    with OfAShard(shard, AtOnce(tmp_path / "cells", cores, 2), tmp_path / "cells") as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
+        places = [job.result().result["compiled"] for job in jobs]
+    assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]
+    named = cell(tmp_path, 3)
+    named = replace(named, variables={**named.variables, ENGINE.compiled_in: "/recipes/own"})
+    assert with_own_cache(named, "share-0") is named
+
+
 def test_where_a_cell_ran_and_beside_whom_is_in_its_folder(cores: tuple[Share, ...], tmp_path: Path) -> None:
     cells = [cell(tmp_path, number, meets=2) for number in (1, 2)]
     with AtOnce(tmp_path / "cells", cores, 2) as here:
@@ -109,6 +126,16 @@ def test_a_timed_cell_shares_its_device_with_nobody() -> None:
     whole = (Share(gpu=MIG[0]), Share(gpu=Device(1, "GPU-1", "an H100", 80_000, "sm90")))
     beside = share_of(whole, [1], 1, timed=True)
     assert beside is not None and beside.taken == (1,)
+
+
+def test_a_cell_whose_recipe_names_cores_runs_beside_nobody(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    cells = [cell(tmp_path, number) for number in (1, 2)]
+    cells = [replace(one, variables={**one.variables, ENGINE.bound_by: "0-1"}) for one in cells]
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        for job in [here.submit(one) for one in cells]:
+            assert job.result().status == "ok"
+    for one in cells:
+        assert json.loads((tmp_path / "cells" / one.key / "placement.json").read_text())["beside"] == []
 
 
 def test_leaving_ends_what_runs_and_begins_nothing_more(cores: tuple[Share, ...], tmp_path: Path) -> None:

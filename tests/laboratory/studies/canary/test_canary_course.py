@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
 HERE = Path(__file__).parent
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "schema": "rlaudit-recipe/1",
     "environment_variables": {"PYTHONPATH": str(HERE.parent / "updates" / "fake_vllm")},
     "training": {"seeds": 2, "steps": 20, "max_tokens": 2},
@@ -57,6 +58,19 @@ def test_every_arm_is_trained_with_every_seed_and_kept(tmp_path: Path, monkeypat
     again = run_in(tmp_path, monkeypatch)
     # The prompts' ids are a cell as well.
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, 5)
+
+
+def test_what_cannot_be_brought_to_an_engine_on_a_cpu_is_said_and_no_engine_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = {"name": "after", "version": "0.18.1", "updates": {"transport": "ipc"}}
+    monkeypatch.setitem(DOCUMENT, "arms", [DOCUMENT["arms"][0], shared])
+    run = run_in(tmp_path, monkeypatch)
+    assert [one.status for one in run.trainings] == ["ok", "unsupported", "ok", "unsupported"]
+    assert run.bookkeeping.cells_run == 3
+    document = document_of(run, fail_on_mismatch=True)
+    assert any("CUDA IPC shares the memory of a GPU" in line for line in document["not_seen"])
+    assert "read from disk" in document["canary"]["arms"][0]["transport"]
 
 
 def test_a_training_whose_engine_is_killed_is_the_only_one_that_is_run_again(

@@ -54,13 +54,15 @@ def in_tree_after(trees: Trees) -> Iterator[None]:
 
 def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:
     """The findings that the old release does not have on the same files."""
-    standing = {_identity(one) for one in today.counted}
-    return tuple(one for one in bump.judged if _identity(one) not in standing)
+    standing: dict[tuple[object, ...], int] = {}
+    for one in today.counted:
+        standing[_identity(one)] = max(one.finding.severity.rank, standing.get(_identity(one), 0))
+    return tuple(one for one in bump.judged if one.finding.severity.rank > standing.get(_identity(one), -1))
 
 
 def _identity(one: Judged) -> tuple[object, ...]:
     finding = one.finding
-    return finding.rule, finding.severity, finding.place, finding.setting, finding.value
+    return finding.rule, finding.place, finding.setting, finding.value
 
 
 def reported(bump: Bump, inspection: Inspection | None, standing: int, machine: Machine) -> "ReportedBump":

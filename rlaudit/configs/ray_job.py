@@ -17,6 +17,7 @@ from rlaudit.configs.syntax.node import Node, Unknown, within
 from rlaudit.configs.syntax.shell_command import Command
 
 _JSON, _FILE = "--runtime-env-json", "--runtime-env"
+_LONGEST_PATH = 200
 _NOT_HANDED_ON = "`ray job submit` does not hand the shell's variables to the job"
 # Variables that change what vLLM computes.
 PREFIXES = ("VLLM_", "NCCL_")
@@ -71,6 +72,8 @@ def _of_file(draft: Draft, source: Source, named: Node) -> Node:
 def _from_above(source: Source, relative: str) -> Source | None:
     """The file, from the folder of the script or one above it, up to the repository's root."""
     folder, steps = Path(source.path).absolute().parent, 0
+    if len(relative) > _LONGEST_PATH or "\0" in relative:
+        return None
     while not (folder / relative).is_file():
         if (folder / ".git").exists() or folder.parent == folder:
             return None

@@ -25,7 +25,7 @@ def take_second_engines(draft: Draft, root: Node, *own: str) -> None:
             for name in [one for one in draft.options if one == key or one.startswith(f"{key}.")]:
                 draft.options[f"{path}.{name}"] = draft.options.pop(name)
         draft.not_seen.append(
-            f"{path}: an engine of its own, for rewards or a judge; its settings are listed, not judged"
+            f"{path}: an engine of its own, as of a judge or a teacher; its settings are listed, not judged"
         )
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -137,7 +137,14 @@ class Source:
         """A file beside this one (for `defaults:`), or None where it is not there or too large."""
         path = Path(self.path).parent / relative
         try:
-            # Bytes: reading text would turn \r\n into \n, and with it every offset of an edit.
-            return Source(str(path), read_regular(path, LARGEST_BYTES, "no config").decode("utf-8"), self.given)
+            found = path.stat()
+            return _neighbour(str(path), self.given, (found.st_ino, found.st_size, found.st_mtime_ns))
         except (OSError, ValueError):
             return None
+
+
+# A config may inherit one file many times, and many configs one file.
+@lru_cache(maxsize=64)
+def _neighbour(path: str, given: tuple[str, ...], _state: tuple[int, int, int]) -> Source:
+    # Bytes: reading text would turn \r\n into \n, and with it every offset of an edit.
+    return Source(path, read_regular(Path(path), LARGEST_BYTES, "no config").decode("utf-8"), given)

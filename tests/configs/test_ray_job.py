@@ -54,3 +54,8 @@ def test_a_file_that_is_not_there_is_named_and_nothing_is_taken_from_the_shell_i
 
 def test_a_program_that_no_job_runs_has_the_variables_of_the_shell(repository):
     assert config_of(repository / "run.sh", PROGRAM).environment["VLLM_USE_V1"].value == "0"
+
+
+def test_a_path_that_no_file_can_have_is_none(repository):
+    config = config_of(repository / "run.sh", f"ray job submit --runtime-env={'[' * 5000} -- {PROGRAM}")
+    assert "VLLM_USE_V1" not in config.environment

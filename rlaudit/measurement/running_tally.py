@@ -64,13 +64,15 @@ class RunningTally:
         """The same, of the prompts that have tokens only."""
         whole = self.tally()
         own = np.flatnonzero(self._sequences_P)
+        # Neighbours are taken without a copy of what may be a hundred megabytes.
+        rows = slice(own[0], own[-1] + 1) if own.size and own[-1] - own[0] + 1 == own.size else own
         return PartTally(
             own,
             replace(
                 whole,
-                sums={columns: sums_PJ[own] for columns, sums_PJ in whole.sums.items()},
-                tokens_P=self._tokens_P[own],
-                sequences_P=self._sequences_P[own],
+                sums={columns: sums_PJ[rows] for columns, sums_PJ in whole.sums.items()},
+                tokens_P=self._tokens_P[rows],
+                sequences_P=self._sequences_P[rows],
             ),
         )
 

@@ -7,6 +7,7 @@ part.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -84,8 +85,9 @@ class SiblingGroups:
     def _hold(self, names_S: Integers, batch: TokenBatch, cut: bool) -> None:
         mine = np.flatnonzero(names_S % self.stride == 0)
         if mine.size:
-            part = batch if mine.size == batch.sequences else batch.take(mine)
-            self.held.append((names_S[mine], _lean(part.beginning(BEGINNING)) if cut else part))
+            lean = _lean(batch) if cut else batch
+            part = lean if mine.size == batch.sequences else lean.take(mine)
+            self.held.append((names_S[mine], part.beginning(BEGINNING) if cut else part))
 
 
 def _lean(batch: TokenBatch) -> TokenBatch:
@@ -105,11 +107,10 @@ def _names(batch: TokenBatch) -> Integers:
     """(S,) 63 bits that stand for prompt and step."""
     step_S = batch.sequence_columns.get("step", np.zeros(batch.sequences))
     names_S = batch.prompt_names_S if batch.group_names_S is None else batch.group_names_S
-    return np.fromiter(
-        (
-            int.from_bytes(blake2b(f"{prompt}\0{step}".encode(), digest_size=8).digest()) >> 1
-            for prompt, step in zip(names_S, step_S, strict=True)
-        ),
-        dtype=np.int64,
-        count=batch.sequences,
-    )
+    name_of = lru_cache(typed=True)(_name)
+    named = map(name_of, names_S.tolist(), step_S.tolist())
+    return np.fromiter(named, dtype=np.int64, count=batch.sequences)
+
+
+def _name(prompt: Any, step: float) -> int:
+    return int.from_bytes(blake2b(f"{prompt}\0{step}".encode(), digest_size=8).digest()) >> 1

@@ -26,13 +26,15 @@ OF_SEQUENCES = ("step", "reward")
 class SiblingGroups:
     """The beginnings of whole groups. Groups are of one prompt and one step of training: the same weights drew them.
 
-    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences.
+    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences; of so many
+    tokens.
     """
 
     def __init__(self, tokens: int = HELD_TOKENS, stride: int = 1) -> None:
         self._tokens = tokens
         self.stride = stride
         self.held: list[tuple[Integers, TokenBatch]] = []
+        self.tokens = 0
 
     def add(self, batch: TokenBatch) -> None:
         """Offer the sequences of a batch; those without token ids share no context that could be seen."""
@@ -62,14 +64,9 @@ class SiblingGroups:
             self._hold_again()
 
     def _hold_again(self) -> None:
-        held, self.held = self.held, []
+        held, self.held, self.tokens = self.held, [], 0
         for names_S, part in held:
             self._hold(names_S, part, cut=False)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens held."""
-        return sum(part.tokens for _, part in self.held)
 
     def groups(self) -> tuple[TokenBatch, Integers] | None:
         """What is held, and (S,) the number of each sequence's group; None where no group has two samples."""
@@ -87,7 +84,9 @@ class SiblingGroups:
         if mine.size:
             lean = _lean(batch) if cut else batch
             part = lean if mine.size == batch.sequences else lean.take(mine)
-            self.held.append((names_S[mine], part.beginning(BEGINNING) if cut else part))
+            part = part.beginning(BEGINNING) if cut else part
+            self.held.append((names_S[mine], part))
+            self.tokens += part.tokens
 
 
 def _lean(batch: TokenBatch) -> TokenBatch:

@@ -107,7 +107,7 @@ class Steps:
         parts = [f"{self.ended} of {self.expected} done", f"{seconds_since(self.started)} gone"]
         if self.ran:
             left = self.seconds / self.ran * max(self.expected - self.ended, 0)
-            parts.append(f"about {_readable(left)} left")
+            parts.append(f"about {readable(left)} left")
         if self.tokens_per_second is not None:
             parts.append(f"{self.tokens_per_second:.0f} tokens/s in the last arm")
         return ", ".join(parts)
@@ -129,10 +129,11 @@ def last_line(log: Path) -> str:
 
 def seconds_since(started: float) -> str:
     """Elapsed time since `time.monotonic()` gave `started`, as people read it."""
-    return _readable(time.monotonic() - started)
+    return readable(time.monotonic() - started)
 
 
-def _readable(seconds: float) -> str:
+def readable(seconds: float) -> str:
+    """Seconds as people read them."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
 
 

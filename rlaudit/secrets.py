@@ -213,7 +213,11 @@ def _masked(data: Any, name: str, taken: list[Any] | None, path: tuple[Any, ...]
 def mask_text(text: str) -> str:
     """A text without the secrets that are known or have the shape of one."""
     # A report says the same short words thousands of times.
-    text = _shapes_masked_once(text) if len(text) < _SHORT else _shapes_masked(text)
+    return _text_masked_once(text) if len(text) < _SHORT else _text_masked(text)
+
+
+def _text_masked(text: str) -> str:
+    text = _shapes_masked(text)
     if _anywhere:
         if not _compiled:
             # The longest first: one may begin with another.
@@ -237,7 +241,8 @@ def _shapes_masked(text: str) -> str:
     return text
 
 
-_shapes_masked_once = lru_cache(maxsize=8192)(_shapes_masked)
+# Forgotten with every secret that is learnt.
+_text_masked_once = lru_cache(maxsize=8192)(_text_masked)
 
 
 def _given_in(text: str) -> Iterator[tuple[str, int, int, bool]]:
@@ -274,8 +279,10 @@ def _know(value: str) -> None:
             if one not in _anywhere:
                 _anywhere.add(one)
                 _compiled.clear()
-        else:
+                _text_masked_once.cache_clear()
+        elif one not in _behind_their_names:
             _behind_their_names.add(one)
+            _text_masked_once.cache_clear()
 
 
 def _is_reference(value: str) -> bool:

@@ -60,7 +60,7 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting, Stop
+from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting, Stop, StopKind
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
@@ -121,6 +121,10 @@ def fixed(example: Mapping[str, Any], fix: Fix) -> dict[str, Any]:
     return laid_over(example, {"engine": {edit["name"]: edit["value"] for edit in wanted}})
 
 
+def _stop(where: str, what: str, certain: bool, kind: str = "code") -> Stop:
+    return Stop(where, what, certain, StopKind(kind))
+
+
 def _config(data: Mapping[str, Any]) -> RolloutConfig:
     trainer = data.get("trainer", {})
     strange = set(trainer) - set(TRAINER)
@@ -130,7 +134,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         framework=data.get("framework", "simulated"),
         path=PATH,
         lost=tuple(_lost(**lost) for lost in data.get("lost", ())),
-        stops=tuple(Stop(**stop) for stop in data.get("stops", ())),
+        stops=tuple(_stop(**stop) for stop in data.get("stops", ())),
         offline=data.get("offline", False),
         place=Place(PATH, 1, 1, ""),
         write=_write,

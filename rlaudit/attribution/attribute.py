@@ -20,25 +20,13 @@ import numpy as np
 from rlaudit import causes as cause_files
 from rlaudit.arrays import Floats
 from rlaudit.attribution.base_slope import base_slope
-from rlaudit.attribution.cause import Cause, NotTested, Signature
-from rlaudit.attribution.semantic_signatures import (
-    FILTERS_NOT_REPLAYED,
-    HIDDEN_TRUNCATION,
-    PENALTY,
-    RAW_LOGPROBS,
-    TRAINER_TEMPERATURE,
-)
+from rlaudit.attribution.cause import Cause, NotTested, Signature, Stage
 from rlaudit.discover import Offers, discover
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.from_logs import constant_shift
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.excess import ExcessModel, fit_excess
-from rlaudit.tokens.alignment import Misalignment
 
-ALIGNMENT = tuple(
-    kind.value for kind in (Misalignment.OFF_BY_ONE, Misalignment.TOKEN_DROPPED, Misalignment.RETOKENISED)
-)
-MEANING = (RAW_LOGPROBS, TRAINER_TEMPERATURE, FILTERS_NOT_REPLAYED, HIDDEN_TRUNCATION, PENALTY)
 # Sequences or prompts that an error can be read off.
 FEWEST_TO_JUDGE = 2
 # Of all tests together: one comparison in two hundred has a significant signature by chance, and size decides as well.
@@ -150,11 +138,11 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
         margin = DEFAULT_MARGIN if floor is None else PARITY_TIMES_FLOOR * floor
     if not evidence.tokens:
         return case.nothing(margin)
-    if case.convict(ALIGNMENT):
+    if case.convict(Stage.ALIGNMENT):
         case.leave("the data are shifted: nothing is measured on them")
         return case.attribution(margin, unexplained=None)
     corrected = evidence.meaning is not None
-    if case.convict(MEANING) and not corrected:
+    if case.convict(Stage.MEANING) and not corrected:
         case.leave("the meaning comes first, and without scores the log ratio cannot be corrected for it")
         return case.attribution(margin, unexplained=None)
     if constant_shift(evidence) is not None:
@@ -165,7 +153,7 @@ def attribute(evidence: TokenEvidence, margin: float | None = None, seed: int = 
     if case.excess.k2_low <= least:
         case.leave(f"k2 {case.excess.k2:.2g} is not surely above {least:.2g} nats^2: nothing to explain")
         return case.attribution(margin, unexplained=None)
-    case.convict(tuple(case.waiting), holm=True)
+    case.convict(Stage.EXCESS)
     return case.attribution(margin, unexplained=case.unexplained())
 
 
@@ -188,11 +176,13 @@ class _Case:
         assert self.evidence.excess is not None
         return self.evidence.excess
 
-    def convict(self, names: Sequence[str], holm: bool = False) -> bool:
-        """Test causes; whether one was named. Without `holm` the tests below have corrected for themselves."""
+    def convict(self, stage: Stage) -> bool:
+        """Test the causes of a stage; whether one was named. Those of meaning and alignment have corrected for how many
+        they are themselves."""
+        holm = stage is Stage.EXCESS
         found: dict[str, Signature] = {}
-        for name in names:
-            self.waiting.pop(name, None)
+        for name in [name for name in self.waiting if self.causes[name].stage is stage]:
+            self.waiting.pop(name)
             outcome = self._outcome(self.causes[name])
             if isinstance(outcome, NotTested):
                 self.untested.append(Untested(name, outcome.reason, outcome.column))
@@ -234,7 +224,8 @@ class _Case:
         if not evidence.missing(("base_logprob",)):
             leaning_T = np.asarray(evidence.columns["base_logprob"]) - evidence.trainer_logprobs_T
             base = base_slope(log_ratio_T, leaning_T, evidence.room_T, evidence.cluster_T, self.seed)
-            if base.part.p_value < ALPHA:
+            # A slope that sure tokens alone make is none: what it leaves would be more than what there was.
+            if base.part.p_value < ALPHA and base.part.k2 > 0:
                 log_ratio_T = base.left_T
         bases = self._bases([name for name in self.waiting if not self.causes[name].after_others])
         excess = fit_excess(log_ratio_T, evidence.room_T, evidence.cluster_T, bases, floor, self.seed)
@@ -267,7 +258,7 @@ class _Case:
     def unexplained(self) -> float:
         """Share of the excess that no named cause accounts for."""
         explained = sum(
-            cause.signature.share or 0.0 for cause in self.named if cause.name not in (*ALIGNMENT, *MEANING)
+            named.signature.share or 0.0 for named in self.named if self.causes[named.name].stage is Stage.EXCESS
         )
         return min(max(1.0 - explained, 0.0), 1.0)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from rlaudit.arrays import Floats
 from rlaudit.layers import Layer
@@ -50,6 +51,14 @@ class NotTested:
 Outcome = Signature | NotTested
 
 
+class Stage(Enum):
+    """When a cause is looked for: one that is found ends the stages after it, or moves what they are judged on."""
+
+    ALIGNMENT = 1  # whether both sides speak of the same tokens
+    MEANING = 2  # what the logprobs mean
+    EXCESS = 3  # what makes the log ratio larger than rounding does, all of them at once
+
+
 @dataclass(frozen=True)
 class Cause:
     """name: fixed, used in documents and case studies. needs: columns without which it cannot be told.
@@ -58,7 +67,8 @@ class Cause:
     after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
     least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
     settles it. planted: the same cause in a simulated world, by which the self-test knows whether it is found.
-    factor: of `rlaudit ablate`, the one that takes it away, where there is one.
+    factor: of `rlaudit ablate`, the one that takes it away, where there is one. stage: a cause that shows in no size of
+    the log ratio comes before those that do.
     """
 
     name: str
@@ -70,6 +80,7 @@ class Cause:
     falsifier: str
     next: str
     planted: Fault
+    stage: Stage = Stage.EXCESS
     factor: str | None = None
     basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None
     after_others: bool = False

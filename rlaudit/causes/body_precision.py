@@ -65,6 +65,8 @@ def signature(evidence: TokenEvidence) -> Outcome:
     kept = 1.0 - explained_share(evidence)
     value, low, high = (kept * one - evidence.floor_k2 for one in (constant.k2, constant.low, constant.high))
     share, share_low, share_high = (one / excess.excess_k2 for one in (value, low, high))
+    if share_low > 1.0:
+        return NotTested(f"noise in proportion to 1 - p would be {share:.0%} of what there is: it is another kind")
     spread = (constant.high - constant.low) / (2.0 * REACH)
     z = standard_score(value, kept * spread, evidence.clusters)
     beyond = kept * constant.low > TIMES_FLOOR * evidence.floor_k2

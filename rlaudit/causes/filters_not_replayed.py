@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import (
     FILTERS_NOT_REPLAYED,
     logged_signature,
@@ -87,6 +87,7 @@ CAUSE = Cause(
     name=FILTERS_NOT_REPLAYED,
     title="Filters not replayed by the trainer",
     layer=Layer.SEMANTIC,
+    stage=Stage.MEANING,
     needs=(),
     least=OF_A_BIAS,
     signature=signature,

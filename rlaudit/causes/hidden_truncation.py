@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
@@ -37,6 +37,7 @@ CAUSE = Cause(
     name=HIDDEN_TRUNCATION,
     title="Hidden truncation of the support",
     layer=Layer.SEMANTIC,
+    stage=Stage.MEANING,
     needs=("trainer_scores",),
     least=OF_SCORES,
     signature=signature,

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -52,6 +52,7 @@ CAUSE = Cause(
     name=Misalignment.OFF_BY_ONE.value,
     title="Off by one",
     layer=Layer.SEMANTIC,
+    stage=Stage.ALIGNMENT,
     needs=(),
     least=OF_AGREEMENT,
     signature=signature,

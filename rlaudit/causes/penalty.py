@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome
+from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import PENALTY, logged_signature, semantic_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
@@ -60,6 +60,7 @@ CAUSE = Cause(
     name=PENALTY,
     title="Penalty on one side",
     layer=Layer.SEMANTIC,
+    stage=Stage.MEANING,
     needs=(),
     least=OF_A_MEAN,
     signature=signature,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import (
     RAW_LOGPROBS,
     logged_signature,
@@ -61,6 +61,7 @@ CAUSE = Cause(
     name=RAW_LOGPROBS,
     title="Raw logprobs",
     layer=Layer.SEMANTIC,
+    stage=Stage.MEANING,
     needs=(),
     least=OF_A_MEAN,
     signature=signature,

@@ -11,7 +11,7 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -67,6 +67,7 @@ CAUSE = Cause(
     name=Misalignment.RETOKENISED.value,
     title="Re-tokenised text",
     layer=Layer.SEMANTIC,
+    stage=Stage.ALIGNMENT,
     needs=(),
     least=OF_AGREEMENT,
     signature=signature,

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from rlaudit.attribution.alignment_signature import alignment_signature
-from rlaudit.attribution.cause import Cause, Outcome
+from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_AGREEMENT
 from rlaudit.meaning.token_evidence import TokenEvidence
@@ -51,6 +51,7 @@ CAUSE = Cause(
     name=Misalignment.TOKEN_DROPPED.value,
     title="A token lost at a resume",
     layer=Layer.INFERENCE_PATH,
+    stage=Stage.ALIGNMENT,
     needs=(),
     least=OF_AGREEMENT,
     signature=signature,

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rlaudit.attribution.cause import Cause, NotTested, Outcome
+from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_signature, temperature_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.candidates import Semantics
@@ -40,6 +40,7 @@ CAUSE = Cause(
     name=TRAINER_TEMPERATURE,
     title="The trainer's temperature",
     layer=Layer.SEMANTIC,
+    stage=Stage.MEANING,
     needs=(),
     least=OF_A_MEAN,
     signature=signature,

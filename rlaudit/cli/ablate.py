@@ -1,29 +1,36 @@
 """`rlaudit ablate`: run a recipe's arms, diagnose, report."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlaudit.cli import where_cells_run as where
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
-from rlaudit.cli.output import parse_outputs, write_file, write_outputs
+from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
+from rlaudit.engines.cells.shard import LeftToOthers, Shard
 from rlaudit.engines.environments.given_interpreters import ENGINE_HELP, TRAINER_HELP, given_interpreters
 from rlaudit.errors import UsageError
 from rlaudit.progress import Progress
 from rlaudit.say import answer
 
 if TYPE_CHECKING:
+    from rlaudit.engines.hardware.accelerator import Accelerator
+    from rlaudit.laboratory.recipe import AnyRecipe
+    from rlaudit.laboratory.study import Study
     from rlaudit.report.report import Report
 
     Judged = tuple[Report, Callable[[Path], None] | None]
 
 
 def ablate(
-    recipe: Annotated[
-        str, typer.Argument(help="A recipe by name (v0-to-v1, quick, ...) or path, or a rollout config.")
+    recipes: Annotated[
+        list[str],
+        typer.Argument(metavar="RECIPE", help="A recipe by name (v0-to-v1, quick, ...) or path, or a rollout config."),
     ],
     from_: Annotated[str | None, typer.Option("--from", help="With a config: the vLLM it runs on today.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="With a config: the vLLM it is to run on.")] = None,
@@ -43,52 +50,116 @@ def ablate(
     cpu: Annotated[
         bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
     ] = False,
+    jobs: Annotated[str, typer.Option(help=where.JOBS_HELP)] = where.AUTO,
+    executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = where.LOCAL,
+    shard: Annotated[str | None, typer.Option(help=where.SHARD_HELP, metavar="I/N")] = None,
+    merge: Annotated[bool, typer.Option("--merge", help=where.MERGE_HELP)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> int:
-    """Run controlled arms on the local accelerator and say which layer is to blame."""
+    """Run controlled arms, on this machine or a cluster, and say which layer is to blame."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
     from rlaudit.engines.hardware.accelerator import detect
+    from rlaudit.engines.hardware.shares import split
+    from rlaudit.laboratory.at_once import cells_at_once, local
     from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
     from rlaudit.laboratory.prompts import load_prompts
-    from rlaudit.laboratory.study import known_studies, load_study
 
     outputs = parse_outputs(output or [])
+    if merge:
+        return _merge([Path(run) for run in recipes], run_dir, outputs, fail_on, Progress(quiet))
+    if len(recipes) > 1:
+        raise UsageError(f"one recipe at a time, not {len(recipes)}", "Run directories are merged with --merge.")
+    (recipe,) = recipes
     given = given_interpreters(python, trainer_python)
-    accelerator = detect(cpu)
+    at_once = where.jobs_of(jobs)
     progress = Progress(quiet)
-    path = Path(recipe)
-    if from_ is not None or to is not None or (path.is_file() and not is_recipe(path)):
-        experiment = experiment_of(path, from_, to, model, accelerator)
-        for sentence in experiment.changed:
-            progress.note(f"  {sentence}")
-        if write_recipe is not None:
-            write_file(write_recipe, as_yaml(experiment))
-            return 0
-        study = known_studies()["arms"]
-        loaded = study.recipe_of(dict(experiment.document), path, accelerator.kind)
-    elif write_recipe is not None:
-        raise UsageError(f"--write-recipe: {recipe} is a recipe already")
-    else:
-        study, loaded, path = load_study(recipe, accelerator.kind)
+    cluster = where.on_cluster(executor, at_once, progress, cpu=cpu, shared_out=shard is not None)
+    accelerator, shares = (cluster.accelerator, ()) if cluster else split(detect(cpu), at_once or 1)
+    told = _experiment(recipe, from_, to, model, write_recipe, accelerator, progress)
+    if told is None:
+        return 0
+    study, loaded, path = told
     chosen = (loaded.quickened() if quick else loaded).overridden(
         model=model, prompts=prompts, seed=seed, samples=samples
     )
     prompt_set = load_prompts(chosen.prompts, chosen.prompts_read)
     plan = study.plan(chosen, accelerator, prompt_set)
     folder = run_dir or Path("runs") / path.stem
+    own = None if shard is None else where.RunOfAShard(Shard.parse(shard), folder)
+    if own is not None and study.in_one_folder:
+        raise UsageError(
+            f"--shard: {path.stem} cannot be shared out: its cells load checkpoints that lie in the run directory",
+            "Run it on one machine with --jobs, or with --executor ray over a run directory that all nodes see.",
+        )
+    most = cells_at_once(plan, accelerator, shares, at_once) if cluster is None else cluster.at_once
     if dry_run:
-        answer(estimate(study, plan, accelerator, prompt_set, folder, given))
+        answer(estimate(study, plan, accelerator, prompt_set, folder, given, most))
         return 0
     progress.note(f"{path.stem}: {plan.title} on {accelerator.kind}, {accelerator.name}; run kept in {folder}")
     for name, reason in plan.left_out.items():
         progress.note(f"  not run     block {name}: {reason}")
-    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given) as (finished, kept):
+    place = local(shares, most) if cluster is None else where.at_cluster(cluster)
+    if own is not None:
+        with (
+            suppress(LeftToOthers),
+            carried_out(study, plan, own.folder, accelerator, prompt_set, progress, given, own.at(place), own.others),
+        ):
+            pass
+        progress.note(own.said())
+        return own.exit_code
+    of_shards = where.cells_of_shards(folder)
+    with carried_out(study, plan, folder, accelerator, prompt_set, progress, given, place, of_shards) as ended:
+        finished, kept = ended
         document, write_tokens = JUDGES[study.name](finished, path, folder, fail_on is FailOn.ERROR)
         kept.finish(document, write_tokens)
     write_outputs(outputs, document)
+    return int(document["exit_code"])
+
+
+def _experiment(
+    recipe: str,
+    from_: str | None,
+    to: str | None,
+    model: str | None,
+    write_recipe: Path | None,
+    accelerator: "Accelerator",
+    progress: Progress,
+) -> "tuple[Study[Any, Any, Any], AnyRecipe, Path] | None":
+    """The study, its recipe and where that is from; None where the recipe was to be written down, and is."""
+    from rlaudit.cli.ablate_config import as_yaml, experiment_of, is_recipe
+    from rlaudit.laboratory.study import known_studies, load_study
+
+    path = Path(recipe)
+    if from_ is None and to is None and not (path.is_file() and not is_recipe(path)):
+        if write_recipe is not None:
+            raise UsageError(f"--write-recipe: {recipe} is a recipe already")
+        return load_study(recipe, accelerator.kind)
+    experiment = experiment_of(path, from_, to, model, accelerator)
+    for sentence in experiment.changed:
+        progress.note(f"  {sentence}")
+    if write_recipe is not None:
+        write_file(write_recipe, as_yaml(experiment))
+        return None
+    study = known_studies()["arms"]
+    return study, study.recipe_of(dict(experiment.document), path, accelerator.kind), path
+
+
+def _merge(
+    runs: Sequence[Path], run_dir: Path | None, outputs: Sequence[Output], fail_on: FailOn, progress: Progress
+) -> int:
+    """Report on the cells of several runs together."""
+    from rlaudit.laboratory.course import gathered
+    from rlaudit.laboratory.merge import planned
+
+    common = planned(runs)
+    folder = run_dir or Path("runs") / "merged"
+    progress.note(f"{len(runs)} runs: {common.plan.title}; merged in {folder}")
+    with gathered(common, folder, progress) as (finished, kept):
+        document, write_tokens = JUDGES[common.study.name](finished, runs[0], folder, fail_on is FailOn.ERROR)
+        kept.finish(document, write_tokens)
+    write_outputs(list(outputs), document)
     return int(document["exit_code"])
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "rlaudit.cli.demo:demo_command",
     "inspect": "rlaudit.cli.inspect_completion:inspect_options",
     "ablate": "rlaudit.cli.ablate:ablate",
+    "cell": "rlaudit.cli.cell:app",
     "compare": "rlaudit.cli.compare:compare",
     "curves": "rlaudit.cli.curves:curves",
     "watch": "rlaudit.cli.watch:watch",

@@ -6,6 +6,7 @@ Hydra. Scripts inside job descriptions (`run: |`) and commands in YAML lists are
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.configs.draft import Draft
@@ -27,6 +28,8 @@ class Overridden:
     root: Node
 
 
+# Asked when a file is recognised and when it is read.
+@lru_cache(maxsize=8)
 def overridden(source: Source, prefix: str) -> tuple[Overridden, ...]:
     """The training commands of the file's scripts with an override of a key that begins with `prefix`."""
     if prefix not in source.text:
@@ -55,12 +58,18 @@ def untold(command: "Command") -> tuple[str, ...]:
     return (*(f"{shortened(text)} may hold further overrides" for text in dict.fromkeys(held)), *command.assumed)
 
 
-def take_environment(draft: Draft, command: "Command") -> None:
-    """Exports and prefixes in force, as far as they are vLLM's or NCCL's, and what the command leaves open."""
-    for name, node in command.variables.items():
-        if name.startswith(("VLLM_", "NCCL_")):
-            draft.environment.by_file(name, node)
+def take_environment(draft: Draft, source: Source, command: "Command") -> None:
+    """Exports and prefixes in force, or a submitted job's own variables, as far as they are vLLM's or NCCL's; and what
+    the command leaves open.
+    """
+    from rlaudit.configs.ray_job import PREFIXES, take_job_environment
+
     draft.not_seen += untold(command)
+    if take_job_environment(draft, source, command):
+        return
+    for name, node in command.variables.items():
+        if name.startswith(PREFIXES):
+            draft.environment.by_file(name, node)
 
 
 def _is_script(word: Node) -> bool:

@@ -63,6 +63,8 @@ def reread(root: Node) -> Node:
 
 
 def _as_written(node: Node) -> Node:
+    if not node.refers:
+        return node
     if isinstance(node.value, dict):
         return Node({key: _as_written(child) for key, child in node.items()}, node.place, node.key, node.text)
     if isinstance(node.value, tuple):

@@ -67,16 +67,27 @@ class Lost:
     reason: str
 
 
+class StopKind(StrEnum):
+    """What a line asks of the release in vain. CODE: anything but the other two."""
+
+    CODE = "code"
+    IMPORT = "import"
+    ATTRIBUTE = "attribute"
+
+
 @dataclass(frozen=True)
 class Stop:
-    """A line of the framework's source that does not go with the vLLM release.
+    """A line of Python, the framework's or the user's own, that does not go with the vLLM release.
 
-    where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain.
+    where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain. place:
+    of a line of the config's own file.
     """
 
     where: str
     what: str
     certain: bool
+    kind: StopKind = StopKind.CODE
+    place: Place | None = None
 
 
 # What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.
@@ -116,10 +127,10 @@ class RolloutConfig:
 
     framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
-    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults
-    differ). not_seen: what a reader could not tell, in sentences. parts: the other files this one was read with.
-    decided: by setting, the line of the framework's own source that decides it, where that source was read. stops: its
-    lines that do not go with the vLLM release.
+    arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). placed_by_ray:
+    whether it is built in an actor of a Ray placement group. not_seen: what a reader could not tell, in sentences.
+    parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
+    decides it, where that source was read. stops: its lines that do not go with the vLLM release.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
 
@@ -133,6 +144,7 @@ class RolloutConfig:
     lost: tuple[Lost, ...] = ()
     model: Setting | None = None
     offline: bool = False
+    placed_by_ray: bool = False
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()

@@ -97,6 +97,12 @@ class Source:
             self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
         return self._calls[wanted]
 
+    @property
+    def options_taken(self) -> tuple[str, ...]:
+        """Options of a Python program's own command line that its calls were read with at their defaults."""
+        taken = (option for found in self._calls.values() for call in found for option in call.options.values())
+        return tuple(dict.fromkeys(taken))
+
     def dictionaries(self, key: str) -> tuple[Node, ...]:
         """Every dictionary of a Python file that has a key."""
         from rlaudit.configs.syntax.python_text import dictionaries

@@ -38,16 +38,19 @@ class Package:
 class Engine:
     """One kind of engine.
 
-    oldest: the first release that can be had. takes_uuids: the first that can be shown a GPU by its UUID. settings:
-    patterns of its own variables, which come from a recipe and never from the shell. quiet: variables of every process.
-    on_cpu: variables of an engine without a GPU. generate, update, train: the scripts that sample, that update weights
-    meanwhile, and that sample for a training (see cells/worker.py); each with the files that it loads beside itself,
-    which decide a result as it does.
+    oldest: the first release that can be had. takes_uuids: the first that can be shown a GPU by its UUID. compiled_in:
+    the variable that says in which folder compiled code is kept. bound_by: the one that names cores of the processor.
+    settings: patterns of its own variables, which come from a recipe and never from the shell. quiet: variables of
+    every process. on_cpu: variables of an engine without a GPU. generate, update, train: the scripts that sample, that
+    update weights meanwhile, and that sample for a training (see cells/worker.py); each with the files that it loads
+    beside itself, which decide a result as it does.
     """
 
     package: Package
     oldest: Version
     takes_uuids: Version
+    compiled_in: str
+    bound_by: str
     settings: tuple[str, ...]
     quiet: Mapping[str, str]
     on_cpu: Mapping[str, str]

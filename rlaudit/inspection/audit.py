@@ -116,13 +116,15 @@ class Audit:
 @dataclass(frozen=True)
 class Rule:
     """One rule. check: yields findings for one audit; `finding` below builds them. defaults: engine arguments of whose
-    moved default it speaks, so that changed-default does not list them.
+    moved default it speaks, so that changed-default does not list them. already: for a rule about what a release does
+    not have, how severe it is where the release before the migration does not have it either.
     """
 
     name: str
     layer: Layer
     check: Callable[[Audit], Iterator[Finding]]
     defaults: tuple[str, ...] = ()
+    already: Severity | None = None
 
     def finding(
         self, audit: Audit, severity: Severity, setting: str, message: str, fix: Fix | None = None,

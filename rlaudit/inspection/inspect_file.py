@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.inspection.already_so import told_as_it_is
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.device import device_of
 from rlaudit.inspection.files import TextFile
@@ -97,7 +98,7 @@ def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...],
         if rule.layer is Layer.SEMANTIC and not audit.generates:
             continue
         try:
-            findings += rule.check(audit)
+            findings += told_as_it_is(rule, audit, tuple(rule.check(audit)))
         except Exception as error:
             bugs.append(Bug(audit.config.path, f"rule {rule.name}", error))
     return tuple(findings), tuple(bugs)

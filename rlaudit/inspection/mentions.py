@@ -12,8 +12,8 @@ from rlaudit.configs.source import Source
 MOST_NAMED = 50
 # Compiled where a file without a config is there: most runs have none.
 _WORDS = (
-    r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth)"
-    r"(?![a-z])"
+    r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth"
+    r"|gpu_memory_utilization)(?![a-z])"
 )
 
 

@@ -1,7 +1,7 @@
 """Files that set up rollouts with an engine which is not read here: they are named, not passed over.
 
 Told by how frameworks spell it: SGLang's options and keys (slime, verl, ROLL, SkyRL, AReaL), and vLLM behind slime's
-options (vime), whose defaults are its own.
+options (vime) or OAT's, whose defaults are their own. verl's main_generation samples for no trainer.
 """
 
 import re
@@ -17,6 +17,10 @@ _SGLANG_KEY = re.compile(r"""(?:backend|name|mode|engine)["']?\s*[:=]\s*["']?sgl
 _ROLLOUTS = re.compile(r"rollout|strategy_name|generator|gconfig")
 _SLIME = re.compile(r"--rollout-num-gpus-per-engine\b")
 _VLLM_OPTION = re.compile(r"--vllm-[a-z]")
+_OTHERS = {
+    "vLLM under OAT's options": re.compile(r"--vllm[-_]gpu[-_]ratio\b"),
+    "vLLM under verl's main_generation, which trains nothing": re.compile(r"\bmain_generation(?:_server)?\b"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ def other_engine(source: Source) -> OtherEngine | None:
         line = _line(text, _SLIME)
         if line is not None:
             return OtherEngine(source.path, "vLLM under slime's options", line)
+    for name, pattern in _OTHERS.items() if source.is_shell else ():
+        if (line := _line(text, pattern)) is not None:
+            return OtherEngine(source.path, name, line)
     return None
 
 

@@ -166,6 +166,9 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
         matched, alone = _paired(dialect, before, after)
         pairs += matched
         not_seen += alone
+    if pairs and source.options_taken:
+        options = ", ".join(source.options_taken)
+        not_seen.append(f"{source.path}: what its command line says; taken at their defaults are {options}")
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 

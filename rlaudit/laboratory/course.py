@@ -5,15 +5,16 @@ events.jsonl, log.txt, samples.jsonl or scores.npz, result.json, usage.json, and
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.laboratory.merge import Planned
+from rlaudit.laboratory.place import Place, one_at_a_time
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder, opened
@@ -56,8 +57,7 @@ class Course:
         folder.begin(_as_document(plan, surroundings))
         for said in folder.damaged:
             progress.note(f"  {'damaged':<11} {said}; it is made again")
-        executor = OneAtATime(folder.cells, surroundings.memory, lambda sentence: progress.note(f"  {sentence}"))
-        self.runner = Runner(folder, executor, progress)
+        self.runner = Runner(folder, surroundings.executor, progress)
         self.context: RolloutContext = surroundings.rollout_context(plan.recipe, self.runner.needed)
         try_trainer(self.runner, self.context, plan.scoring, surroundings.trainer)
 
@@ -66,16 +66,22 @@ class Course:
         """The run directory."""
         return self._folder.folder
 
-    def scores(self, batch: ScoringBatch, title: str, checkpoint: Checkpoint | None = None) -> Scores:
-        """What the trainer says of a batch. Raises NotFinished where it cannot score."""
+    def scores(self, batch: ScoringBatch, title: str, checkpoint: Checkpoint | None = None) -> Callable[[], Scores]:
+        """Ask what the trainer says of a batch; the answer is waited for by whoever calls for it, which raises
+        NotFinished where the trainer cannot score."""
         self._asked += batch.asked
         self._scored += len(batch.sequences)
         cell = scoring_cell(self.context, batch, self.surroundings.trainer, checkpoint)
         complaint = "the trainer could not score " + (
             "the sequences" if checkpoint is None else f"with {checkpoint.path}"
         )
-        outcome = self.runner.needed(cell, title, complaint)
-        return read_scores(self.runner.directory(cell), batch, outcome.result)
+        outcomes = self.runner.outcomes([(cell, title)])
+
+        def answer() -> Scores:
+            outcome = self.runner.settled(next(outcomes), cell, complaint)
+            return read_scores(self.runner.directory(cell), batch, outcome.result)
+
+        return answer
 
     def books(self) -> Bookkeeping:
         """What the run has cost so far."""
@@ -101,20 +107,38 @@ def carried_out(
     prompts: PromptSet,
     progress: Progress,
     given: GivenInterpreters = NONE_GIVEN,
+    place: Place = one_at_a_time,
+    elsewhere: Sequence[Path] = (),
 ) -> Iterator[tuple[Finished, RunFolder]]:
-    """The plan carried out in `folder`, which is this process's alone until the report lies there.
+    """The plan carried out in `folder`, which is this process's alone until the report lies there; its cells run at
+    `place`, but for those that are finished in folders of cells `elsewhere`.
 
     Raises whatever preparing its surroundings raises (surroundings.py), and what the study does.
     """
-    with opened(folder) as kept:
-        surroundings = prepare(plan, folder, accelerator, prompts, progress, given)
-        yield study.execute(plan, kept, surroundings, progress), kept
+    with opened(folder, elsewhere) as kept:
+        with place(kept.cells, accelerator, lambda sentence: progress.note(f"  {sentence}")) as executor:
+            surroundings = prepare(plan, folder, accelerator, prompts, progress, executor, given)
+            finished = study.execute(plan, kept, surroundings, progress)
+        yield finished, kept
+
+
+@contextmanager
+def gathered(planned: Planned, folder: Path, progress: Progress) -> Iterator[tuple[Any, RunFolder]]:
+    """The plan of several runs carried out in `folder` from the cells that they left, without running any.
+
+    Raises NotFinished naming the cells that none of them has.
+    """
+    with opened(folder, planned.cells) as kept:
+        yield planned.study.execute(planned.plan, kept, planned.surroundings(kept.cells), progress), kept
 
 
 def _as_document(plan: Plan, surroundings: Surroundings) -> dict[str, Any]:
     """The recipe as it was understood, and everything needed to repeat the run."""
+    if surroundings.written is not None:
+        return dict(surroundings.written)
     return {
         "recipe": plan.recipe.model_dump(mode="json", by_alias=True),
         "arms": plan.arms(),
         "provenance": surroundings.provenance(),
+        "made_with": surroundings.made_with(),
     }

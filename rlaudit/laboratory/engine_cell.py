@@ -11,6 +11,7 @@ from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import kernel_cache
 from rlaudit.engines.models.model_identity import identities_in
+from rlaudit.engines.vllm.engine_gpus import gpus_of
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine
 from rlaudit.laboratory.rollout_context import RolloutContext
 
@@ -21,7 +22,7 @@ class EngineProcess:
 
     `job` is what the script reads besides. variables: environment variables that decide anything. model: another one
     than the recipe's. refusal: the words in which an engine says that it cannot do this. identity: what the result
-    depends on besides.
+    depends on besides. timed: when a step begins may change what is seen.
     """
 
     script: Path
@@ -34,6 +35,7 @@ class EngineProcess:
     timeout_minutes: float | None = None
     refusal: re.Pattern[str] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
+    timed: bool = False
 
 
 def engine_cell(context: RolloutContext, environment: Environment, process: EngineProcess) -> Cell:
@@ -51,6 +53,7 @@ def engine_cell(context: RolloutContext, environment: Environment, process: Engi
             **process.job,
         },
         command=environment.command,
+        environment=environment,
         variables={**environment.variables, **kernel_cache(process.variables), **process.variables},
         timeout_seconds=60.0 * (process.timeout_minutes or context.timeout_minutes),
         identity={
@@ -63,4 +66,6 @@ def engine_cell(context: RolloutContext, environment: Environment, process: Engi
         },
         sources=process.sources,
         refusal=process.refusal,
+        gpus=gpus_of(process.engine_args),
+        timed=process.timed,
     )

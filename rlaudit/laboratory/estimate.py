@@ -33,6 +33,7 @@ def estimate(
     prompts: PromptSet,
     folder: Path,
     given: GivenInterpreters = NONE_GIVEN,
+    at_once: int = 1,
 ) -> str:
     """Engine starts, minutes, disk, which cells are already there, and what the run will be refused for, as text."""
     files = read_model_files(plan.recipe.model, plan.recipe.revision)
@@ -40,7 +41,7 @@ def estimate(
     missing = [spec for spec in specs if not spec.command and locate(spec) is None]
     cost = study.cost(plan, accelerator, prompts)
     done = len(list((folder / "cells").glob("*/result.json")))
-    minutes = cost.seconds / 60 + BUILD_MINUTES * len(missing)
+    minutes = cost.seconds / 60 / at_once + BUILD_MINUTES * len(missing)
     disk = f" (up to {sum(map(_gigabytes, missing)):.0f} GB)" if missing else ""
     known = known_versions()
     refused = [*refusals(specs, accelerator), misfit(files, plan_needs(plan, accelerator, files))]
@@ -48,6 +49,7 @@ def estimate(
         [
             *cost.lines,
             f"engine starts: {cost.engine_starts}",
+            *([f"cells at once: {at_once}"] if at_once > 1 else []),
             f"minutes: about {minutes:.0f} on this {accelerator.kind} ({accelerator.name})",
             f"environments to build: {', '.join(spec.name for spec in missing) or 'none'}{disk}",
             f"cells already in {folder}: {done}",

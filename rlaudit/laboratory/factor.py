@@ -63,7 +63,7 @@ class Factor:
     engines/vllm/scripts/generate.py): a name, and where releases keep it in their loaded VllmConfig, as in
     {"disable_cascade_attn": ("model_config.disable_cascade_attn",)}.
     `refusal` matches the engine's own words when it will not start with this factor: the arm is then *unsupported*
-    rather than failed.
+    rather than failed. `timed`: it moves when a step begins, so that an engine beside it could change what is seen.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Factor:
     move: Callable[[Audit, str], Move | None]
     reads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refusal: re.Pattern[str] | None = None
+    timed: bool = False
 
     def apply(self, treatment: Treatment, level: str) -> Treatment:
         """The treatment with this factor at `level`; raises UsageError for a level that does not exist."""

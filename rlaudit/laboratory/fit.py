@@ -4,16 +4,16 @@ Only what cannot fit is refused: weights alone, at the smallest they can be. Cac
 engine that lacks room for those says so itself.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.nvidia_driver import MIB
-from rlaudit.engines.models.model_files import ModelFiles
+from rlaudit.engines.models.model_files import DTYPE_BYTES, ModelFiles
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.engines.vllm.engine_gpus import gpus_of
 from rlaudit.errors import NotFinished
 from rlaudit.laboratory.scoring import GIB, TRAINER_HEADROOM_BYTES
 from rlaudit.laboratory.study import Plan
@@ -22,6 +22,11 @@ from rlaudit.vllm.catalogue import Catalogue, known_versions
 # What scoring takes on a processor beside the weights: torch and transformers 0.5 GiB, logits of its batches of 512
 # tokens 0.9 GiB.
 HOST_HEADROOM_BYTES = int(1.5 * GIB)
+# What a cell on CUDA takes of the host: torch twice over, CUDA's context and pinned buffers; weights pass through page
+# by page. Not measured: too much costs a cell at a time on a small host, too little an engine that the kernel ends.
+HOST_BYTES_ON_CUDA = 8 * GIB
+# Of what a GPU has for weights: the reader's own estimate of them is a little larger than the files.
+SURELY = 0.9
 AS_STORED = "auto"
 
 
@@ -91,7 +96,7 @@ def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Ite
             there = accelerator.memory_mib * MIB - HOST_HEADROOM_BYTES
             yield Need(who, needed, "this machine has", there, "Load it in bfloat16 (engine_args.dtype)")
             continue
-        parts = _parts(arguments)
+        parts = gpus_of(arguments)
         share = arguments.get("gpu_memory_utilization", _default_share(engine.version))
         there = int(min(device.memory_mib for device in accelerator.devices) * MIB * float(share))
         yield Need(
@@ -103,20 +108,28 @@ def engine_needs(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> Ite
         )
 
 
+def gpus_to_score(accelerator: Accelerator, files: ModelFiles) -> dict[str, int]:
+    """By dtype, how many GPUs the trainer needs: one, where the weights surely fit on it; else it is given all, and the
+    dtype is left out."""
+    room = min((device.memory_mib * MIB for device in accelerator.devices), default=0) - TRAINER_HEADROOM_BYTES
+    sizes = {dtype: files.weight_bytes(dtype) for dtype in DTYPE_BYTES}
+    return {dtype: 1 for dtype, needed in sizes.items() if needed is not None and needed < SURELY * room}
+
+
+def host_bytes(plan: Plan, accelerator: Accelerator, files: ModelFiles) -> int:
+    """Memory of the host that one cell of the plan may take at most, as far as it can be told."""
+    if accelerator.kind == "cuda":
+        return HOST_BYTES_ON_CUDA
+    weights = max((need.needed for need in plan_needs(plan, accelerator, files)), default=0)
+    return weights + HOST_HEADROOM_BYTES + int(ENGINE.on_cpu["VLLM_CPU_KVCACHE_SPACE"]) * GIB
+
+
 def _engine_bytes(files: ModelFiles, dtype: str) -> int | None:
     """What an engine's weights take in the dtype it was given; `auto` halves float32 and leaves the rest."""
     if dtype == AS_STORED:
         sizes = [files.stored_bytes, files.weight_bytes("bfloat16")]
         return min((size for size in sizes if size is not None), default=None)
     return files.weight_bytes({"half": "float16", "float": "float32"}.get(dtype, dtype))
-
-
-def _parts(arguments: Mapping[str, Any]) -> int:
-    """Over how many GPUs an engine shares its weights out."""
-    names = ["tensor_parallel_size", "pipeline_parallel_size"]
-    if arguments.get("enable_expert_parallel"):
-        names.append("data_parallel_size")
-    return math.prod(max(1, int(arguments.get(name) or 1)) for name in names)
 
 
 def _default_share(version: str) -> float:

@@ -24,19 +24,21 @@ def _text_of_version(value: Any) -> Any:
     return value
 
 
-def _text_of_switch(value: Any) -> Any:
-    """YAML 1.1 reads on and off as booleans; a level is a word."""
-    return ("on" if value else "off") if isinstance(value, bool) else value
+def _text_of_level(value: Any) -> Any:
+    """YAML 1.1 reads on and off as booleans and 32 as a number; a level is a word."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int) else value
 
 
 def _list_of_levels(value: Any) -> Any:
-    return [_text_of_switch(item) for item in (value if isinstance(value, list) else [value])]
+    return [_text_of_level(item) for item in (value if isinstance(value, list) else [value])]
 
 
 RECIPE_SCHEMA = "rlaudit-recipe/1"
 Profile = Literal["cpu", "cuda"]
 Version = Annotated[str, BeforeValidator(_text_of_version)]
-Level = Annotated[str, BeforeValidator(_text_of_switch)]
+Level = Annotated[str, BeforeValidator(_text_of_level)]
 Levels = Annotated[list[Level], BeforeValidator(_list_of_levels)]
 DtypeName = Literal["float32", "bfloat16", "float16"]
 Engine = Annotated[

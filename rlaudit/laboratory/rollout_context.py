@@ -11,7 +11,7 @@ from rlaudit.vllm.machine import Machine
 class RolloutContext:
     """`model_identity` tells the model from others; so do those of `other_models`, which some arms have instead.
 
-    revision: the commit of a hub model that was found. device: cuda or cpu.
+    revision: the commit of a hub model that was found. device: cuda or cpu. gpus_to_score: by dtype, where not all.
     """
 
     model: str
@@ -25,3 +25,4 @@ class RolloutContext:
     timeout_minutes: float = 20.0
     seed: int = 0
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gpus_to_score: Mapping[str, int] = field(default_factory=dict)

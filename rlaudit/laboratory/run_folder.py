@@ -31,10 +31,13 @@ REPORTED = (TOKENS, REPORT)
 
 
 class RunFolder:
-    """The writing side of a run directory. `damaged` says what was not as an earlier run had left it."""
+    """The writing side of a run directory. `damaged` says what was not as an earlier run had left it.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    elsewhere: folders of cells in other run directories, where finished ones may be found.
+    """
+
+    def __init__(self, folder: Path, elsewhere: Sequence[Path] = ()) -> None:
+        self.folder, self.elsewhere = folder, tuple(elsewhere)
         self.cells = folder / CELL_FOLDERS
         self.damaged: list[str] = []
         self._plan = ""
@@ -112,8 +115,8 @@ class RunFolder:
 
 
 @contextlib.contextmanager
-def opened(folder: Path) -> Iterator[RunFolder]:
-    """The run directory, made where there is none, for this process alone.
+def opened(folder: Path, elsewhere: Sequence[Path] = ()) -> Iterator[RunFolder]:
+    """The run directory, made where there is none, for this process alone; what is finished `elsewhere` is taken over.
 
     Raises NotFinished when another process is using it, OSError where it cannot be made.
     """
@@ -125,7 +128,7 @@ def opened(folder: Path) -> Iterator[RunFolder]:
     except Timeout as error:
         raise NotFinished(f"another rlaudit is running in {folder}", "wait for it, or give --run-dir") from error
     try:
-        yield RunFolder(folder)
+        yield RunFolder(folder, elsewhere)
     finally:
         lock.release()
         if new and {path.name for path in folder.iterdir()} <= {".lock"}:

@@ -156,6 +156,7 @@ def scoring_cell(
     return Cell(
         job=job,
         command=environment.command,
+        environment=environment,
         variables={**environment.variables, **declared},
         timeout_seconds=60.0 * context.timeout_minutes,
         identity={
@@ -166,6 +167,7 @@ def scoring_cell(
             **({} if checkpoint is None else {"checkpoint": checkpoint.identity}),
         },
         sources=SHIPPED_WITH,
+        gpus=context.gpus_to_score.get(request.trainer.dtype),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import rlaudit
 from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.executor import Executor
 from rlaudit.engines.cells.inherited_variables import recorded, secrets_passed, withheld
 from rlaudit.engines.cells.launch import Failure, Outcome, shipped
 from rlaudit.engines.engine import Build
@@ -22,14 +23,13 @@ from rlaudit.engines.environments.refusals import refuse
 from rlaudit.engines.environments.trainer_choice import choose_trainer
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
-from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.models.model import ModelOnDisk, ensure_model, places_of_model
 from rlaudit.engines.models.model_files import ModelFiles, read_model_files
 from rlaudit.engines.models.model_identity import model_identity
 from rlaudit.errors import NotFinished
 from rlaudit.home import expanded
-from rlaudit.laboratory.fit import plan_needs, refuse_what_cannot_fit
+from rlaudit.laboratory.fit import gpus_to_score, plan_needs, refuse_what_cannot_fit
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.recipe import AnyRecipe
 from rlaudit.laboratory.rollout_context import RolloutContext
@@ -46,6 +46,7 @@ class Surroundings:
     """Everything that is not the recipe. An engine that could not be had is a Failure in its place.
 
     other_models: the identities of models that some engines have instead, by the names that the recipe gives them.
+    written: plan.json of the run that all of this was read from, and not found on this machine.
     """
 
     accelerator: Accelerator
@@ -53,9 +54,29 @@ class Surroundings:
     trainer: Environment
     model: ModelOnDisk
     prompts: PromptSet
-    memory: GpuMemory
+    executor: Executor
     set_up_seconds: float
     other_models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gpus_to_score: Mapping[str, int] = field(default_factory=dict)
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def accelerator_identity(self) -> Mapping[str, Any]:
+        """What of the accelerator decides a result."""
+        if self.written is not None:
+            return dict(self.written["made_with"]["accelerator_identity"])
+        return accelerator_identity(self.accelerator)
+
+    def made_with(self) -> dict[str, Any]:
+        """What tells cells of this run from those of others, beside the recipe and the provenance (merge.py)."""
+        return {
+            "accelerator_identity": self.accelerator_identity,
+            "environments": {name: asdict(environment.spec) for name, environment in self._environments().items()},
+            "failed": {
+                version: asdict(engine) for version, engine in self.engines.items() if isinstance(engine, Failure)
+            },
+            "other_models": self.other_models,
+        }
 
     def rollout_context(self, recipe: AnyRecipe, needed: Callable[[Cell, str, str], Outcome]) -> RolloutContext:
         """Token ids of the prompts, which every engine is given alike. Raises NotFinished when they cannot be had."""
@@ -68,7 +89,7 @@ class Surroundings:
             model=str(self.model.path),
             revision=self.model.revision,
             model_identity=self.model.identity,
-            accelerator_identity=accelerator_identity(self.accelerator),
+            accelerator_identity=self.accelerator_identity,
             device=self.accelerator.kind,
             machine=machine_of(self.accelerator),
             prompt_token_ids=told.result["prompt_token_ids"],
@@ -76,10 +97,13 @@ class Surroundings:
             timeout_minutes=recipe.timeout_minutes,
             seed=recipe.seed,
             other_models=self.other_models,
+            gpus_to_score=self.gpus_to_score,
         )
 
     def provenance(self) -> dict[str, Any]:
         """What is needed to repeat the run."""
+        if self.written is not None:
+            return dict(self.written["provenance"])
         return {
             "rlaudit": rlaudit.__version__,
             "rlaudit_commit": own_commit(),
@@ -120,9 +144,10 @@ def prepare(
     accelerator: Accelerator,
     prompts: PromptSet,
     progress: Progress,
+    executor: Executor,
     given: GivenInterpreters = NONE_GIVEN,
 ) -> Surroundings:
-    """Build or find every environment the plan needs, and the model.
+    """Build or find every environment the plan needs, and the model; cells are for `executor` to run.
 
     `given` are interpreters that already hold what a built environment would; they must see the run's `folder`.
     Raises UsageError when one holds something else, NotFinished when no engine at all, the trainer, or the model could
@@ -139,7 +164,6 @@ def prepare(
         progress.note(f"  {files.name}: {files.unknown}; {trainer_wanted.name} is taken to know it, and it to fit")
     for spec in wanted:
         gpu_variables(accelerator.devices, spec)  # whoever cannot be shown the GPUs is refused before any is built
-    memory = GpuMemory(accelerator.devices)
     read = [place for name in (plan.recipe.model, *other_models(plan)) for place in places_of_model(name)]
 
     def had(spec: EnvironmentSpec) -> Environment:
@@ -169,7 +193,8 @@ def prepare(
     if problem is not None and not any(isinstance(engine, Environment) for engine in engines.values()):
         raise problem
     seconds = time.monotonic() - started
-    return Surroundings(accelerator, engines, trainer, model, prompts, memory, seconds, others)
+    scored_on = gpus_to_score(accelerator, files)
+    return Surroundings(accelerator, engines, trainer, model, prompts, executor, seconds, others, scored_on)
 
 
 def environments_wanted(
@@ -224,9 +249,11 @@ def tokenize_cell(
             "prompts": list(prompts.prompts),
         },
         command=trainer.command,
+        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
         identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},
+        gpus=1,
     )
 
 

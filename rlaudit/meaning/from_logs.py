@@ -32,7 +32,9 @@ from rlaudit.statistics.estimate import Estimate, estimate_of
 from rlaudit.statistics.resample import FEWEST_PROMPTS, FEWEST_SEQUENCES, REACH, cluster_sums, sums_left
 
 FEWEST_POSITIONS = 64
-STRATA = 8
+# Tokens are equally likely within so many nats of the log odds, where at least so many others are.
+STRATUM, FEWEST_IN_STRATUM = 0.5, 32
+MOST_LOG_ODDS = 15.0
 # Rounding makes log ratios of both signs; a missing mask only negative ones.
 ONE_SIDED = 0.95
 # Relative: log ratios of logprobs that were stored with three digits still count as one number.
@@ -77,7 +79,7 @@ def _convicted(figures: LoggedFigures, asked: Semantics, shifted: bool) -> Kind 
     if not shifted and first is not None and first.convicts(GREEDY_EFFECT):
         return dishonest(asked, sharper=first.value > 0)
     if not shifted and figures.siblings is not None:
-        told = _told_by_siblings(figures.siblings, asked)
+        told = _told_by_siblings(figures.siblings, asked, masses=figures.shift is None)
         if told is not None:
             return told
     if _off(ratio):
@@ -96,14 +98,17 @@ def dishonest(asked: Semantics, sharper: bool) -> Kind:
     return Kind.RAW_REPORT if (sharpens if sharper else flattens) else Kind.OTHER_REPORT
 
 
-def _told_by_siblings(siblings: Siblings, asked: Semantics) -> Kind | None:
-    """Which of the three differs, by samples of one prompt; None where they convict nobody."""
+def _told_by_siblings(siblings: Siblings, asked: Semantics, masses: bool) -> Kind | None:
+    """Which of the three differs, by samples of one prompt; None where they convict nobody.
+
+    masses: whether the trainer's logprobs may be masses; off the rollout's by one number, they do not add up to 1.
+    """
     report, trainer = siblings.report, siblings.trainer
     if report is not None and siblings.off(report):
-        if siblings.off(trainer) and siblings.alike:
+        if masses and siblings.off(trainer) and siblings.alike:
             return Kind.HIDDEN_FILTER if keeps_odds(report) else Kind.HIDDEN_SAMPLING
         return dishonest(asked, sharper=report.step.value > 0)
-    return Kind.TRAINER if siblings.off(trainer) else None
+    return Kind.TRAINER if masses and siblings.off(trainer) else None
 
 
 def _open(figures: LoggedFigures) -> Kind:
@@ -149,8 +154,15 @@ def sharpness_of(evidence: TokenEvidence) -> Sharpness | None:
     entropy_T = evidence.columns.get("trainer_entropy")
     if entropy_T is None or not np.isfinite(entropy_T).all() or evidence.clusters < 2:
         return None
+    # Noise on logits moves a logprob in proportion to 1 - p.
+    room = float(np.square(evidence.room_T).sum())
+    noise = float(np.square(evidence.log_ratio_T).sum()) / room if room > 0 else 0.0
     return sharpness(
-        evidence.trainer_logprobs_T, np.asarray(entropy_T, dtype=np.float64), evidence.cluster_T, evidence.clusters
+        evidence.trainer_logprobs_T,
+        np.asarray(entropy_T, dtype=np.float64),
+        evidence.cluster_T,
+        evidence.clusters,
+        noise,
     )
 
 
@@ -286,24 +298,37 @@ def seen_shift(evidence: TokenEvidence) -> SeenShift | None:
     if (usable_T & seen_T).sum() < FEWEST_POSITIONS or (usable_T & ~seen_T).sum() < FEWEST_POSITIONS:
         return None
     error_T = np.clip(evidence.log_ratio_T / np.maximum(evidence.room_T, 0.02), -3.0, 3.0)
-    own = error_T[usable_T & seen_T]
-    # Seen tokens are likelier than others, and a temperature moves likely tokens another way than unlikely ones.
-    error_T = error_T - _usual(error_T, evidence.rollout_logprobs_T, usable_T & ~seen_T)
-    found = _mean(evidence, error_T, usable_T & seen_T, usable_T & ~seen_T)
+    # Seen tokens are likelier than others, and noise and temperature move likely tokens otherwise than unlikely ones.
+    compared_T, others_T = _equally_likely(evidence.rollout_logprobs_T, usable_T & seen_T, usable_T & ~seen_T)
+    if compared_T.sum() < FEWEST_POSITIONS:
+        return None
+    found = _mean(evidence, error_T, compared_T, others_T)
+    own = error_T[compared_T]
     both, squares = max(min(float(own.mean()), found.value), 0.0) ** 2, float(np.square(own).mean())
     return SeenShift(found, both / squares if squares > 0 else 0.0)
 
 
-def _usual(values_T: Floats, rollout_logprobs_T: Floats, reference_T: NDArray[np.bool_]) -> Floats:
-    """(T,) the mean value of reference tokens of about the same rollout logprob."""
-    edges = np.quantile(rollout_logprobs_T[reference_T], np.linspace(0.0, 1.0, STRATA + 1)[1:-1])
-    stratum_T = np.searchsorted(edges, rollout_logprobs_T)
-    sums = np.bincount(stratum_T[reference_T], values_T[reference_T], minlength=STRATA)
-    means: Floats = sums / np.maximum(np.bincount(stratum_T[reference_T], minlength=STRATA), 1)
-    return means[stratum_T]
+def _equally_likely(
+    rollout_logprobs_T: Floats, ours_T: NDArray[np.bool_], others_T: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Those of ours that have others as likely, and weights (T,) that give the others their distribution.
+
+    As likely: of one stratum of the log odds, which noise on logits moves evenly. Where there are hardly any others,
+    nothing tells what they would do (post-stratification with the thin strata left out).
+    """
+    room_T = np.maximum(-np.expm1(np.minimum(rollout_logprobs_T, 0.0)), 1e-9)
+    log_odds_T = np.clip(rollout_logprobs_T - np.log(room_T), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+    stratum_T = ((log_odds_T + MOST_LOG_ODDS) / STRATUM).astype(np.int64)
+    strata = int(2 * MOST_LOG_ODDS / STRATUM) + 1
+    theirs_S = np.bincount(stratum_T[others_T], minlength=strata)
+    ours_T = ours_T & (theirs_S[stratum_T] >= FEWEST_IN_STRATUM)
+    weight_S = np.bincount(stratum_T[ours_T], minlength=strata) / np.maximum(theirs_S, 1)
+    return ours_T, np.where(others_T, weight_S[stratum_T], 0.0)
 
 
-def _mean(evidence: TokenEvidence, values_T: Floats, kept_T: Floats, less_T: Floats | None = None) -> Estimate:
+def _mean(
+    evidence: TokenEvidence, values_T: Floats, kept_T: Floats | NDArray[np.bool_], less_T: Floats | None = None
+) -> Estimate:
     columns = [values_T * kept_T, kept_T]
     if less_T is not None:
         columns += [values_T * less_T, less_T]

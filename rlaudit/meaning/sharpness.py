@@ -9,6 +9,9 @@ entropy H, the variance of log pi is at least that of two values, this token's a
 
 by the law of total variance. The larger of this and of what the sample shows is the error, so that a deviation counts
 only where tokens that surprise were to be expected in numbers.
+Noise flattens: logits that differ by independent noise of variance s^2 sample as at 1/T lower by s^2 Cov(p, log p) /
+Var(log p), s^2 / 2 at most (two values, as their odds become even). Who compares with a distribution that is off by
+noise says how large s^2 is, and so much flatter is no other temperature.
 Not covered: distributions that give every token the same, whose sharpness is nothing; their score is rounding.
 """
 
@@ -16,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
@@ -33,27 +37,35 @@ SMALLEST_LOGPROB = math.log(math.ulp(0.0))
 class Sharpness:
     """score: the mean, nats. inverse_step: one Newton step for the relative change of 1/T; positive when sharper.
 
-    inverse_step_K: the step without each part of the prompts (`resample.py`).
+    inverse_step_K: the step without each part of the prompts (`resample.py`). noise: variance of logits.
     """
 
     score: Estimate
     inverse_step: float
     inverse_step_K: Floats
+    noise: float = 0.0
 
     def convicts(self, least: float, alpha: float) -> bool:
-        """Surprising, and a change of 1/T by more than `least`, whichever prompts are left out."""
-        large = min(abs(self.inverse_step), float(np.abs(self.inverse_step_K).min(initial=np.inf))) > least
-        return large and self.score.convicts(0.0, alpha=alpha)
+        """Surprising, and a change of 1/T by more than `least` and than noise makes, whichever prompts are left out."""
+        return bool(self._large(least).all()) and self.score.convicts(0.0, alpha=alpha)
 
     def leans(self, least: float, alpha: float) -> bool:
         """Whether it would convict with some prompts left out, and does not with all of them."""
-        large = max(abs(self.inverse_step), float(np.abs(self.inverse_step_K).max(initial=0.0))) > least
+        large = bool(self._large(least).any())
         some = self.score.leans(0.0, alpha=alpha) or self.score.convicts(0.0, alpha=alpha)
         return large and some and not self.convicts(least, alpha)
 
+    def _large(self, least: float) -> NDArray[np.bool_]:
+        """(1 + K,) of the step and of those without some prompts."""
+        step_K = np.append(self.inverse_step, self.inverse_step_K)
+        least_K = np.where(step_K < 0.0, max(least, self.noise / 2.0), least)
+        return np.asarray(np.abs(step_K) > least_K)
 
-def sharpness(logprobs_T: Floats, entropy_T: Floats, cluster_T: Integers, clusters: int) -> Sharpness:
-    """logprobs_T: of the sampled tokens under the distribution, finite; entropy_T: its entropies, nats."""
+
+def sharpness(
+    logprobs_T: Floats, entropy_T: Floats, cluster_T: Integers, clusters: int, noise: float = 0.0
+) -> Sharpness:
+    """logprobs_T: of the sampled tokens under the distribution, finite; entropy_T: its entropies; noise in nats^2."""
     score_T = np.maximum(logprobs_T, SMALLEST_LOGPROB) + entropy_T
     room_T = np.maximum(-np.expm1(np.minimum(logprobs_T, 0.0)), LEAST_ROOM)
     stated_T = np.square(score_T) * (1.0 - room_T) / room_T
@@ -62,7 +74,7 @@ def sharpness(logprobs_T: Floats, entropy_T: Floats, cluster_T: Integers, cluste
     # Tokens of an honest sampler are draws one by one, so their squares are a variance as well as those of prompts.
     known_P = np.maximum(sums_PJ[:, 2], sums_PJ[:, 3])
     score = estimate_of(sums_PJ[:, :2], least_variance_P=known_P, resolution=FLOAT32_RESOLUTION)
-    return Sharpness(score, float(_step(sums_PJ.sum(axis=0))), _step(sums_left(sums_PJ)))
+    return Sharpness(score, float(_step(sums_PJ.sum(axis=0))), _step(sums_left(sums_PJ)), noise)
 
 
 def _step(sums: Floats) -> Floats:

@@ -1,9 +1,9 @@
 """One file per rule: what in a config makes a rollout's logprobs another thing, and in which releases.
 
-To add one, imitate `seed_changed.py`: bind RULE (name, layer, check; defaults, where it speaks of
-one that moved), and write the docstring by its headings, because
-it is what `rlaudit explain` prints and its example is run as a test. `pytest tests/rules tests/inspection` is the
-rest. A rule that speaks of the example configs moves what they are said to print: look at `git diff examples` after
-`UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py`. A release that decides something for more than one
-rule stands in `vllm/milestones.py`.
+To add one, imitate `seed_changed.py`: bind RULE (name, layer, check; defaults, where it speaks of one that moved), and
+write the docstring by its headings (What changed, Why it matters, Example, Safe to ignore when, How to confirm),
+because it is what `rlaudit explain` prints and its example, in the form of `tests/simulated_audit.py`, is run as a
+test. `pytest tests/rules tests/inspection` is the rest. A rule that speaks of the example configs moves what they are
+said to print: look at `git diff examples` after `UPDATE_EXAMPLES=1 pytest tests/examples/test_inspect_examples.py`. A
+release that decides something for more than one rule stands in `vllm/milestones.py`.
 """

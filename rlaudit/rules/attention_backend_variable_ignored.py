@@ -71,4 +71,4 @@ def _remedy(wanted: str | None) -> str:
     return f"It has no backend of that name to ask for with {ARGUMENT}: remove the variable, and compare what runs."
 
 
-RULE = Rule("attention-backend-variable-ignored", Layer.INFERENCE_PATH, check)
+RULE = Rule("attention-backend-variable-ignored", Layer.INFERENCE_PATH, check, already=Severity.NOTE)

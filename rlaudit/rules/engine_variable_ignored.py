@@ -65,4 +65,4 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.NOTE, VARIABLE, message)
 
 
-RULE = Rule("engine-variable-ignored", Layer.INFERENCE_PATH, check)
+RULE = Rule("engine-variable-ignored", Layer.INFERENCE_PATH, check, already=Severity.NOTE)

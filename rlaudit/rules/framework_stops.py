@@ -28,6 +28,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.rollout_config import StopKind
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
@@ -35,10 +36,10 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Every line that was found; one that only some ways through the code reach is a warning."""
-    for stop in audit.config.stops:
+    for stop in (one for one in audit.config.stops if one.kind is StopKind.CODE):
         severity = Severity.ERROR if stop.certain else Severity.WARNING
         reached = "" if stop.certain else ", where it is reached"
         yield RULE.finding(audit, severity, stop.where, f"{stop.where} {stop.what}{reached}.")
 
 
-RULE = Rule("framework-stops", Layer.INFERENCE_PATH, check)
+RULE = Rule("framework-stops", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -67,4 +67,4 @@ def check(audit: Audit) -> Iterator[Finding]:
         yield RULE.finding(audit, Severity.WARNING, "weight_transfer_config", message)
 
 
-RULE = Rule("pause-signature", Layer.INFERENCE_PATH, check)
+RULE = Rule("pause-signature", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -98,4 +98,4 @@ def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
     return audit.fix(f"Write {new} instead of {said.name}", True, **{said.name: None, new: translate(said.value)})
 
 
-RULE = Rule("removed-flag", Layer.INFERENCE_PATH, check)
+RULE = Rule("removed-flag", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -78,4 +78,4 @@ def _is_gone(audit: Audit, key: str) -> bool:
     return known_before and full not in audit.after.catalogue.nested
 
 
-RULE = Rule("removed-nested-key", Layer.INFERENCE_PATH, check)
+RULE = Rule("removed-nested-key", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

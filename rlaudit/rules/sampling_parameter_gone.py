@@ -77,4 +77,4 @@ def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
     return setting.place is not None and not audit.config.has_trainer
 
 
-RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check)
+RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check, already=Severity.WARNING)

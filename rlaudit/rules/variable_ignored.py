@@ -79,4 +79,4 @@ def _finding(audit: Audit, name: str, said: Setting) -> Finding:
     return RULE.finding(audit, severity, name, message, confirm=CONFIRM)
 
 
-RULE = Rule("variable-ignored", Layer.INFERENCE_PATH, check)
+RULE = Rule("variable-ignored", Layer.INFERENCE_PATH, check, already=Severity.NOTE)

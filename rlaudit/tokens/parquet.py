@@ -280,12 +280,17 @@ def _without_gaps(batch: TokenBatch, written_T: Any, off_T: Any, path: Path, fau
 
 
 def _top_lists(rows: pa.Table) -> dict[str, Column | None]:
-    """The fields of top lists. NaN where a token has more or fewer logprobs than ids, for `sound.py` to find."""
+    """The fields of top lists, ids as wide as logprobs. NaN where a token has more or fewer logprobs than ids, for
+    `sound.py` to find; a token that the loss does not count may stay so."""
     there = [name for name in TOPS if name in rows.column_names]
     tops = {name: padded_lists(rows.column(name), MISSING_TOP[name]) for name in there}
     for side in ("rollout", "trainer"):
         ids, logprobs = f"{side}_top_ids", f"{side}_top_logprobs"
         if {ids, logprobs} <= tops.keys():
+            widest = max(tops[ids].shape[1], tops[logprobs].shape[1])
+            for name in (ids, logprobs):
+                wider = ((0, 0), (0, widest - tops[name].shape[1]))
+                tops[name] = np.pad(tops[name], wider, constant_values=MISSING_TOP[name])
             tops[logprobs][list_lengths(rows.column(ids)) != list_lengths(rows.column(logprobs))] = np.nan
     return {own: tops.get(name) for name, own in TOPS.items()}
 

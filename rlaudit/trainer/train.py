@@ -1,14 +1,16 @@
 """A training loop over somebody else's rollouts: policy gradients against the logprobs that an engine returned.
 
 Started as a plain file in the trainer's interpreter (torch, transformers, safetensors; Python 3.9 syntax) by the
-process that holds the engine (engines/vllm/scripts/rollouts_for_training.py). They take turns over a pipe, a JSON line
-each way; what is printed goes to stderr, which is the cell's log.
+process that holds the engine (engines/vllm/scripts/rollouts_for_training.py). They talk over a pipe, a JSON line at a
+time; what is printed goes to stderr, which is the cell's log. Weights go by what stands in handover.py.
 
     engine > trainer   {the job}, then an answer to each request
-    trainer > engine   {"do": "sample", "requests": [{"prompt", "seed"}]}  > {"samples": [...], "version", "seconds"}
-                       {"do": "update", "path", "version"}                 > {"seconds"}
-                       {"do": "log", "row": {...}}                         no answer
-                       {"do": "end", "result": {...}}                      no answer
+    trainer > engine   {"do": "begin", "batch", "requests": [{"prompt", "seed"}]}   no answer
+                       {"do": "collect", "batch"}         > {"samples": [{"token_ids", "logprobs", "versions",
+                                                            "cached_tokens"}], "seconds"}
+                       {"do": "update", "source", "version"}        > {"seconds", "in_flight": requests that it met}
+                       {"do": "join", "place", "port"}              > {"backend", "size", "gpus"}
+                       {"do": "log", "row": {...}}, {"do": "end", "result": {...}}    no answer
 
 job
   model, dtype, head_dtype, temperature, divides    of the trainer's forward pass; divides: its logits, by temperature
@@ -17,7 +19,8 @@ job
   prompt_token_ids, answers, in_text                in_text: whether prompts were texts, so that there is a tokenizer
   reward                                            {"name", "source"}: a file of rewards/ or the user's own
   update_every                                      the engine gets new weights after every so many steps
-  weights                                           folder through which they are handed over
+  lag                                               so many batches are begun before theirs is trained on: 0 is turns
+  transport, weights, skip, extension, workers, seconds        see handover.py
 
 Master weights are float32. A forward pass in bfloat16 uses them rounded, as an engine of that dtype holds them.
 """
@@ -32,7 +35,6 @@ from pathlib import Path
 from types import ModuleType
 
 import torch
-from safetensors.torch import save_file
 from torch.func import functional_call
 
 GRADIENT_NORM = 1.0
@@ -87,7 +89,7 @@ class Policy:
 
 class Batch:
     """Sampled sequences as tensors: token ids (S, L) right-padded, and of their completions the places (S, T), the
-    tokens, the rollout's logprobs and the mask."""
+    tokens, the rollout's logprobs, the versions of the weights that sampled them, and the mask."""
 
     def __init__(self, prompts, samples):
         sequences = [prompt + sample["token_ids"] for prompt, sample in zip(prompts, samples)]
@@ -95,6 +97,7 @@ class Batch:
         self.token_ids_SL = padded(sequences)
         self.tokens_ST = padded([sample["token_ids"] for sample in samples])
         self.rollout_ST = padded([sample["logprobs"] for sample in samples], torch.float32)
+        self.versions_ST = padded([sample["versions"] for sample in samples])
         self.mask_ST = (torch.arange(max(lengths))[None, :] < torch.tensor(lengths)[:, None]).float()
         begins = torch.tensor([len(prompt) - 1 for prompt in prompts])
         self.places_ST = (begins[:, None] + torch.arange(max(lengths))[None, :]).clamp(
@@ -111,26 +114,36 @@ def padded(rows, dtype=torch.int64):
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row, dtype=dtype) for row in rows], batch_first=True)
 
 
-def train(job, ask, tell):
-    """Every step of the job. `ask` sends a request to the engine and returns its answer, `tell` sends without one."""
+def train(job, pipe):
+    """Every step of the job; `pipe` has tell(message), hear() and ask(message), which is both."""
     torch.manual_seed(job["seed"])
     policy = Policy(job)
+    hand_over = neighbour("handover").handover(job, pipe)
     optimizer = torch.optim.AdamW(policy.model.parameters(), job["learning_rate"])
     objective = neighbour("objectives/" + job["objective"])
     correction = neighbour("corrections/" + job["correction"]) if job["correction"] else None
     reward = rewarder(job["reward"])
     decode = decoder(job["model"]) if job["in_text"] else lambda token_ids: None
     order = torch.Generator().manual_seed(job["prompt_seed"])
-    snapshots, version = {0: snapshot(policy)}, 0
+    # Of the weights that the engine was given.
+    snapshots, version, begun, met = {0: snapshot(policy)}, 0, [], 0
     spent = dict.fromkeys(("generate", "train", "update"), 0.0)
+
+    def begin_until(count):
+        while len(begun) < min(count, job["steps"]):
+            begun.append(batch_requests(job, len(begun), order))
+            pipe.tell({"do": "begin", "batch": len(begun) - 1, "requests": begun[-1]})
+
     for step in range(job["steps"]):
-        chosen = torch.randint(len(job["prompt_token_ids"]), (job["prompts_per_step"],), generator=order).tolist()
-        asked = [
-            {"prompt": prompt, "seed": (job["seed"] * 1_000_003 + step * 1_009 + place) % 2**31}
-            for place, prompt in enumerate(prompt for prompt in chosen for _ in range(job["samples"]))
-        ]
-        rollout = ask({"do": "sample", "requests": asked})
         started = time.monotonic()
+        begin_until(step + max(1, job["lag"]))
+        rollout = pipe.ask({"do": "collect", "batch": step})
+        # Of a batch that was begun steps ago only the wait for it is the engine's share of this step.
+        spent["generate"] += min(rollout["seconds"], time.monotonic() - started)
+        started = time.monotonic()
+        # Sampled while this step is taken; the update after it meets what is not done by then.
+        begin_until(step + 1 + job["lag"])
+        asked = begun[step]
         prompts = [job["prompt_token_ids"][one["prompt"]] for one in asked]
         rewards_S = torch.tensor(
             [
@@ -139,29 +152,35 @@ def train(job, ask, tell):
             ]
         )
         batch = Batch(prompts, rollout["samples"])
-        sampled_by = rollout["version"]
-        with torch.no_grad():
-            then = None if sampled_by == version else policy.logits(snapshots[sampled_by], batch)
+        then = under_their_versions(policy, snapshots, batch, version)
         row, now = gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job)
         row.update(backend(policy, now if then is None else then, batch, job["temperature"]))
-        if row["rlaudit/backend_k3"] > ROUNDING and sampled_by > 0:
-            row.update(older(policy, snapshots, sampled_by, batch))
-        row["stats/lag"] = version - sampled_by
+        if row["rlaudit/backend_k3"] > ROUNDING and int(batch.versions_ST.max()) > 0:
+            row.update(older(policy, snapshots, batch))
+        row.update(metrics.lags(version - batch.versions_ST, batch.mask_ST))
+        row["rlaudit/in_flight"] = met
         row["rlaudit/cached_tokens"] = sum(sample["cached_tokens"] or 0 for sample in rollout["samples"])
         version += 1
-        spent["generate"] += rollout["seconds"]
         spent["train"] += time.monotonic() - started
-        tell({"do": "log", "row": {"step": step + 1, **row}})
-        snapshots[version] = snapshot(policy)
+        pipe.tell({"do": "log", "row": {"step": step + 1, **row}})
         if version % job["update_every"] == 0 and version < job["steps"]:
             started = time.monotonic()
-            write_weights(policy, job["model"], job["weights"])
-            ask({"do": "update", "path": job["weights"], "version": version})
+            met = hand_over(policy.weights, version)["in_flight"]
             spent["update"] += time.monotonic() - started
-            kept = (0, sampled_by, version)
-            snapshots = {one: weights for one, weights in snapshots.items() if one in kept}
+            oldest = version - job["lag"] - 2 * job["update_every"]
+            kept = {one: weights for one, weights in snapshots.items() if one == 0 or one >= oldest}
+            snapshots = {**kept, version: snapshot(policy)}
     shutil.rmtree(job["weights"], ignore_errors=True)
     return {"seconds": spent, "torch": torch.__version__, "threads": torch.get_num_threads()}
+
+
+def batch_requests(job, number, order):
+    """The requests of a batch: every prompt so many times, each with a seed of its own."""
+    chosen = torch.randint(len(job["prompt_token_ids"]), (job["prompts_per_step"],), generator=order).tolist()
+    return [
+        {"prompt": prompt, "seed": (job["seed"] * 1_000_003 + number * 1_009 + place) % 2**31}
+        for place, prompt in enumerate(prompt for prompt in chosen for _ in range(job["samples"]))
+    ]
 
 
 def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, job):
@@ -188,47 +207,65 @@ def gradient_step(policy, optimizer, batch, rewards_S, objective, correction, jo
     return {**row, "rl/loss": float(loss), "stats/grad_norm": float(norm)}, logits_STV.detach()
 
 
+def under_their_versions(policy, snapshots, batch, version):
+    """Logits (S, T, V) of every token by the weights that sampled it; None where all are of `version`, the policy's."""
+    held = sorted(set(batch.versions_ST[batch.mask_ST > 0].tolist()))
+    if held == [version]:
+        return None
+    return mixed_logits(policy, {one: snapshots[one] for one in held}, batch, batch.versions_ST)
+
+
+def mixed_logits(policy, weights, batch, versions_ST):
+    """Logits (S, T, V) of each token by the weights of the version that stands at its place."""
+    mixed = None
+    with torch.no_grad():
+        for version, held in weights.items():
+            logits_STV = policy.logits(held, batch)
+            chosen = (versions_ST == version)[:, :, None]
+            mixed = logits_STV if mixed is None else torch.where(chosen, logits_STV, mixed)
+    return mixed
+
+
 def backend(policy, logits_STV, batch, temperature):
     """The rollout's logprobs against those of the very weights that the log says sampled them: what is left is no lag.
 
     Under the trainer's own reading, as raw logprobs and at the sampling temperature: which fits tells a meaning from a
-    path.
+    path. Tokens after an update within their own sequence are apart (flight_k3): they rest on keys and values that
+    other weights may have made.
     """
     readings = {"backend": policy.divisor, "raw": 1.0, "processed": temperature}
+    settled_ST = batch.mask_ST * (batch.versions_ST == batch.versions_ST[:, :1])
     found = {}
     with torch.no_grad():
         for name, divisor in readings.items():
             log_ratio_ST = batch.of_tokens((logits_STV / divisor).log_softmax(-1)) - batch.rollout_ST
-            found["rlaudit/%s_k3" % name] = metrics.mean(metrics.k3(log_ratio_ST), batch.mask_ST)
-            found["rlaudit/%s_log_ratio" % name] = metrics.mean(log_ratio_ST, batch.mask_ST)
+            found["rlaudit/%s_k3" % name] = metrics.mean(metrics.k3(log_ratio_ST), settled_ST)
+            found["rlaudit/%s_log_ratio" % name] = metrics.mean(log_ratio_ST, settled_ST)
+            met_ST = batch.mask_ST - settled_ST
+            if name == "backend" and met_ST.any():
+                found["rlaudit/flight_k3"] = metrics.mean_of_tokens(metrics.k3(log_ratio_ST), met_ST)
+                found["rlaudit/flight_tokens"] = int(met_ST.sum())
     return found
 
 
-def older(policy, snapshots, sampled_by, batch):
+def older(policy, snapshots, batch):
     """The rollout's logprobs against weights that the log does not name: the first, and those of the update before."""
+    known = sorted(snapshots)
+    before_ST = batch.versions_ST.clone()
+    for version in known[1:]:
+        before_ST[batch.versions_ST == version] = max(one for one in known if one < version)
     found = {}
-    with torch.no_grad():
-        for name, version in (("first", 0), ("previous", max(one for one in snapshots if one < sampled_by))):
-            logits_STV = policy.logits(snapshots[version], batch)
-            log_ratio_ST = batch.of_tokens((logits_STV / policy.divisor).log_softmax(-1)) - batch.rollout_ST
-            found["rlaudit/%s_k3" % name] = metrics.mean(metrics.k3(log_ratio_ST), batch.mask_ST)
+    for name, versions_ST in (("first", torch.zeros_like(before_ST)), ("previous", before_ST)):
+        held = {one: snapshots[one] for one in sorted(set(versions_ST.flatten().tolist()))}
+        logits_STV = mixed_logits(policy, held, batch, versions_ST)
+        log_ratio_ST = batch.of_tokens((logits_STV / policy.divisor).log_softmax(-1)) - batch.rollout_ST
+        found["rlaudit/%s_k3" % name] = metrics.mean(metrics.k3(log_ratio_ST), batch.mask_ST)
     return found
 
 
 def snapshot(policy):
     """The weights as they are now."""
     return {name: weight.detach().clone() for name, weight in policy.weights.items()}
-
-
-def write_weights(policy, model, folder):
-    """The weights as a checkpoint of the model, in float32; the file is whole whenever it is there."""
-    os.makedirs(folder, exist_ok=True)
-    config = os.path.join(folder, "config.json")
-    if not os.path.exists(config):
-        shutil.copyfile(os.path.join(model, "config.json"), config)
-    part = os.path.join(folder, "model.part")
-    save_file({name: weight.detach().contiguous() for name, weight in policy.weights.items()}, part, {"format": "pt"})
-    os.replace(part, os.path.join(folder, "model.safetensors"))
 
 
 def rewarder(told):
@@ -246,27 +283,33 @@ def decoder(model):
     return lambda token_ids: tokenizer.decode(token_ids, skip_special_tokens=True)
 
 
-def main():
-    """Serve the process that started this one until the job is done or its pipe ends."""
-    # Libraries print; the pipe is ours alone.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+class Pipe:
+    """The process that started this one, a JSON line at a time."""
 
-    def tell(message):
-        answers.write(json.dumps(message) + "\n")
-        answers.flush()
+    def __init__(self):
+        # Libraries print; the pipe is ours alone.
+        self.answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
 
-    def hear():
+    def tell(self, message):
+        self.answers.write(json.dumps(message) + "\n")
+        self.answers.flush()
+
+    def hear(self):
         line = sys.stdin.readline()
         if not line:
             raise SystemExit("the engine's process is gone")
         return json.loads(line)
 
-    def ask(message):
-        tell(message)
-        return hear()
+    def ask(self, message):
+        self.tell(message)
+        return self.hear()
 
-    tell({"do": "end", "result": train(hear(), ask, tell)})
+
+def main():
+    """Serve the process that started this one until the job is done or its pipe ends."""
+    pipe = Pipe()
+    pipe.tell({"do": "end", "result": train(pipe.hear(), pipe)})
 
 
 if __name__ == "__main__":

@@ -14,6 +14,17 @@ def mean(values_ST, mask_ST):
     return float(((values_ST * mask_ST).sum(1) / length_S).mean())
 
 
+def mean_of_tokens(values_ST, mask_ST):
+    """The mean over tokens, for a mask that leaves whole sequences out."""
+    return float((values_ST * mask_ST).sum() / mask_ST.sum().clamp(min=1))
+
+
+def lags(lag_ST, mask_ST):
+    """Updates since each token was sampled: the mean over tokens, and the most."""
+    lag_ST = lag_ST * mask_ST
+    return {"stats/lag": float(lag_ST.sum() / mask_ST.sum()), "rlaudit/max_lag": int(lag_ST.max())}
+
+
 def k3(log_ratio_ST):
     """Schulman's estimator of each token's divergence, in nats."""
     return torch.expm1(log_ratio_ST) - log_ratio_ST

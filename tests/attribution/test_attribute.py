@@ -9,7 +9,8 @@ import pytest
 from token_tables import table, with_columns, with_trainer
 
 from rlaudit import causes
-from rlaudit.attribution.attribute import ALIGNMENT, MEANING, all_causes, attribute, holm_adjusted
+from rlaudit.attribution.attribute import all_causes, attribute, holm_adjusted
+from rlaudit.attribution.cause import Stage
 from rlaudit.laboratory.studies.arms.plan import known_factors
 from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
@@ -57,9 +58,9 @@ def test_a_cause_says_what_it_covers_where_it_belongs_and_what_its_doses_are(nam
 
 
 def test_what_no_covariate_shows_is_looked_for_before_anything_is_fitted():
-    """The procedure has an order of its own among these, so it names them; a new one belongs there as well."""
-    of_meaning = {name for name, cause in all_causes().items() if cause.layer is Layer.SEMANTIC and cause.basis is None}
-    assert {*ALIGNMENT, *MEANING} == of_meaning | {"token-dropped-after-resume"}
+    for name, cause in all_causes().items():
+        of_meaning = cause.layer is Layer.SEMANTIC and cause.basis is None
+        assert (cause.stage is not Stage.EXCESS) == (of_meaning or name == "token-dropped-after-resume")
 
 
 def test_a_cause_that_an_ablation_removes_names_one_of_its_factors():

@@ -1,5 +1,6 @@
 """How often honest trainings of one arm separate from each other: a canary's false alarms on its own curves.
 
+    rlaudit ablate tests/benchmarks/canary_nulls.yaml --run-dir RUN
     python tests/benchmarks/canary_nulls.py RUN [--pairs 10] [--seeds 3] [--alpha 0.05]
 
 RUN is the directory of a finished canary with at least twice as many seeds an arm as a side of a pair has. Each arm's
@@ -39,8 +40,8 @@ def main() -> int:
             print(f"{arm}: {len(runs)} trainings are too few for pairs of {asked.seeds} and {asked.seeds}")
             continue
         for _ in range(asked.pairs):
-            dealt = generator.permutation(len(runs))[: 2 * asked.seeds]
-            sides = [[runs[place] for place in part] for part in np.split(dealt, 2)]
+            dealt = generator.permutation(len(runs))[: 2 * asked.seeds].tolist()
+            sides = [[runs[place] for place in part] for part in (dealt[: asked.seeds], dealt[asked.seeds :])]
             results = compare(*sides, list(JUDGED), asked.alpha, 0).results
             found = {one.name: one.detected for one in results if one.outcome is Outcome.SEPARATED}
             print(f"{arm}: {sorted(dealt[: asked.seeds])} against {sorted(dealt[asked.seeds :])}: {found or 'nothing'}")

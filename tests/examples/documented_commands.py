@@ -10,7 +10,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What of these a machine without engines can do: the arms themselves are run by the tests marked `engine`.
-NOT_STARTED = {"ablate": "--dry-run"}
+NOT_STARTED = {"ablate": "--dry-run", "cell": "--help"}
 
 
 def blocks(text):

@@ -23,9 +23,21 @@ class Elsewhere:
     answers: list[Outcome]
     diary: list[str] = field(default_factory=list)
 
-    def submit(self, cell: Cell, on_event: Callable[[Event], None] = lambda event: None) -> "Taken":
+    def submit(
+        self,
+        cell: Cell,
+        title: str = "",
+        on_event: Callable[[Event], None] = lambda event: None,
+        number: int | None = None,
+    ) -> "Taken":
         self.diary.append(f"submit {cell.job['number']}")
         return Taken(self, cell.job["number"])
+
+    def __enter__(self) -> "Elsewhere":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.diary.append("closed")
 
 
 @dataclass

@@ -98,6 +98,15 @@ def test_top_logprobs_are_padded_to_one_width(tmp_path):
     assert batch.rollout_top_logprobs_TK[1].tolist() == [-0.2, -np.inf, -np.inf]
 
 
+def test_top_lists_of_a_token_that_does_not_count_may_differ_in_length(tmp_path):
+    frame = rows(prompts=1, samples=1).assign(loss_mask=[False, True, True])
+    frame["rollout_top_ids"] = [[1, 2, 3, 4], [3, 5], [4, 5]]
+    frame["rollout_top_logprobs"] = [[-0.1, -2.0], [-0.2, -3.0], [-0.3, -1.0]]
+    batch = whole(written(tmp_path / "t.parquet", frame))
+    assert batch.rollout_top_ids_TK.shape == batch.rollout_top_logprobs_TK.shape == (3, 4)
+    assert np.isnan(batch.rollout_top_logprobs_TK[0]).all()
+
+
 def test_one_row_per_sequence_reads_like_one_row_per_token(tmp_path):
     frame = rows()
     by_token = whole(written(tmp_path / "t.parquet", frame))

@@ -1,16 +1,17 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.version import Version
-from vllm_settings import resolved
+from vllm_settings import config_of, resolved
 
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.catalogue import Catalogue, known_versions
-from rlaudit.vllm.machine import MACHINES
-from rlaudit.vllm.resolve import resolution_rules
+from rlaudit.vllm.machine import MACHINES, machine_named
+from rlaudit.vllm.resolve import resolution_rules, resolve
 
 V0 = {"environment": {"VLLM_USE_V1": "0"}}
 
@@ -313,3 +314,14 @@ def test_penalties_of_the_models_file_count_from_0_31_on(checkpoint: Path) -> No
 def test_broken_checkpoint_files_are_as_good_as_none(checkpoint: Path) -> None:
     (checkpoint / "config.json").write_text("{not json")
     assert isinstance(resolved("0.18.1", model=str(checkpoint)).value("dtype"), Unknown)
+
+
+def test_in_an_actor_of_a_ray_placement_group_several_ranks_run_on_ray_and_are_not_scheduled_ahead():
+    def placed(ranks: int, version: str) -> Any:
+        config = replace(config_of(offline=True, tensor_parallel_size=ranks), placed_by_ray=True)
+        return resolve(config, Catalogue.at(version), machine_named("h100"))
+
+    assert placed(2, "0.18.1").value("distributed_executor_backend") == "ray"
+    assert placed(2, "0.18.1").value("async_scheduling") is False
+    assert placed(2, "0.21.0").value("async_scheduling") is True
+    assert placed(1, "0.18.1").value("distributed_executor_backend") == "uni"

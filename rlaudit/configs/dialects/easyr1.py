@@ -106,7 +106,7 @@ def _config(
     draft.list_options(root, "worker.rollout.n", "worker.rollout.name", "algorithm.adv_estimator")
     draft.not_seen += [f"{one} is not beside this file; EasyR1's defaults are assumed" for one in missing]
     if command is not None:
-        take_environment(draft, command)
+        take_environment(draft, source, command)
         write = dotlist_writer(command, prefixed(_KEYS), source)
     else:
         write = one_mapping(own, plain_spelling, source.text)

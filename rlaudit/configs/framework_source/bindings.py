@@ -34,6 +34,13 @@ class Bound:
         return literal(self.value)
 
     @property
+    def otherwise(self) -> Any:
+        """The literal that is taken where nothing is written: of `config.get("x", literal)`; else Unknown."""
+        node = self.value
+        has = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+        return literal(node.args[1] if has and len(node.args) > 1 else None)  # type: ignore[attr-defined]
+
+    @property
     def option(self) -> str:
         """The option that is handed on: `self.args.x`, `config["x"]`, `config.get("x", ...)`, `x`; "" for others."""
         node = self.value

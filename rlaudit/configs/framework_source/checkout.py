@@ -30,7 +30,7 @@ class Checkout:
 
     def has(self, path: str) -> bool:
         """Whether a file is the package's own."""
-        return Path(path).absolute().is_relative_to(Path(self.root, self.package).absolute())
+        return _has(self.root, self.package, path)
 
     def says(self, pattern: str) -> bool:
         """Whether any of the package's Python files has text that a regular expression finds."""
@@ -54,8 +54,18 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
 
 def shown(path: str) -> str:
     """A path for messages: relative to the working directory where it lies below it."""
-    absolute, here = Path(path).absolute(), Path.cwd()
+    return _shown(path, str(Path.cwd()))
+
+
+@lru_cache(maxsize=4096)
+def _shown(path: str, directory: str) -> str:
+    absolute, here = Path(directory, path), Path(directory)
     return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else path
+
+
+@lru_cache(maxsize=4096)
+def _has(root: str, package: str, path: str) -> bool:
+    return Path(path).absolute().is_relative_to(Path(root, package).absolute())
 
 
 @lru_cache(maxsize=4096)

@@ -119,6 +119,36 @@ def reads_below(parent: str, key: str, *files: str) -> Question:
     return lambda checkout: _found(checkout, files, look)
 
 
+def falls_through(name: str, *files: str) -> Question:
+    """Whether a false under that name counts as nothing: it stands in an `or`."""
+
+    def look(source: Source) -> bool:
+        return any(isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
+                   and any(getattr(part, "attr", "") == name for part in ast.walk(node))
+                   for node in nodes_in(source))  # fmt: skip
+
+    def answer(checkout: Checkout) -> Answer | None:
+        read = next(_sources(checkout, files), None)
+        return Answer(look(read), read.path) if read is not None else None
+
+    return answer
+
+
+def stored(key: str, *files: str) -> Question:
+    """The constant that a key of a mapping is set to: `kwargs["key"] = True`."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        for source in _sources(checkout, files):
+            for node in nodes_in(source):
+                if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+                    value = literal(node.value)
+                    if literal(target.slice) == key and not isinstance(value, Unknown):
+                        return Answer(value, place(source, node))
+        return None
+
+    return answer
+
+
 def in_words(question: Question, words: Mapping[Any, Any]) -> Question:
     """The answer of another question, in a trainer fact's own words; none for any other answer. None as a word takes
     the fact back.

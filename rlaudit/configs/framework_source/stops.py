@@ -1,5 +1,6 @@
 """Lines of a framework's source that do not go with a vLLM release: what raises or asserts there, takes the branch of
-another release because it compares versions as texts, or hands the engine an argument that is gone.
+another release because it compares versions as texts, hands the engine an argument that is gone, or asks for a module,
+a name or an attribute of vLLM that is gone.
 
 Read are the file that builds the engine and what of the same package is loaded with it: the packages that it lies in,
 and what they import. Branches that a test on the version rules out are left out.
@@ -14,10 +15,15 @@ from pathlib import PurePosixPath
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.bindings import handed_over, place
-from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
+from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
+from rlaudit.configs.framework_source.gone_imports import gone_imports
+from rlaudit.configs.framework_source.guards import asked_by, caught_by
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
-from rlaudit.configs.rollout_config import Stop
+from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.python_scopes import is_main_guard
 from rlaudit.configs.syntax.python_text import UnreadablePython, parse
 
 ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
@@ -28,26 +34,29 @@ _LONGEST = 100
 @dataclass(frozen=True)
 class _Where:
     """certain: it runs when the file is loaded or the engine is built. always: no branch that is open leads to it.
-    decided: a test on the version leads to it.
+    decided: a test on the version leads to it. caught: kinds of stops whose error is caught, or that a test is for.
     """
 
     certain: bool = True
     always: bool = True
     decided: bool = False
+    caught: frozenset[StopKind] = frozenset()
 
 
 @dataclass(eq=False)
 class _File:
-    """One file, statement by statement. engines: how it calls vLLM's own classes. imported: the modules that are loaded
-    with it, with the dots in front.
+    """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
+    of vLLM. imported: the modules that are loaded with it, with the dots in front. caught: stops that it is ready for.
     """
 
     source: Source
     tests: VersionTests
     builds: frozenset[int]
     engines: frozenset[str]
+    held: EngineObjects
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
+    caught: list[StopKind] = field(default_factory=list)
 
     def run(self, body: list[ast.stmt], where: _Where) -> bool:
         """Whether what follows is never reached."""
@@ -63,17 +72,37 @@ class _File:
             case ast.ClassDef():
                 return self.run(line.body, where)
             case ast.Try():
-                guarded = replace(where, always=where.always and not line.handlers)
-                for body in (line.body, line.orelse, line.finalbody, *(one.body for one in line.handlers)):
-                    self.run(body, guarded if body is line.body else replace(where, always=False))
+                self._try(line, where)
                 return False
             case ast.For() | ast.AsyncFor() | ast.While():
+                self._expressions(line.test if isinstance(line, ast.While) else line.iter, where)
                 self.run([*line.body, *line.orelse], replace(where, always=False))
                 return False
             case ast.With() | ast.AsyncWith():
-                return self.run(line.body, where)
+                return self._with(line, where)
         self._expressions(line, where)
         return self._simple(line, where)
+
+    def _try(self, line: ast.Try, where: _Where) -> None:
+        """A handler is reached where something that it catches stops the body."""
+        handled = [caught_by(one.type) for one in line.handlers]
+        before = len(self.caught)
+        guarded = replace(where, always=where.always and not line.handlers, caught=where.caught.union(*handled))
+        self.run(line.body, guarded)
+        stopped = set(self.caught[before:])
+        for handler, kinds in zip(line.handlers, handled, strict=True):
+            reached = bool(stopped & kinds)
+            unreached = frozenset() if reached else kinds
+            inside = replace(where, always=where.always and reached, caught=where.caught | unreached)
+            self.run(handler.body, inside)
+        for body in (line.orelse, line.finalbody):
+            self.run(body, replace(where, always=False))
+
+    def _with(self, line: ast.With | ast.AsyncWith, where: _Where) -> bool:
+        """`with suppress(ImportError):` is another way to write a `try`."""
+        quiet = [caught_by(argument) for item in line.items if isinstance(item.context_expr, ast.Call)
+                 and _name(item.context_expr.func) == "suppress" for argument in item.context_expr.args]  # fmt: skip
+        return self.run(line.body, replace(where, caught=where.caught.union(*quiet)))
 
     def _simple(self, line: ast.stmt, where: _Where) -> bool:
         match line:
@@ -91,8 +120,11 @@ class _File:
                 self._bind(name, self.tests.value(line.value))
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)]):
                 self._bind(f"self.{attribute}", self.tests.value(line.value))
-            case ast.Import() | ast.ImportFrom() if where.certain and where.always:
-                self._import(line)
+            case ast.Import() | ast.ImportFrom():
+                for gone in () if _is_of_a_fork(self.source) else gone_imports(line, self._version):
+                    self._stop(line, gone, where, StopKind.IMPORT)
+                if where.certain and where.always:
+                    self._import(line)
         return False
 
     @property
@@ -101,6 +133,12 @@ class _File:
 
     def _branch(self, line: ast.If, where: _Where) -> bool:
         self._expressions(line.test, where)
+        if is_main_guard(line):
+            return self.run(line.body, where)
+        asked = asked_by(line.test)
+        if asked is None:
+            return self.run(line.orelse, where)
+        where = replace(where, caught=where.caught | asked)
         holds = self.tests.test(line.test)
         if holds is not None:
             return self.run(line.body if holds else line.orelse, replace(where, decided=True))
@@ -146,6 +184,9 @@ class _File:
                                  f"versions compare the other way", where)  # fmt: skip
             elif isinstance(node, ast.Call) and ast.unparse(node.func) in self.engines:
                 self._gone(node, where)
+            elif isinstance(node, ast.Attribute):
+                for gone in self.held.gone(node, self._version):
+                    self._stop(node, gone, where, StopKind.ATTRIBUTE)
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
         from rlaudit.vllm.removed import removed
@@ -157,8 +198,13 @@ class _File:
                 said = f"gives {_name(call.func)} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
                 self._stop(keyword, said.strip().removesuffix("."), where)
 
-    def _stop(self, node: ast.AST, what: str, where: _Where) -> None:
-        self.stops.append(Stop(place(self.source, node), what, where.certain and where.always))
+    def _stop(self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE) -> None:
+        if kind in where.caught:
+            self.caught.append(kind)
+            return
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        written = Place(self.source.path, line, column + 1, "")
+        self.stops.append(Stop(place(self.source, node), what, where.certain and where.always, kind, written))
 
 
 @lru_cache(maxsize=64)
@@ -178,7 +224,7 @@ def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tupl
             continue
         seen.add(name)
         read = _read(source, vllm)
-        found |= dict.fromkeys(read.stops)
+        found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops)
         waiting += [file for module in read.imported for file in _files(name, module, checkout.package)]
     return tuple(found)
 
@@ -193,14 +239,19 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     try:
         tree = parse(source.text)
     except (UnreadablePython, RecursionError):
-        return _File(source, VersionTests(vllm), frozenset(), frozenset())
+        return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
     called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in ENGINES)
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
-    file = _File(source, VersionTests(vllm), builds, engines)
+    file = _File(source, VersionTests(vllm), builds, engines, engine_objects(tree))
     file.run(tree.body, _Where())
     return file
+
+
+def _is_of_a_fork(source: Source) -> bool:
+    """Whether a copy of vLLM itself lies around a file: what that one has is not known here."""
+    return checkout_of(replace(source, given=()), "vllm", "vllm/engine/arg_utils.py") is not None
 
 
 def _engines(tree: ast.Module) -> Iterator[str]:

@@ -151,6 +151,10 @@ def _passed(
         draft.engine[name] = by_code(name, values[0], where)
         draft.decided[name] = where
         return
+    if bound[0].sure and not isinstance(fallback := bound[0].otherwise, Unknown):
+        draft.engine[name] = by_code(name, fallback, f"what {where} takes where nothing is written")
+        draft.decided[name] = where
+        return
     option = next((one for one in (bound[0].option, f"{looks.prefix}{bound[0].option}") if one in defaults), "")
     if option and not isinstance(value := defaults[option].constant, Unknown):
         draft.engine[name] = by_code(name, value, f"the default of {option}, {defaults[option].where}")

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -63,11 +64,17 @@ def flags(
 
 def overrides(words: Sequence[Node], start: int = 0) -> tuple[Flag, ...]:
     """The Hydra overrides in words[start:]: `key=value`, `+key=value`, `++key=value`, `~key`; values are typed."""
-    return tuple(_overrides(words, start))
+    return _overrides_of(tuple(words[start:]))
 
 
-def _overrides(words: Sequence[Node], start: int) -> Iterator[Flag]:
-    for word in words[start:]:
+# One command is asked for them several times.
+@lru_cache(maxsize=64)
+def _overrides_of(words: tuple[Node, ...]) -> tuple[Flag, ...]:
+    return tuple(_overrides(words))
+
+
+def _overrides(words: Sequence[Node]) -> Iterator[Flag]:
+    for word in words:
         if not isinstance(word.value, str):
             key = _known_key(word)
             if key:

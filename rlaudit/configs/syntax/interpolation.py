@@ -8,6 +8,7 @@ Source: OmegaConf 2.3, "Variable interpolation" and "Built-in resolvers" of its 
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -32,6 +33,8 @@ class _Resolver:
 
     def resolved(self, node: Node, path: tuple[str, ...], depth: int) -> Node:
         """The node without interpolations."""
+        if not node.refers:
+            return node
         self.count += 1
         if self.count > MOST_NODES:
             return replace(node, value=Unknown(_TOO_MANY))
@@ -134,6 +137,8 @@ class _Resolver:
         return None if node is None or not names else (node, target)
 
 
+# A config is composed anew for every command that starts from it.
+@lru_cache(maxsize=4096)
 def _parts(text: str) -> list[str | tuple[str]] | None:
     """Text and one-tuples with the inside of a `${...}`, in order; None where one is not closed."""
     parts: list[str | tuple[str]] = []

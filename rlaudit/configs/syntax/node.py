@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from rlaudit.configs.syntax.place import Place
@@ -33,6 +34,15 @@ class Node:
     place: Place
     key: Place | None = None
     text: str = ""
+
+    @cached_property
+    def refers(self) -> bool:
+        """Whether an interpolation (`${...}`) is written here or anywhere below."""
+        if isinstance(self.value, dict):
+            return any(child.refers for child in self.value.values())
+        if isinstance(self.value, tuple):
+            return any(child.refers for child in self.value)
+        return "${" in self.text or (isinstance(self.value, str) and "${" in self.value)
 
     def get(self, *path: str) -> "Node | None":
         """The node at a path of keys, or None."""

@@ -1,4 +1,4 @@
-"""What a name was assigned just before it is used: in the same block, and not mentioned in between."""
+"""What a name was assigned just before it is used: in the same block, and in between it gets keys at most."""
 
 import ast
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def just_assigned(root: ast.AST, use: ast.Name) -> ast.expr | None:
         for earlier in reversed(block[:at]):
             if isinstance(earlier, ast.Assign) and [getattr(one, "id", "") for one in earlier.targets] == [use.id]:
                 return earlier.value
-            if _mentions(earlier, use.id):
+            if not _sets_keys(earlier, use.id):
                 return None
     return None
 
@@ -30,6 +30,13 @@ def _blocks(root: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _holds(statement: ast.stmt, use: ast.Name) -> bool:
     return statement.lineno <= use.lineno <= (statement.end_lineno or 0) and use in _mentions(statement, use.id)
+
+
+def _sets_keys(statement: ast.stmt, name: str) -> bool:
+    """Whether every mention of a name in a statement is a key that it gets: `kwargs["key"] = value`."""
+    keyed = [one for one in ast.walk(statement) if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store)
+             and isinstance(one.value, ast.Name) and one.value.id == name]  # fmt: skip
+    return len(_mentions(statement, name)) == len(keyed)
 
 
 def _mentions(statement: ast.stmt, name: str) -> list[ast.Name]:

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rlaudit.configs.syntax.python_scopes import Function
 
@@ -10,7 +11,21 @@ MOST_WRAPPERS = 8
 # What stands between a class or function and the call that makes it run, as Ray writes it.
 _OPTIONS = "options"
 _PASSING_ON = {"remote", _OPTIONS}
+# Ways to change a dictionary, and statements whose body may not run.
+_CHANGES = {"update", "setdefault", "pop", "clear"}
+_CONDITIONAL = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
+_ACTOR = "ray.remote"
 Around = tuple[Function, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """`self.name["key"] = value`. key: None where it cannot be told what changes. always: under no condition."""
+
+    key: str | None
+    value: ast.expr
+    around: Around
+    always: bool
 
 
 @dataclass
@@ -19,7 +34,8 @@ class Program:
 
     calls: with the functions around each. imports: where a bound name comes from (`LLM` is `vllm.LLM`); a relative
     import begins with a dot. functions: by name, of every class. owners: the class that a method stands in.
-    attributes: what `self.name` is set to in a class, with the functions around it.
+    attributes: what `self.name` is set to in a class, with the functions around it. changes: of a dictionary that it
+    holds, by their order in the file.
     """
 
     calls: list[tuple[ast.Call, Around]] = field(default_factory=list)
@@ -28,6 +44,7 @@ class Program:
     functions: dict[str, list[tuple[Function, Around]]] = field(default_factory=dict)
     owners: dict[Function, str] = field(default_factory=dict)
     attributes: dict[tuple[str, str], list[tuple[ast.expr, Around]]] = field(default_factory=dict)
+    changes: dict[tuple[str, str], list[Change]] = field(default_factory=dict)
     _sites: dict[str, list[tuple[ast.Call, Around]]] = field(default_factory=dict)
 
     def origin(self, node: ast.expr) -> str:
@@ -44,6 +61,15 @@ class Program:
             node = node.value
         home = self.imports.get(node.id) if isinstance(node, ast.Name) else None
         return ".".join([home, *reversed(parts)]) if home is not None else ""
+
+    def is_actor(self, name: str) -> bool:
+        """Whether Ray runs a class: `@ray.remote`, or `ray.remote(...)(Name)`."""
+        cls = self.classes.get(name)
+        marks = cls.decorator_list if cls is not None else []
+        if any(ast.unparse(one).startswith(_ACTOR) for one in marks):
+            return True
+        wrapped = (call for call, _ in self.calls if ast.unparse(call.func).startswith(_ACTOR))
+        return cls is not None and any(isinstance(one, ast.Name) and one.id == name for c in wrapped for one in c.args)
 
     def sites(self, function: Function) -> list[tuple[ast.Call, Around]]:
         """The calls that run a function: by its name, for a constructor by its class's; none where two share it."""
@@ -71,15 +97,19 @@ def callee(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
 
 
+@lru_cache(maxsize=8)
 def program_of(tree: ast.Module) -> Program:
     """The program of a file; iterative, so that nesting costs no stack."""
     program = Program()
-    todo: list[tuple[ast.AST, Around, str]] = [(tree, (), "")]
+    todo: list[tuple[ast.AST, Around, str, bool]] = [(tree, (), "", True)]
     while todo:
-        node, around, owner = todo.pop()
+        node, around, owner, always = todo.pop()
         inside, within = around, owner
         if isinstance(node, ast.Call):
             program.calls.append((node, around))
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES and _own(node.func.value):
+                change = Change(None, node, around, always)
+                program.changes.setdefault((owner, _own(node.func.value)), []).append(change)
         elif isinstance(node, ast.ClassDef):
             program.classes.setdefault(node.name, node)
             within = node.name
@@ -87,19 +117,31 @@ def program_of(tree: ast.Module) -> Program:
             program.functions.setdefault(node.name, []).append((node, around))
             if owner:
                 program.owners[node] = owner
-            inside = (*around[-DEEPEST:], node)
+            inside, always = (*around[-DEEPEST:], node), True
+        elif isinstance(node, _CONDITIONAL):
+            always = False
         elif isinstance(node, ast.Import | ast.ImportFrom):
             _imported(program, node)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if (
-                    isinstance(target, ast.Attribute)
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id == "self"
-                ):
-                    program.attributes.setdefault((owner, target.attr), []).append((node.value, around))
-        todo += [(child, inside, within) for child in ast.iter_child_nodes(node)]
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                _assigned(program, target, node.value, owner, around, always)
+        todo += [(child, inside, within, always) for child in reversed(list(ast.iter_child_nodes(node)))]
     return program
+
+
+def _assigned(program: Program, target: ast.expr, value: ast.expr, owner: str, around: Around, always: bool) -> None:
+    if name := _own(target):
+        program.attributes.setdefault((owner, name), []).append((value, around))
+    elif isinstance(target, ast.Subscript) and (name := _own(target.value)):
+        key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+        change = Change(key if isinstance(key, str) else None, value, around, always)
+        program.changes.setdefault((owner, name), []).append(change)
+
+
+def _own(node: ast.expr) -> str:
+    """`name` of `self.name`."""
+    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return node.attr if own else ""  # type: ignore[attr-defined]
 
 
 def _imported(program: Program, node: ast.Import | ast.ImportFrom) -> None:

@@ -12,7 +12,8 @@ class Scope:
 
     mutated: keys that a dictionary gets later, by its name: the key, the value, and why it cannot be told or ""; None
     as value takes the key out. function: the function that it is the scope of. parameters: those that keep their value.
-    spoilt: why a name's value cannot be told. keys: the words that a loop's variable stands for.
+    spoilt: why a name's value cannot be told. spoilt_at: how many of its changes came before. keys: the words that a
+    loop's variable stands for.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Scope:
     above: "Scope | None" = None
     mutated: dict[str, list[tuple[str, ast.expr | None, str]]] = field(default_factory=dict)
     spoilt: dict[str, str] = field(default_factory=dict)
+    spoilt_at: dict[str, int] = field(default_factory=dict)
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
     function: Function | None = None
     parameters: set[str] = field(default_factory=set)
@@ -58,13 +60,14 @@ def scope_of(node: ast.Module | Function, name: str, above: Scope | None) -> Sco
             continue
         _assignments(scope, one, conditional)
         inner = conditional or isinstance(one, ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match)
-        if _is_main_guard(one):
+        if is_main_guard(one):
             inner = conditional
         todo += [(child, inner) for child in reversed(list(ast.iter_child_nodes(one)))]
     return scope
 
 
-def _is_main_guard(node: ast.AST) -> bool:
+def is_main_guard(node: ast.AST) -> bool:
+    """`if __name__ == "__main__":`, which holds where the file is the program."""
     return (
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Compare)
@@ -136,8 +139,7 @@ def _mutate(scope: Scope, target: ast.Subscript, value: ast.expr, conditional: b
     variable = target.slice.id if isinstance(target.slice, ast.Name) else ""
     keys = scope.keys.get(variable, ()) if key is None else (key,)
     if not keys:
-        scope.spoilt[name] = f"{name} gets keys that are known only when it runs"
-        scope.parameters.discard(name)
+        _change_unknown(scope, name, f"{name} gets keys that are known only when it runs")
     for one in keys:
         _gets(scope, name, one, value, "is set under a condition" if conditional else "")
 
@@ -146,8 +148,7 @@ def _change(scope: Scope, name: str, call: ast.Call, method: str, conditional: b
     """`kwargs.update(key=value)`, `kwargs.pop("key")` and the like: keys that are told are the only ones touched."""
     entries = _touched(call, method)
     if entries is None:
-        scope.spoilt[name] = f"{name} is changed by .{method}()"
-        scope.parameters.discard(name)
+        _change_unknown(scope, name, f"{name} is changed by .{method}()")
         return
     for key, value in entries.items():
         sure = method in {"update", "pop"} and not conditional
@@ -156,6 +157,12 @@ def _change(scope: Scope, name: str, call: ast.Call, method: str, conditional: b
             continue
         how = f"is changed by .{method}()" if method != "update" else "is set under a condition"
         _gets(scope, name, key, value, "" if sure else how)
+
+
+def _change_unknown(scope: Scope, name: str, why: str) -> None:
+    scope.spoilt[name] = why
+    scope.spoilt_at[name] = len(scope.mutated.get(name, []))
+    scope.parameters.discard(name)
 
 
 def _touched(call: ast.Call, method: str) -> dict[str, ast.expr] | None:

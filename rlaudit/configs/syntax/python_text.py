@@ -1,17 +1,19 @@
 """Calls in Python source, with literals, module constants and literal dictionaries resolved.
 
 The file is parsed and never run. A name counts as known where it is assigned exactly once in its scope, to something
-that is known; what a loop, a condition, an argument parser or another module decides is Unknown with the reason. An
-argument of a function is what the calls of the function in this file pass, where they agree; what a function returns is
-followed where it has one `return`.
+that is known; what a loop, a condition or another module decides is Unknown with the reason. An option of the
+program's own command line is taken at its default, which the call says. An argument of a function is what the calls of
+the function in this file pass, where they agree; what a function returns is followed where it has
+one `return`.
 """
 
 import ast
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.syntax.line_index import LineIndex
@@ -27,6 +29,7 @@ from rlaudit.configs.syntax.python_literals import (
     short,
     torch_dtype,
 )
+from rlaudit.configs.syntax.python_options import options_of
 from rlaudit.configs.syntax.python_program import MOST_WRAPPERS, Around, Program, program_of
 from rlaudit.configs.syntax.python_scopes import Function, Scope, scope_of
 
@@ -48,8 +51,9 @@ class UnreadablePython(ValueError):
         self.line = line
 
 
+@lru_cache(maxsize=16)
 def parse(text: str) -> ast.Module:
-    """The syntax tree. Raises UnreadablePython."""
+    """The syntax tree, which nobody changes: a file is asked many things. Raises UnreadablePython."""
     if len(text) > MOST_CHARACTERS:
         raise UnreadablePython(f"more than {MOST_CHARACTERS} characters")
     try:
@@ -71,7 +75,9 @@ class Call:
     included. positional: in order. place: of the whole call. open: why further keywords may be passed (`**kwargs` that
     the file does not tell); "" where it is complete. function: the function it stands in, "" at module level. origin:
     where the name was imported from (`vllm.LLM`), "" where the file does not import it. own: arguments that a subclass
-    in this file takes itself. over_http: whether it is a request to a server's route that ends in the call.
+    in this file takes itself. over_http: whether it is a request to a server's route that ends in the call. options:
+    arguments that are taken at the default of an option of the program, with the option. is_actor: whether it is run
+    in an actor of Ray, as the file itself says.
     """
 
     name: str
@@ -83,6 +89,8 @@ class Call:
     origin: str = ""
     own: frozenset[str] = frozenset()
     over_http: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    is_actor: bool = False
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -125,6 +133,8 @@ class _Reader:
         self.index = LineIndex(text, path)
         self.starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
         self.program: Program = program_of(tree)
+        self.options = options_of(tree)
+        self.taken: list[str] = []
         self.subclasses = self._subclasses()
         self.scopes: dict[ast.AST, Scope] = {}
 
@@ -207,18 +217,26 @@ class _Reader:
         """One call. named: the expression that its function stands for."""
         name = self.asked(named)
         arguments: dict[str, Node] = {}
+        options: dict[str, str] = {}
         open_reason = ""
         for keyword in node.keywords:
+            self.taken.clear()
             if keyword.arg is not None:
                 where = self.keyword_place(keyword)
                 arguments[keyword.arg] = self.node(keyword.value, scope, keyword.arg, where, 0)
+                options |= dict.fromkeys(self.taken and [keyword.arg], " and ".join(self.taken))
                 continue
             mapping = self.node(keyword.value, scope, name, None, 0)
             if isinstance(mapping.value, Unknown) and isinstance(keyword.value, ast.Name):
                 assigned = just_assigned(scope.function or self.tree, keyword.value)
-                mapping = self.node(assigned, scope, name, None, 0) if assigned is not None else mapping
+                if assigned is not None:
+                    mapping = self.node(assigned, scope, name, None, 0)
+                    between = [one for one in scope.mutated.get(keyword.value.id, []) if one[1] is not None
+                               and assigned.lineno <= one[1].lineno <= keyword.value.lineno]  # fmt: skip
+                    mapping = replace(mapping, value=self.mutated(between, scope, mapping.value, 0))
             if isinstance(mapping.value, dict):
                 arguments = {**mapping.value, **arguments}
+                options |= dict.fromkeys(self.taken and mapping.value, " and ".join(self.taken))
                 open_reason = open_reason or _more(mapping)
             else:
                 reason = mapping.value.reason if isinstance(mapping.value, Unknown) else "it is not a dictionary"
@@ -232,7 +250,10 @@ class _Reader:
                 positional.append(self.node(argument, scope, name, None, 0))
         origin, own = self.program.origin(named), self.own(named)
         place = self.place(node, name)
-        return Call(name, arguments, tuple(positional), place, open_reason, scope.name, origin, own)
+        owner = self.program.owners.get(scope.function, "") if scope.function is not None else ""
+        is_actor = named is not node.func or self.program.is_actor(owner)
+        found = Call(name, arguments, tuple(positional), place, open_reason, scope.name, origin, own)
+        return replace(found, options=options, is_actor=is_actor)
 
     def own(self, named: ast.expr) -> frozenset[str]:
         """The keywords that the constructor of a subclass takes for itself."""
@@ -293,9 +314,13 @@ class _Reader:
             return self.result(expression, scope, setting, depth)
         dtype = torch_dtype(expression) if isinstance(expression, ast.Attribute) else ""
         if isinstance(expression, ast.Attribute) and not dtype:
+            default = self.option(expression, scope)
+            if default is not None:
+                return self.value(default, self.scope(()), setting, depth + 1)
             kept = self.attribute(expression, scope)
             if kept is not None:
-                return self.value(kept[0], self.scope(kept[1]), setting, depth + 1)
+                value = self.value(kept[0], self.scope(kept[1]), setting, depth + 1)
+                return self.changed(expression, value, scope, depth)
         return dtype or Unknown(f"{short(expression)} is known only when it runs")
 
     def mapping(self, expression: ast.Dict, scope: Scope, setting: str, depth: int) -> Any:
@@ -325,19 +350,26 @@ class _Reader:
         if given is not None:
             value = given
         elif name in home.spoilt:
-            return self.spoilt(assigned, home, setting, depth, Unknown(home.spoilt[name]))
+            value = self.spoilt(assigned, home, setting, depth, Unknown(home.spoilt[name]))
+            return self.mutated(home.mutated.get(name, [])[home.spoilt_at.get(name, 0) :], home, value, depth)
         elif assigned is None:
             return Unknown(f"{name} is assigned more than once, or under a condition")
         else:
             value = self.value(assigned, home, setting, depth + 1)
-        if isinstance(value, dict) and name in home.mutated:
-            value = dict(value)
-            for key, entry, why in home.mutated[name]:
-                if entry is None:
-                    value.pop(key, None)
-                    continue
-                node = self.node(entry, home, key, None, depth + 1)
-                value[key] = replace(node, value=Unknown(why)) if why else node
+        return self.mutated(home.mutated.get(name, []), home, value, depth)
+
+    def mutated(self, later: list[tuple[str, ast.expr | None, str]], home: Scope, value: Any, depth: int) -> Any:
+        """A dictionary with the keys that it gets after it is made; of one that is not known, these are known."""
+        if not later or not isinstance(value, dict | Unknown):
+            return value
+        at = self.place(later[0][1] or ast.Constant(None, lineno=1, col_offset=0), "")
+        value = dict(value) if isinstance(value, dict) else {"**": Node(value, at)}
+        for key, entry, why in later:
+            if entry is None:
+                value.pop(key, None)
+                continue
+            node = self.node(entry, home, key, None, depth + 1)
+            value[key] = replace(node, value=Unknown(why)) if why else node
         return value
 
     def attribute(self, expression: ast.Attribute, scope: Scope) -> tuple[ast.expr, Around] | None:
@@ -347,6 +379,36 @@ class _Reader:
         owner = self.program.owners.get(scope.function)
         found = self.program.attributes.get((owner, expression.attr), []) if owner is not None else []
         return found[0] if len(found) == 1 else None
+
+    def option(self, expression: ast.Attribute, scope: Scope) -> ast.expr | None:
+        """The default of an option of the program: of `args.name`, also where `self.args` is `args`."""
+        base: ast.expr = expression.value
+        if isinstance(base, ast.Attribute) and (kept := self.attribute(base, scope)) is not None:
+            base = kept[0]
+        default = self.options.default(base.id, expression.attr) if isinstance(base, ast.Name) else None
+        if default is not None:
+            self.taken.append(expression.attr)
+        return default
+
+    def changed(self, expression: ast.Attribute, value: Any, scope: Scope, depth: int) -> Any:
+        """A dictionary that `self.name` holds, with the keys that it gets later in the method that made it."""
+        owner = self.program.owners.get(scope.function, "") if scope.function is not None else ""
+        changes = self.program.changes.get((owner, expression.attr), [])
+        if not isinstance(value, dict) or not changes:
+            return value
+        value = dict(value)
+        (_, made), *_ = self.program.attributes[owner, expression.attr]
+        for change in changes:
+            if change.key is None:
+                why = Unknown(f"self.{expression.attr} is changed in a way that is known only when it runs")
+                value = {key: replace(node, value=why) for key, node in value.items()}
+                value["**"] = Node(why, self.place(expression, ""))
+                continue
+            node = self.node(change.value, self.scope(change.around), change.key, None, depth + 1)
+            sure = change.always and change.around == made
+            why = Unknown(f'self.{expression.attr}["{change.key}"] is set under a condition, or in another method')
+            value[change.key] = node if sure else replace(node, value=why)
+        return value
 
     def argument(self, name: str, home: Scope, depth: int) -> Any:
         """What the calls of a function in this file pass for a parameter; None where it has none, or too many.

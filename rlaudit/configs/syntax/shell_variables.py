@@ -256,7 +256,7 @@ class Variables:
         if text.startswith(("$(", "`", "((", "<(", ">(")):
             if text.startswith("$((") and text.endswith("))"):
                 number, names = counted(part, lambda name: self._lookup(name, ""))
-                for name in names:
+                for name in sorted(names):
                     self.assumed.update(self.rests_on.get(name, {}))
                 return [number]
             return [unknown_at(part, "it is arithmetic" if text.startswith("((") else "it is the output of a command")]
@@ -280,6 +280,9 @@ class Variables:
             if operator[-1] == "=":
                 self.set(name, fields)
             return fields
+        if name == "PWD":  # the folder in which the script is started
+            self.assumed[name] = "."
+            return [Field((Piece(".", part.start),), part.start, part.start + len(part.text), part.text)]
         return [unknown_at(part, unset(name))]
 
     def _lookup(self, name: str, element: str) -> list[Field] | None:

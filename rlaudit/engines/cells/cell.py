@@ -9,20 +9,22 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.cells.handed_over import hand_over
-from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch
+from rlaudit.engines.cells.launch import PACKAGE, WORKER, Event, Outcome, judge, launch, shipped
 from rlaudit.engines.cells.seal import SEAL, Damage, read_seal, regular_size, write_seal
-from rlaudit.engines.environments.environment_spec import Command
-from rlaudit.secrets import mask
-from rlaudit.write_atomically import write_atomically
+from rlaudit.engines.environments.environment_spec import Command, Environment
+from rlaudit.secrets import mask, take_out
+from rlaudit.write_atomically import replacing
 
 KEY_LENGTH = 16
+FORMAT = 1
+JOB, IDENTITY, DESCRIPTION = "job.json", "identity.json", "cell.json"
 SETTLED = ("ok", "unsupported")
 # Nothing is read from these once a cell is done: people may look into them, pack them or throw them away.
 FOR_PEOPLE = frozenset({"events.jsonl", "log.txt"})
@@ -36,7 +38,8 @@ class Cell:
     and driver, and the variables that decide anything. `variables` holds those and the paths that an environment needs
     to run where it happens to be. `refusal` matches the words with which an engine says that it cannot do this.
     `sources` are the shipped files that the script loads beside itself. `writes` are folders elsewhere that the job
-    fills.
+    fills. Where it runs changes no result and is no part of its name: `gpus` is how many it needs, None for all there
+    are; one that is `timed` waits for a clock somewhere, and shares its device with nobody.
     """
 
     job: Mapping[str, Any]
@@ -47,6 +50,9 @@ class Cell:
     sources: tuple[Path, ...] = ()
     refusal: re.Pattern[str] | None = None
     writes: tuple[Path, ...] = ()
+    gpus: int | None = None
+    timed: bool = False
+    environment: Environment | None = None
 
     @property
     def uses_accelerator(self) -> bool:
@@ -73,35 +79,90 @@ def finished(folder: Path, cell: Cell) -> Outcome | Damage | None:
     None for a cell that did not end or that failed, Damage where a file of one that ended is missing, cut off or
     altered.
     """
+    outcome = ended(folder, cell)
+    return None if isinstance(outcome, Outcome) and outcome.status not in SETTLED else outcome
+
+
+def ended(folder: Path, cell: Cell) -> Outcome | Damage | None:
+    """The outcome of a cell that ended, however it did; None and Damage as of `finished`."""
     directory = folder / cell.key
     seal = read_seal(directory, cell.key)
     if isinstance(seal, Damage):
-        ended = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
-        return seal if ended else None
+        there = regular_size(seal.path) is not None or regular_size(directory / "result.json") is not None
+        return seal if there else None
     damage = seal.damage(directory)
-    if damage is not None:
-        return damage
-    outcome = judge(directory, phase="", refusal=cell.refusal)
-    return outcome if outcome.status in SETTLED else None
+    return judge(directory, phase="", refusal=cell.refusal) if damage is None else damage
 
 
-def run_cell(folder: Path, cell: Cell, on_event: Callable[[Event], None]) -> Outcome:
+def adopt(folder: Path, cell: Cell, others: Iterable[Path], *, failed: bool = False) -> Outcome | None:
+    """The outcome of a cell that was finished in one of the `others`, whose files are then in `folder`, too; one that
+    failed there only where `failed` says so. None where none of them has it. Raises OSError."""
+    for other in others:
+        outcome = (ended if failed else finished)(other, cell)
+        if isinstance(outcome, Outcome):
+            part = folder / f".{cell.key}.part"
+            _clear(part)
+            shutil.copytree(other / cell.key, part)
+            _clear(folder / cell.key)
+            part.rename(folder / cell.key)
+            return outcome
+    return None
+
+
+def run_cell(
+    folder: Path, cell: Cell, on_event: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
+) -> Outcome:
     """Run the cell in `folder`/KEY, which is emptied first, seal what it left, and return how it ended.
 
-    Raises OSError where the files of the cell cannot be written or read.
+    Raises OSError where the files of the cell cannot be written or read, Cancelled once `cancelled` says so.
     """
     directory = folder / cell.key
     _clear(directory)
     directory.mkdir(parents=True)
-    hand_over(directory, "job.json", cell.job)
-    write_atomically(directory / "identity.json", json.dumps(mask(cell.identity), indent=1).encode())
-    outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal)
+    describe(directory, cell)
+    hand_over(directory, JOB, cell.job)
+    outcome = launch(directory, cell.command, cell.variables, cell.timeout_seconds, on_event, cell.refusal, cancelled)
     left = {path.name for path in directory.iterdir() if regular_size(path) is not None} - {SEAL}
     # Whether an engine refused is read in the log.
     kept = left - FOR_PEOPLE if outcome.status == "ok" else left
     written = [path for place in cell.writes for path in sorted(place.rglob("*")) if path.is_file()]
     write_seal(directory, cell.key, [*sorted(kept), *(os.path.relpath(path, directory) for path in written)])
     return outcome
+
+
+def describe(directory: Path, cell: Cell) -> list[Any]:
+    """Write down what the cell runs (job.json), what its result depends on besides (identity.json) and how it is
+    started (cell.json); returns the secrets that were left out, as described.py takes them. Raises OSError.
+    """
+    started = {
+        "format": FORMAT,
+        "command": list(cell.command),
+        "variables": dict(cell.variables),
+        "timeout_seconds": cell.timeout_seconds,
+        "sources": [shipped(source) for source in cell.sources],
+        "refusal": None if cell.refusal is None else [cell.refusal.pattern, cell.refusal.flags],
+        "writes": [str(folder) for folder in cell.writes],
+        "gpus": cell.gpus,
+        "timed": cell.timed,
+        "environment": None if cell.environment is None else _built_anew(cell.environment),
+    }
+    public, taken = take_out({JOB: dict(cell.job), DESCRIPTION: started})
+    public[DESCRIPTION]["secrets"] = len(taken)
+    directory.mkdir(parents=True, exist_ok=True)
+    documents = {**public, IDENTITY: mask(cell.identity)}
+    with replacing(*(directory / name for name in documents)) as drafts:
+        for draft, document in zip(drafts, documents.values(), strict=True):
+            draft.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return taken
+
+
+def _built_anew(environment: Environment) -> dict[str, Any]:
+    """What another machine needs to have the same environment, and to tell that it has."""
+    return {
+        "spec": asdict(environment.spec),
+        "variables": dict(environment.variables),
+        "lock": list(environment.lock),
+    }
 
 
 def _clear(directory: Path) -> None:

@@ -2,22 +2,30 @@
 
 The guardian (guardian.py) ends everything below it when the lease is dropped: when the command's time is up, on Ctrl-C,
 and when rlaudit itself is killed. Where the guardian is killed, its orphans come to this process, which ends them.
+Several threads may each run one.
 """
 
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from rlaudit.engines.cells.guardian import Process, adopt_orphans, below_us, end_all
+from rlaudit.engines.cells.guardian import Process, adopt_orphans, below_us, descendants, end_all
 from rlaudit.engines.cells.leftovers import end_leftovers, new_record
 
 GUARDIAN = Path(__file__).with_name("guardian.py")
 POLL_SECONDS = 0.05
+
+# The guardians that run, by their process numbers, and how many commands are under way. An orphan comes to the process
+# and not to the thread that started its guardian: which one is nobody's can only be told with all guardians known.
+_ONE_AT_A_TIME = threading.RLock()
+_GUARDIANS: set[int] = set()
+_UNDER_WAY = [0]
 
 
 def run_guarded(
@@ -32,22 +40,25 @@ def run_guarded(
     """Whether the command ended by itself; False when its time was up. All that it started is gone then.
 
     `usage` gets its exit code and cost, `stderr` goes to `stdout` unless it is given, `meanwhile` is called all the
-    time. KeyboardInterrupt is raised again when the command's processes are gone. What a killed run left is ended
-    first.
+    time. What it raises, and KeyboardInterrupt, is raised again when the command's processes are gone. What a killed
+    run left is ended first.
     """
     end_leftovers()
     record = new_record()
     timed_out = False
     with _orphans_of_the_guardian(record), _lease() as (lease, drop):
-        guardian = subprocess.Popen(
-            [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), str(record), *command],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=subprocess.STDOUT if stderr is None else stderr,
-            pass_fds=(lease,),
-            start_new_session=True,
-        )
+        # A guardian that is not in the list yet would be taken for an orphan.
+        with _ONE_AT_A_TIME:
+            guardian = subprocess.Popen(
+                [sys.executable, "-I", str(GUARDIAN), str(lease), str(usage), str(record), *command],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=subprocess.STDOUT if stderr is None else stderr,
+                pass_fds=(lease,),
+                start_new_session=True,
+            )
+            _GUARDIANS.add(guardian.pid)
         os.close(lease)
         deadline = time.monotonic() + timeout_seconds
         try:
@@ -60,6 +71,7 @@ def run_guarded(
         finally:
             drop()
             _undisturbed(guardian.wait)
+            _GUARDIANS.discard(guardian.pid)
     return not timed_out
 
 
@@ -87,18 +99,25 @@ def _orphans_of_the_guardian(record: Path) -> Iterator[None]:
     """
     with suppress(OSError):  # the command runs without a record, too
         record.parent.mkdir(parents=True, exist_ok=True)
-    before = {one.identity for one in below_us()}
+    with _ONE_AT_A_TIME:
+        before = {one.identity for one in below_us()}
+        _UNDER_WAY[0] += 1
+        adopt_orphans()
     own_session = os.getsid(0)
 
     def orphans() -> list[Process]:
-        return [one for one in below_us() if one.session != own_session and one.identity not in before]
+        with _ONE_AT_A_TIME:
+            below = descendants(os.getpid(), apart_from=_GUARDIANS)
+        return [one for one in below if one.session != own_session and one.identity not in before]
 
-    adopt_orphans()
     try:
         yield
     finally:
         _undisturbed(lambda: end_all(orphans))
-        adopt_orphans(False)
+        with _ONE_AT_A_TIME:
+            _UNDER_WAY[0] -= 1
+            if not _UNDER_WAY[0]:
+                adopt_orphans(False)
 
 
 def _undisturbed(last_things: Callable[[], object]) -> None:

@@ -30,7 +30,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,14 +79,16 @@ def processes() -> list[Process]:
     return [found for pid in numbers if (found := process(pid)) is not None]
 
 
-def descendants(root: int) -> list[Process]:
-    """Every process below `root`. Below a subreaper, one whose parent died is still there.
+def descendants(root: int, apart_from: Collection[int] = ()) -> list[Process]:
+    """Every process below `root`, apart from these and what is below them. Below a subreaper, one whose parent died is
+    still there.
 
     None is missed in passing: what a subreaper has not waited for stays its child, if only as a zombie.
     """
     children: dict[int, list[Process]] = {}
     for one in processes():
-        children.setdefault(one.parent, []).append(one)
+        if one.pid not in apart_from:
+            children.setdefault(one.parent, []).append(one)
     found: list[Process] = []
     frontier = [root]
     while frontier:

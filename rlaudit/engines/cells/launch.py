@@ -30,6 +30,10 @@ QUIET = {**ENGINE.quiet, "PYTHONUNBUFFERED": "1"}
 Event = dict[str, Any]
 
 
+class Cancelled(Exception):
+    """Nobody waits for the cell any more; its processes are gone."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """Why a cell has no result: the boundary where it stopped and the root cause in the engine's own words."""
@@ -74,10 +78,12 @@ def launch(
     timeout_seconds: float,
     on_event: Callable[[Event], None] = lambda event: None,
     refusal: re.Pattern[str] | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Outcome:
     """Run the job in `cell` with the interpreter behind `command`.
 
-    Always returns, except on KeyboardInterrupt, which is re-raised when the cell's processes are gone. The worker finds
+    Always returns, except on KeyboardInterrupt and once `cancelled` says so (Cancelled), when the cell's processes are
+    gone. The worker finds
     its variables in environment.json: a container hands on none of ours, and a launcher adds some of its own. What
     stands in front of an interpreter is no engine and does not get them.
     """
@@ -88,7 +94,13 @@ def launch(
         "handed_on": handed_on(),
         "stray": [*STRIPPED, *withheld()],
     }
-    events = _EventTail(cell / "events.jsonl", on_event)
+    events = EventTail(cell / "events.jsonl", on_event)
+
+    def meanwhile() -> None:
+        events.read()
+        if cancelled():
+            raise Cancelled
+
     try:
         hand_over(cell, "environment.json", document)
         with masked_log(cell / "log.txt") as log:
@@ -98,7 +110,7 @@ def launch(
                 cell / "usage.json",
                 timeout_seconds,
                 log,
-                meanwhile=events.read,
+                meanwhile=meanwhile,
             )
     finally:
         forget(cell)
@@ -174,7 +186,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-class _EventTail:
+class EventTail:
     """Reads whole lines of the events file as they appear."""
 
     def __init__(self, path: Path, on_event: Callable[[Event], None]) -> None:
@@ -184,6 +196,7 @@ class _EventTail:
         self.phase = "launch"
 
     def read(self) -> None:
+        """Tell what is new since the last time."""
         if not self._path.exists():
             return
         with self._path.open("rb") as events:

@@ -58,11 +58,13 @@ def end_leftovers() -> None:
         files = sorted(_folder().glob("*.json"))
     except OSError:
         return
+    # Each of the commands that run has a record: who is there is asked once for all of them.
+    identities = {one.identity for one in _alive()} if files else set()
     for file in files:
         record = _read(file)
         if record is None:
             continue
-        if record.owners & {one.identity for one in _alive()}:
+        if record.owners & identities:
             continue  # it runs, or somebody is about to end it
         left = record.left()
         if left:

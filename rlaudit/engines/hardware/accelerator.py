@@ -41,6 +41,12 @@ class Accelerator:
     driver_cuda: str = ""
     instruction_sets: tuple[str, ...] = ()
 
+    @classmethod
+    def of_document(cls, told: Mapping[str, Any]) -> "Accelerator":
+        """From what dataclasses.asdict made of one. Raises KeyError and TypeError for anything else."""
+        devices = tuple(Device(**device) for device in told["devices"])
+        return cls(**{**told, "devices": devices, "instruction_sets": tuple(told["instruction_sets"])})
+
 
 def detect(cpu: bool = False, environ: Mapping[str, str] | None = None, root: Path = Path("/")) -> Accelerator:
     """The accelerator of this machine; the processor where `cpu` asks for it. `root` is the file system's.

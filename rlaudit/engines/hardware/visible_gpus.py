@@ -59,8 +59,20 @@ def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str,
                     "run where that is the only one there is, as in a container that was given no other "
                     f"(docker run --gpus device={device.uuid}); {DO_WITHOUT}",
                 )
+    return shown_by(devices)
+
+
+def shown_by(devices: Sequence[Device]) -> dict[str, str]:
+    """The variables that show these GPUs and no others, whoever is to see them."""
+    by_uuid = any(device.only_by_uuid for device in devices)
     words = (device.uuid if by_uuid else str(device.index) for device in devices)
     return {VISIBLE: ",".join(words), ORDER: BUS_ORDER}
+
+
+def only_these(variables: Mapping[str, str], places: Sequence[int]) -> dict[str, str]:
+    """Of the GPUs that these variables show (gpu_variables), those at these places."""
+    words = variables[VISIBLE].split(",")
+    return {VISIBLE: ",".join(words[place] for place in places)}
 
 
 def _named(words: str, gpus: Sequence[Gpu], environ: Mapping[str, str]) -> Iterator[Device]:

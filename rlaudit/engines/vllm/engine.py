@@ -13,6 +13,9 @@ def _scripts(*names: str) -> tuple[Path, ...]:
     return tuple(_SCRIPTS / f"{name}.py" for name in names)
 
 
+_SENT = ("weight_sources", "weight_senders", "broadcast")
+_UPDATES = tuple(EXTENSION / f"rlaudit_{name}.py" for name in (*_SENT, "weight_update", "expert_weights"))
+
 ENGINE = Engine(
     package=Package(
         name="vllm",
@@ -24,6 +27,8 @@ ENGINE = Engine(
     ),
     oldest=OLDEST_RUN,
     takes_uuids=VISIBLE_UUIDS,
+    compiled_in="VLLM_CACHE_ROOT",
+    bound_by="VLLM_CPU_OMP_THREADS_BIND",
     settings=("VLLM_*",),
     quiet={"VLLM_NO_USAGE_STATS": "1", "VLLM_DO_NOT_TRACK": "1"},
     # V1 takes half the machine's memory for its KV cache by default, and fills it with zeros at every start.
@@ -32,14 +37,13 @@ ENGINE = Engine(
     generate_with=(*sorted(EXTENSION.glob("*.py")), *_scripts("loaded_engine", "batch_probe")),
     update=_SCRIPTS / "update_weights.py",
     update_with=(
-        *_scripts(
-            "loaded_engine", "steerable_engine", "update_session", "request_in_flight", "engine_processes", "generate"
-        ),
-        EXTENSION / "rlaudit_weight_update.py",
+        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "weight_sender", "update_session"),
+        *_scripts("request_in_flight", "engine_processes", "generate"),
+        *_UPDATES,
     ),
     train=_SCRIPTS / "rollouts_for_training.py",
     train_with=(
-        *_scripts("loaded_engine", "steerable_engine", "update_weights", "generate"),
+        *_scripts("loaded_engine", "steerable_engine", "weight_transports", "update_weights", "generate"),
         *sorted(EXTENSION.glob("*.py")),
     ),
 )

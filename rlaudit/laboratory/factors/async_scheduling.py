@@ -27,4 +27,5 @@ FACTOR = Factor(
     observe=observe,
     setting="async_scheduling",
     move=switched,
+    timed=True,
 )

@@ -28,6 +28,7 @@ def outline(report: Report) -> Outline:
             verdicts(report),
             Section("arms", "Arms, means over seeds of the first and last sixth of the steps", [_arms(canary)]),
             Section("named", "What each arm is", [Entries([(arm["name"], [_said(arm)]) for arm in arms])]),
+            listed("transports", "How the weights came", _transports(canary)),
             Section("separations", "Step at which each curve leaves the reference's seeds", _separations(canary)),
             Section("unseen", "Smallest lasting difference that would have been seen", _resolutions(canary)),
             Section("claims", "Claims", _claims(canary)),
@@ -55,6 +56,17 @@ def _arms(canary: Canary) -> Table:
     ]
     open_ = frozenset(place for place, arm in enumerate(canary["arms"]) if _open(arm))
     return Table(ARMS, rows, marked=open_)
+
+
+def _transports(canary: Canary) -> list[str]:
+    """What brought each arm's weights; arms alike in a line. An older run does not say."""
+    arms: dict[str, list[str]] = {}
+    for arm in canary["arms"]:
+        if told := arm.get("transport"):
+            ahead = arm.get("lag_bound")
+            met = f" (up to {ahead} batches ahead, {arm.get('met_in_flight', 0)} requests met)" if ahead else ""
+            arms.setdefault(told, []).append(f"{arm['name']}{met}")
+    return [f"{told}: {'; '.join(names)}" for told, names in arms.items()]
 
 
 def _level(arm: CanaryArm, name: str) -> float | None:

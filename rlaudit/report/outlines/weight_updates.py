@@ -46,6 +46,7 @@ def outline(report: Report) -> Outline:
             listed("updated", "What is updated", _parts(cases), mark=""),
             _table("decay", "Stale keys and values by distance from the cached blocks (k3)", _decay(cases)),
             listed("survival", "Stale keys and values over several updates", _survival(cases), mark=""),
+            listed("transports", "How the weights came", _transports(cases), mark=""),
             listed("faults", "Updates that had to fail", _faults(cases), mark=""),
             Section("calls", "Calls to use", _calls(report), gathers=True),
             not_seen(report, mark=""),
@@ -177,6 +178,16 @@ def _decay(cases: Sequence[UpdateCase]) -> list[list[str]]:
         figures = {one["tokens_from_cache"]: _interval(one) for one in stale["decay"]}
         rows.append([case["start"], case["name"], *(figures.get(name, "-") for name in distances)])
     return rows
+
+
+def _transports(cases: Sequence[UpdateCase]) -> list[str]:
+    """What brought the weights in each engine start that ran; starts alike in a line."""
+    starts: dict[str, list[str]] = {}
+    for case in cases:
+        told = case.get("transport")
+        if told and case["start"] not in starts.setdefault(told, []):
+            starts[told].append(case["start"])
+    return [f"{told}: {'; '.join(names)}" for told, names in starts.items()]
 
 
 def _survival(cases: Sequence[UpdateCase]) -> list[str]:

@@ -1,7 +1,7 @@
 """What a canary reports: the curves of short trainings, arm by arm."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -39,8 +39,10 @@ class CanaryArm(TypedDict):
     """One arm: an engine, a way to hand weights to it, and a trainer. role: of its first seed's plan.
 
     backend_start, backend_later: k3 of rollout and trainer at the weights that sampled, at the first step and at most
-    afterwards. lag: mean, in updates. problems: of trainings that did not end. logs: the curves of each seed, in the
-    run directory, as `rlaudit curves` reads them.
+    afterwards. lag: mean over tokens, in updates; max_lag: the most of any; lag_bound: batches begun ahead, 0 where
+    engine and trainer took turns. met_in_flight: requests that updates met; flight_k3: k3 of their later tokens at the
+    weights that sampled. transport: what brought the weights and what loaded them, as it ran. problems: of trainings
+    that did not end. logs: the curves of each seed, in the run directory, as `rlaudit curves` reads them.
     """
 
     name: str
@@ -51,6 +53,11 @@ class CanaryArm(TypedDict):
     problems: Sequence[str]
     levels: CanaryLevels
     lag: float
+    lag_bound: NotRequired[int]
+    max_lag: NotRequired[int]
+    met_in_flight: NotRequired[int]
+    flight_k3: NotRequired[float | None]
+    transport: NotRequired[str | None]
     backend_start: float | None
     backend_later: float | None
     separations: Sequence[CanarySeparation]

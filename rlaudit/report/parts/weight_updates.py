@@ -26,7 +26,8 @@ class UpdateRequests(TypedDict):
 class UpdateReadBack(TypedDict):
     """What the worker was found to hold: by the bytes of its parameters and by what its layers answer.
 
-    old: checkpoint names of tensors that are not of the believed version. checksums: sha256 of each parameter.
+    old: checkpoint names of tensors that are of another version than the believed one; of_no_version: of those that
+    are of none. checksums: sha256 of each parameter.
     """
 
     believed: str
@@ -35,6 +36,7 @@ class UpdateReadBack(TypedDict):
     new_by_bytes: int
     new_by_answer: int
     old: Sequence[str]
+    of_no_version: NotRequired[Sequence[str]]
     unread: int
     old_behind_new_bytes: Sequence[str]
     logits: str | None
@@ -143,11 +145,13 @@ class Continuity(TypedDict):
 
 
 class UpdateCase(TypedDict):
-    """One course of requests and updates on one engine start."""
+    """One course of requests and updates on one engine start. transport: what brought the weights and what loaded
+    them, as it ran."""
 
     start: str
     version: str
     path: str
+    transport: NotRequired[str | None]
     levels: Mapping[str, str]
     name: str
     kind: Literal["matrix", "in a row", "path", "planted", "fault"]

@@ -1,4 +1,4 @@
-"""The executor: one process for one rank, several processes for more, Ray where it is asked for."""
+"""The executor: one process for one rank, several processes for more, Ray where it is asked for or already there."""
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.resolution.max_num_seqs import world_size
@@ -6,7 +6,7 @@ from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, Vie
 
 
 def apply(view: View) -> Resolved | None:
-    """uni or mp where nothing is written."""
+    """uni, mp or ray where nothing is written."""
     if view.given("distributed_executor_backend") is not None:
         return None
     ranks = world_size(view)
@@ -21,6 +21,8 @@ def apply(view: View) -> Resolved | None:
         return Resolved("mp", "a CPU runs its workers in processes of their own")
     if ranks == 1:
         return Resolved("uni", "one rank")
+    if view.config.placed_by_ray:
+        return Resolved("ray", f"{ranks} ranks, asked for in an actor of a Ray placement group")
     return Resolved("mp", f"{ranks} ranks on one node; inside a Ray placement group vLLM takes ray instead")
 
 

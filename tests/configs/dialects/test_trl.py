@@ -213,3 +213,13 @@ def test_a_false_on_the_command_line_is_no_vllm() -> None:
 def test_the_module_of_the_server_is_the_server() -> None:
     line = "python -m trl.scripts.vllm_serve --model m --enable_prefix_caching true\n"
     assert read_one(DIALECT, line, "0.18.1", "run.sh").engine["enable_prefix_caching"].value is True
+
+
+def test_where_the_mode_is_not_told_a_field_of_the_colocated_engine_may_arrive_and_is_not_lost():
+    text = "use_vllm: true\nmodel_name_or_path: m\nvllm_gpu_memory_utilization: 0.4\nreward_funcs: x\n"
+    config = read_one(DIALECT, text, "0.18.1", "run.yaml")
+    said = config.engine["gpu_memory_utilization"]
+    assert said.written == 0.4 and isinstance(said.value, Unknown) and "colocate" in said.value.reason
+    assert not config.lost
+    server = read_one(DIALECT, f"{text}vllm_mode: server\n", "0.18.1", "run.yaml")
+    assert [(one.name, one.loss) for one in server.lost] == [("gpu_memory_utilization", Loss.NOT_PASSED)]

@@ -194,3 +194,17 @@ def test_a_closed_call_leaves_the_rest_to_vllm() -> None:
     text = "from vllm import LLM\nREST = {'dtype': 'bfloat16'}\nLLM(model='m', **REST)\n"
     config = read_one(DIALECT, text, "0.18.1", "run.py")
     assert config.engine["dtype"].value == "bfloat16" and config.engine.get("seed") is None
+
+
+PLACED = "import ray\nfrom vllm import LLM\nstrategy = PlacementGroupSchedulingStrategy(placement_group=group)\n"
+
+
+@pytest.mark.parametrize(("built", "placed"), [
+    ("ray.remote(scheduling_strategy=strategy)(LLM).remote(model='m')", True),
+    ("@ray.remote\nclass A:\n    def __init__(self):\n        self.llm = LLM(model='m')", True),
+    ("class A:\n    def __init__(self):\n        self.llm = LLM(model='m')\nA_ = ray.remote(num_gpus=1)(A)", True),
+    ("llm = LLM(model='m')", False),
+])  # fmt: skip
+def test_an_engine_of_an_actor_in_a_placement_group_is_told_from_one_of_the_program(built: str, placed: bool) -> None:
+    assert read_one(DIALECT, PLACED + built, "0.18.1", "run.py").placed_by_ray is placed
+    assert not read_one(DIALECT, PLACED.replace("PlacementGroup", "Node") + built, "0.18.1", "run.py").placed_by_ray

@@ -62,7 +62,7 @@ def test_everything_else_is_unknown_with_the_reason(text: str, reason: str) -> N
 
 @pytest.mark.parametrize(
     "between",
-    ["K['x'] = 2", "K.update(x=2)", "change(K)", "if d:\n        K = {'x': 2}", "K |= {'x': 2}", "L = K"],
+    ["K.update(x=2)", "change(K)", "if d:\n        K = {'x': 2}", "K |= {'x': 2}", "L = K"],
 )
 def test_a_dictionary_of_a_branch_that_may_have_changed_before_its_call_is_left_open(between: str) -> None:
     call = one(f"if c:\n    K = {{'x': 1}}\n    {between}\n    LLM(**K)\nelse:\n    K = {{}}")

@@ -29,7 +29,7 @@ def test_a_cell_runs_when_its_result_is_asked_for_and_once(tmp_path: Path) -> No
     events: list[dict[str, Any]] = []
     cells = tmp_path / "cells"
     cell = cell_in(tmp_path, 42)
-    submitted = OneAtATime(cells, GpuMemory(())).submit(cell, events.append)
+    submitted = OneAtATime(cells, GpuMemory(())).submit(cell, "a question", events.append)
     assert not cells.exists()
     assert submitted.result().result["answer"] == 42
     said = len(events)

@@ -20,6 +20,7 @@ from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mapping
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, Lost, RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.configs.syntax.place import Place
@@ -107,11 +108,12 @@ def _engine(
         draft.not_seen.append("sampling of the requests that reach vllm_cfg.expose_http_server from elsewhere")
     trainer_facts(draft, config.root, inherits=bool(config.gap))
     draft.list_options(config.root, *_OPTIONS)
+    take_second_engines(draft, config.root, "policy")
     for missing in config.missing:
         inherits = "which `defaults:` inherits" if command is None else "on which the overrides are made"
         draft.not_seen.append(f"{missing}, {inherits}, is not beside this file")
     if command is not None:
-        take_environment(draft, command)
+        take_environment(draft, source, command)
     draft.not_seen += config.limits
     tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     asynchronous = known(within(cfg, "async_engine"))
@@ -137,9 +139,7 @@ def _fields(draft: Draft, cfg: Node | None, vllm: Version, *, inherits: bool) ->
             on = size > 1 if isinstance(size, int) else size
             draft.engine.by_file("enable_expert_parallel", node, on, "1 is off")
         elif key == "use_deep_gemm":
-            told = arriving(node)
-            told = told if isinstance(told, Unknown) else str(int(bool(told)))
-            draft.environment.by_file("VLLM_USE_DEEP_GEMM", node, told, "with fp8 weights only")
+            _deep_gemm(draft, cfg, node)
         elif key not in _HTTP_SERVER and has_argument(key, vllm):
             draft.lose(key, node, Loss.UNKNOWN_KEY, f"{WORKER} does not read vllm_cfg.{key}; vllm_kwargs would pass it")
     prefix = within(cfg, "enable_prefix_caching")
@@ -148,6 +148,19 @@ def _fields(draft: Draft, cfg: Node | None, vllm: Version, *, inherits: bool) ->
         draft.engine.by_file("enable_prefix_caching", prefix, True, note)
     elif prefix is None and not inherits:
         draft.engine.by_code("enable_prefix_caching", True, note)
+
+
+def _deep_gemm(draft: Draft, cfg: Node | None, node: Node) -> None:
+    """Exported where it is true and the weights are fp8; a false leaves the variable as it is."""
+    quantized = known(within(cfg, "precision")) == "fp8"
+    told = arriving(node)
+    if isinstance(told, Unknown) or (told and quantized):
+        value = told if isinstance(told, Unknown) else "1"
+        draft.environment.by_file("VLLM_USE_DEEP_GEMM", node, value, "exported for fp8 weights")
+    elif told:
+        draft.lose("use_deep_gemm", node, Loss.NOT_PASSED, "NeMo-RL reads it where vllm_cfg.precision is fp8")
+    else:
+        draft.options.by_file("vllm_cfg.use_deep_gemm", node)
 
 
 def _precision(draft: Draft, node: Node) -> None:

@@ -14,10 +14,10 @@ from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, 
 from rlaudit.configs.dialects.openrlhf.source import SOURCE
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.framework_source.tell import tell
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.ray_job import take_job_environment
+from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import Flag, flags
-from rlaudit.configs.syntax.node import Unknown, within
 from rlaudit.configs.syntax.shell_command import Command
 
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
@@ -64,26 +64,16 @@ def _config(source: Source, command: Command, at: int, options: Options, vllm: V
     collect(draft, options, vllm)
     draft.list_flags(options.nodes, "is_correction", "vllm_is_", "num_engines", "n_samples_per_prompt", "async_train")
     draft.not_seen += untold(command, at)
-    _variables(draft, command, at)
+    _variables(draft, source, command)
     tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))
 
 
-def _variables(draft: Draft, command: Command, at: int) -> None:
-    """The shell's variables, which a job submitted to Ray does not see; its runtime environment has its own."""
-    submitted = any(word.value == "submit" for word in command.words[:at])
-    given = {name: node for name, node in command.variables.items() if name.startswith("VLLM_")}
-    if submitted:
-        runtime = by_name(flags(command.words[:at])).get("runtime_env_json")
-        of_job = within(runtime, "env_vars")
-        for part in (runtime, of_job):
-            if part is not None and isinstance(part.value, Unknown):
-                draft.not_seen.append(f"the variables of --runtime-env-json: {part.value.reason}")
-        for name, node in given.items():
-            draft.lose(name, node, Loss.NOT_PASSED, "`ray job submit` does not hand the shell's variables to the job")
-        given = dict(of_job.items()) if of_job is not None else {}
-    for name, node in given.items():
-        if name not in draft.environment:
+def _variables(draft: Draft, source: Source, command: Command) -> None:
+    if take_job_environment(draft, source, command, ("VLLM_",)):
+        return
+    for name, node in command.variables.items():
+        if name.startswith("VLLM_") and name not in draft.environment:
             draft.environment.by_file(name, node)
 
 

@@ -183,4 +183,7 @@ def replicas_of(found: Layout) -> Any:
             count = known(deployment.get(key))
             if isinstance(count, int) and count > 1:
                 return count
+        nodes = known(deployment.get("num_infer_nodes"))
+        if isinstance(nodes, int) and nodes > 1:
+            return Unknown(f"num_infer_nodes is {nodes}: engines side by side, or one over all of them, by its release")
     return None

@@ -75,6 +75,7 @@ def _config(source: Source, found: Layout, vllm: Version, parts: tuple[str, ...]
         draft.list_options(
             found.orchestrator, "rollouts_per_example", "group_size", "max_async_level", "max_off_policy_steps"
         )
+    draft.list_options(found.root, *(f"deployment.{name}" for name in ("num_infer_nodes", "num_infer_replicas")))
     replicas = replicas_of(found)
     if replicas is not None:
         draft.trains("replicas", replicas, "deployment")

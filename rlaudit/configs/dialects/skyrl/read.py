@@ -119,7 +119,7 @@ def _config(
         draft.environment.by_code(name, value, note)
     _multiprocessing(draft, section.get("vllm_v1_disable_multiproc"), older=older)
     if command is not None:
-        take_environment(draft, command)
+        take_environment(draft, source, command)
     if command is not None and not older:
         _refused(draft, command)
     trainer_facts(draft, root, section, vllm)

@@ -82,7 +82,7 @@ def trainer_config(
     if mode == "own device":
         _own_device(draft, arguments)
         return draft.done(model=model, offline=True, place=place, write=write)
-    _not_its_own(draft, arguments, told)
+    _not_its_own(draft, arguments, told, mode)
     tell(draft, replace(looks, engine=()), checkout, vllm)
     reason = _elsewhere(mode, told)
     draft.not_seen.append(f"every engine argument: {reason}")
@@ -204,8 +204,8 @@ def _own_device(draft: Draft, arguments: Mapping[str, Node]) -> None:
         draft.engine["enable_prefix_caching"] = replace(on, value=Unknown(on.note))
 
 
-def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases) -> None:
-    """Engine fields that a trainer in server mode does not use."""
+def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases, mode: str | Unknown) -> None:
+    """Engine fields that a trainer in server mode does not use; where it may be colocated, it may use them."""
     fields = {field: name for field, (name, _, _) in COLOCATED.items()} | dict(OWN_DEVICE)
     for field, name in fields.items():
         node = arguments.get(field)
@@ -213,6 +213,9 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases) ->
             continue
         if told.past(field):
             draft.lose(name, node, Loss.REFUSED, f"{told} has no {field} any more, and its parser stops there")
+        elif isinstance(mode, Unknown) and field in COLOCATED and told.since("1.0") is not False:
+            reason = f"it reaches the engine in colocate mode only: {mode.reason}"
+            draft.engine.by_file(name, node, Unknown(reason), reason)
         elif told.since("0.16"):
             reason = "in server mode the engine is not built by the trainer: write it on the server's command line"
             draft.lose(name, node, Loss.NOT_PASSED, reason)

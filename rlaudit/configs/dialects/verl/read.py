@@ -23,7 +23,9 @@ from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
 from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
+from rlaudit.configs.ray_job import PREFIXES, take_job_environment
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -37,6 +39,8 @@ _OWN = "verl/trainer/config/ppo_trainer.yaml"
 _GROUP = "verl.workers.config.RolloutConfig"
 # rollout's field -> SamplingParams, with the default of verl's rollout.yaml (v0.4.1 to 0.9.1)
 _SAMPLING: dict[str, Any] = {"temperature": 1.0, "top_k": -1, "top_p": 1.0}
+# What turns on an engine of its own, for rewards or a teacher.
+_SECOND_ENGINES = (("reward_model", "enable"), ("reward", "reward_model", "enable"), ("distillation", "enabled"))
 _FURTHER = {"repetition_penalty": "repetition_penalty", "ignore_eos": "ignore_eos"}
 
 
@@ -149,10 +153,12 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
+    if any(known(one.root.get(*switch)) for switch in _SECOND_ENGINES):
+        take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None)
-    _environment(draft, rollout, one.command)
+    _environment(draft, source, rollout, one.command)
     tell(draft, looks_for(release.in_process is True), checkout, vllm)
     _unread(draft, one)
     if release.in_process is None:
@@ -198,7 +204,7 @@ def _never_sent(draft: Draft, rollout: Node, release: Release) -> None:
             draft.sampling.by_file(name, node, Unknown(reason), reason)
 
 
-def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None:
+def _environment(draft: Draft, source: Source, rollout: Node, command: "Command | None") -> None:
     full = rollout.get("full_determinism")
     if full is not None:
         value = arriving(full)
@@ -206,8 +212,10 @@ def _environment(draft: Draft, rollout: Node, command: "Command | None") -> None
         if isinstance(value, Unknown) or value is True:
             told = value if isinstance(value, Unknown) else "1"
             draft.environment.by_file("VLLM_BATCH_INVARIANT", full, told, note)
-    for name, node in command.variables.items() if command is not None else ():
-        if name.startswith(("VLLM_", "NCCL_")):
+    if command is None or take_job_environment(draft, source, command):
+        return
+    for name, node in command.variables.items():
+        if name.startswith(PREFIXES):
             draft.environment.by_file(name, node)
 
 

@@ -32,6 +32,8 @@ ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
 SAMPLING = "SamplingParams"
 # LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
 _POSITIONAL = ("model",)
+# How a program puts its actors into a placement group.
+_PLACED = "PlacementGroupSchedulingStrategy("
 _LOGPROBS = {"logprobs", "prompt_logprobs"}
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
 
@@ -100,6 +102,7 @@ def _engine(
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     write = call_writer(call, _speller(catalogue), source.text)
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
+    config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
 

@@ -11,10 +11,14 @@ Python 3.9 syntax; imports only what a vLLM environment holds.
 """
 
 import hashlib
+import itertools
 import json
-import os
 
-FILE_BACKEND = "rlaudit_file"
+from rlaudit_broadcast import Group, find_store, nccl_variables, place
+from rlaudit_expert_weights import expert_tensors, versions_held
+from rlaudit_weight_sources import Checkpoint, join, tensors_of
+
+BACKEND = "rlaudit"
 PROBE_ROWS = 4
 # A layer's answer counts as a version's when it is this much nearer to it than that version is to any other.
 CLEARLY_NEARER = 0.25
@@ -23,15 +27,31 @@ CLEARLY_NEARER = 0.25
 class WeightUpdate:
     """Methods that `collective_rpc` reaches in each worker."""
 
-    def rlaudit_load_weights(self, path, skip):
-        """`model.load_weights` with the tensors of a checkpoint, as worker extensions of RL frameworks call it."""
-        loaded = self.model_runner.model.load_weights(checkpoint_tensors(path, skip))
-        return json.dumps({"loaded": None if loaded is None else len(loaded)})
+    def rlaudit_place(self):
+        """The GPU that this worker computes on; see rlaudit_broadcast."""
+        return json.dumps(place(self._rlaudit_device()))
 
-    def rlaudit_reload_from_iterator(self, path, skip):
+    def rlaudit_join(self, backend, port, size, seconds, nccl):
+        """Become a member of the sender's process group; returns when all are. nccl: the variables of the sender's."""
+        with nccl_variables(nccl):
+            store = find_store(port, seconds)
+            join(Group(backend, store, 1 + self.rank, size, self._rlaudit_device(), seconds))
+
+    def rlaudit_load_weights(self, source):
+        """`model.load_weights`, as worker extensions of RL frameworks call it: with a whole checkpoint from disk, and
+        with each parameter as it comes from another process (PipelineRL's receive_weight_update)."""
+        tensors = tensors_of(source, self._rlaudit_device())
+        model = self.model_runner.model
+        for pairs in [tensors] if source["from"] == "disk" else ([pair] for pair in tensors):
+            model.load_weights(pairs)
+
+    def rlaudit_reload_from_iterator(self, source):
         """The engine's own `reload_weights`, given tensors instead of a path."""
-        self.model_runner.reload_weights(weights_iterator=checkpoint_tensors(path, skip))
-        return json.dumps({"loaded": None})
+        self.model_runner.reload_weights(weights_iterator=tensors_of(source, self._rlaudit_device()))
+
+    def _rlaudit_device(self):
+        # V0's worker of the CPU has none of its own.
+        return getattr(self, "device", None) or self.vllm_config.device_config.device
 
     def rlaudit_read_back(self, paths):
         """Which of the checkpoints `paths` each parameter and each layer's answer agrees with; see `read_back`."""
@@ -41,60 +61,90 @@ class WeightUpdate:
             return json.dumps(read_back(self.model_runner.model, self.vllm_config, paths))
 
 
-def checkpoint_tensors(path, skip=()):
-    """(name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
-    from safetensors import safe_open
-
-    files = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
-    if not files:
-        raise ValueError("%s holds no safetensors" % path)
-    for file in files:
-        with safe_open(os.path.join(path, file), framework="pt") as stored:
-            for name in stored.keys():
-                if not any(part in name for part in skip):
-                    yield name, stored.get_tensor(name)
-
-
 def read_back(model, vllm_config, paths):
-    """{"parameters": {name: {"tensors", "data", "bytes", "probe", "sha256", "why"}}, "logits": version or None, "why"}.
+    """{"parameters": {name: {"tensors", "data", "bytes", "probe", "parts", "sha256", "why"}}, "logits", "why"}.
 
     tensors: the checkpoint's names of what the parameter holds. data: False where it holds none (meta device). bytes,
     probe: the place in `paths` that the parameter's bytes, the layer's answer, agree with; None where they agree with
-    none or cannot be read (`why`). logits: the same for the logits the model computes from given hidden states, which
-    sees whatever copy of the head is really used.
+    none or cannot be read (`why`). parts: where the whole agrees with none, the place for each of its tensors. logits:
+    the same for the logits the model computes from given hidden states, which sees whatever copy of the head is really
+    used.
     """
     workers = vllm_config.parallel_config.world_size
     if workers != 1:
         return {"parameters": {}, "logits": None, "why": "weights are split over %d workers" % workers}
-    checkpoints = [dict(checkpoint_tensors(path)) for path in paths]
+    checkpoints = [Checkpoint(path) for path in paths]
     packed = dict(getattr(model, "packed_modules_mapping", None) or {})
     modules = dict(model.named_modules())
+    dtype = dtype_of(vllm_config)
     found = {}
     for name, parameter in model.named_parameters():
-        names = sources(name, checkpoints[0], packed)
-        told = {"tensors": names, "data": not parameter.is_meta}
-        told.update(dict.fromkeys(("bytes", "probe", "sha256", "why")))
-        found[name] = told
-        wanted = [joined(names, tensors) for tensors in checkpoints]
-        if parameter.is_meta:
-            told["why"] = "holds no data (meta device)"
-            continue
-        if any(tensor is None for tensor in wanted):
-            told["why"] = "no checkpoint tensor of this name"
-            continue
-        if parameter.numel():
-            told["sha256"] = digest(parameter)
-            told["bytes"] = same_bytes(parameter, wanted)
+        experts = expert_tensors(name, checkpoints[0])
+        if experts is None:
+            module = modules.get(name.rpartition(".")[0])
+            found[name] = read_parameter(name, parameter, module, checkpoints, packed, dtype)
         else:
-            told["why"] = "the parameter is empty: its kernel holds a packed copy"
-        module = modules.get(name.rpartition(".")[0])
-        if name.endswith(".weight") and wanted[0].dim() == 2:
-            told["probe"] = answer_of(module, wanted, dtype_of(vllm_config), parameter.device)
+            found[name] = read_experts(parameter, experts, checkpoints)
     head = [tensors.get("lm_head.weight", tensors.get("model.embed_tokens.weight")) for tensors in checkpoints]
     logits = None
     if all(tensor is not None for tensor in head) and hasattr(model, "compute_logits"):
-        logits = nearest_logits(model, head, dtype_of(vllm_config))
+        logits = nearest_logits(model, head, dtype)
     return {"parameters": found, "logits": logits, "why": None}
+
+
+def read_parameter(name, parameter, module, checkpoints, packed, dtype):
+    """What one parameter, and the layer that it belongs to, are found to hold."""
+    names = sources(name, checkpoints[0], packed)
+    told = unread(names, parameter)
+    if parameter.is_meta:
+        return told
+    wanted = [joined(names, tensors) for tensors in checkpoints]
+    if any(tensor is None for tensor in wanted):
+        return dict(told, why="no checkpoint tensor of this name")
+    if parameter.numel():
+        told.update(sha256=digest(parameter), bytes=same_bytes(parameter, wanted))
+    else:
+        told["why"] = "the parameter is empty: its kernel holds a packed copy"
+    given = None
+    if name.endswith(".weight") and wanted[0].dim() == 2:
+        given = answer_of(module, wanted[0].shape[1], dtype, parameter.device)
+    if given is not None:
+        told["probe"] = nearest_weight(given, wanted)
+    if told["bytes"] is None and told["probe"] is None and len(names) > 1 and given is not None:
+        rows = [checkpoints[0][one].shape[0] for one in names]
+        told["parts"] = {
+            one: nearest_weight(given[:, end - size : end], [tensors[one] for tensors in checkpoints])
+            for one, size, end in zip(names, rows, itertools.accumulate(rows))
+        }
+    return told
+
+
+def read_experts(parameter, experts, checkpoints):
+    """What a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
+    told = unread([name for names in experts for name in names], parameter)
+    if parameter.is_meta:
+        return told
+    if not parameter.is_floating_point() or len(parameter) != len(experts):
+        return dict(told, why="the experts are quantised, or not as many as the checkpoint's")
+    told["sha256"] = digest(parameter)
+    parts = versions_held(parameter, experts, checkpoints)
+    versions = set(parts.values())
+    if len(versions) == 1:
+        told["bytes"] = versions.pop()
+    else:
+        told["parts"] = parts
+    if told["bytes"] is None and told["parts"] is None:
+        told["why"] = "the experts' elements are of no version"
+    return told
+
+
+def unread(names, parameter):
+    """What is told of a parameter before anything was read."""
+    told = {"tensors": names, "data": not parameter.is_meta}
+    told.update(dict.fromkeys(("bytes", "probe", "parts", "sha256", "why")))
+    if parameter.is_meta:
+        told["why"] = "holds no data (meta device)"
+    return told
 
 
 def dtype_of(vllm_config):
@@ -142,20 +192,22 @@ def same_bytes(parameter, wanted):
     return None
 
 
-def answer_of(module, wanted, dtype, device):
-    """The version whose tensor the layer computes with, seen from what it answers to a probe; None where it will not
-    answer or the answer is no version's."""
+def answer_of(module, width, dtype, device):
+    """What the layer answers to a probe; None where it will not."""
     import torch
 
     method = getattr(module, "quant_method", None)
-    probe = probe_for(wanted[0].shape[1], dtype, device)
     try:
-        given = method.apply(module, probe, bias=None) if method is not None else None
+        given = method.apply(module, probe_for(width, dtype, device), bias=None) if method is not None else None
     except Exception:
         return None
-    if not isinstance(given, torch.Tensor):
-        return None
-    return nearest(given, [probe.float().cpu() @ tensor.float().t() for tensor in wanted])
+    return given if isinstance(given, torch.Tensor) else None
+
+
+def nearest_weight(given, wanted):
+    """The version whose tensor gave this answer; None where it is no version's."""
+    probe = probe_for(wanted[0].shape[1], given.dtype, "cpu")
+    return nearest(given, [probe.float() @ tensor.float().t() for tensor in wanted])
 
 
 def nearest_logits(model, heads, dtype):
@@ -198,27 +250,26 @@ def nearest(given, answers):
     return best if apart[best] < limit else None
 
 
-def register_file_transfer():
-    """Give the native weight-transfer API a transport that reads a checkpoint from disk, so that its own course can be
-    run where NCCL and CUDA IPC cannot. Does nothing where the release has no such API."""
+def register_transfer():
+    """Give the native weight-transfer API our sources, so that its own course can be run where its NCCL and CUDA IPC
+    cannot. Does nothing where the release has no such API."""
     try:
         from vllm.distributed.weight_transfer import base, factory
     except ImportError:
         return
-    from dataclasses import dataclass
+    from dataclasses import dataclass, field
 
     @dataclass
-    class FileInitInfo(base.WeightTransferInitInfo):
+    class InitInfo(base.WeightTransferInitInfo):
         pass
 
     @dataclass
-    class FileUpdateInfo(base.WeightTransferUpdateInfo):
-        path: str = ""
-        skip: tuple = ()
+    class UpdateInfo(base.WeightTransferUpdateInfo):
+        source: dict = field(default_factory=dict)
 
-    class FileTransfer(base.WeightTransferEngine):
-        init_info_cls = FileInitInfo
-        update_info_cls = FileUpdateInfo
+    class Transfer(base.WeightTransferEngine):
+        init_info_cls = InitInfo
+        update_info_cls = UpdateInfo
 
         def init_transfer_engine(self, init_info):
             pass
@@ -229,8 +280,16 @@ def register_file_transfer():
             initialize_layerwise_reload(self.model)
 
         def receive_weights(self, update_info, load_weights=None):
-            """Up to 0.20 or so the worker hands its loader in; later the transport holds the model."""
-            (load_weights or self.model.load_weights)(checkpoint_tensors(update_info.path, update_info.skip))
+            """Up to 0.20 or so the worker hands its loader in; later the transport holds the model and its device."""
+            import torch
+
+            load = load_weights or self.model.load_weights
+            device = getattr(self, "device", None) or torch.empty(0).device
+            if update_info.source["from"] == "disk":
+                load(tensors_of(update_info.source, device))
+                return
+            for pair in tensors_of(update_info.source, device):
+                load([pair])
 
         def finish_weight_update(self):
             from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
@@ -242,10 +301,10 @@ def register_file_transfer():
 
         @staticmethod
         def trainer_send_weights(iterator, trainer_args):
-            raise NotImplementedError("this transport is read from disk by the worker")
+            raise NotImplementedError("the sender of this transport is no trainer engine of vLLM's")
 
-    if FILE_BACKEND not in factory.WeightTransferEngineFactory._registry:
-        factory.WeightTransferEngineFactory.register_engine(FILE_BACKEND, FileTransfer)
+    if BACKEND not in factory.WeightTransferEngineFactory._registry:
+        factory.WeightTransferEngineFactory.register_engine(BACKEND, Transfer)
 
 
-register_file_transfer()
+register_transfer()

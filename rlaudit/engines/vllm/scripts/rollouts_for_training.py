@@ -1,22 +1,25 @@
-"""Samples for a training loop and takes its weights, turn by turn. A worker script (see engines/cells/worker.py).
+"""Samples for a training loop and takes its weights, in turns or while requests run. A worker script (see
+engines/cells/worker.py).
 
 The trainer is a process of its own, in its own interpreter (rlaudit/trainer/train.py, which documents the pipe between
 the two); the engine is steered as in an audit of weight updates (steerable_engine.py): V1 as AsyncLLM, V0 stepped.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
-  path            how weights are loaded: reload_weights, reload_from_iterator or load_weights
+  transport       how weights come from the trainer: disk, broadcast, ipc or native (weight_transports.py)
+  path            how they are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
   mode            how the engine is paused meanwhile: none, keep, wait or abort; clear_cache: of the pause
   reset_cache     whether reset_prefix_cache is called after each load
-  skip            parts of tensor names that no update loads: planted
+  seconds         longest wait of one end of the transport for the other
   fp32_head       logits in float32 (see generate.py)
   sampling        keyword arguments of SamplingParams, but for seed and logprobs
   trainer         {"command", "script", "variables", "job"}: the training process; script: by
                   its place in rlaudit's package
 
 metrics.jsonl     one line per step, written as it ends
-result            resolved, kind, fp32_head, generated_tokens, generate_seconds, update_seconds, updates (how many),
-                  loop_seconds (of all steps), trainer (what it said of itself)
+result            resolved, kind, transport (what it really was), fp32_head, generated_tokens, generate_seconds (with a
+                  request under way), update_seconds, updates (how many), loop_seconds (of all steps), trainer (what it
+                  said of itself)
 """
 
 import asyncio
@@ -27,6 +30,7 @@ import subprocess
 import time
 
 EXTENSION = "rlaudit_training.TrainedEngine"
+EXTENSION_FOLDER = os.path.join("engines", "vllm", "extension")
 # rlaudit's own folder, wherever it lies on this machine.
 PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 
@@ -52,7 +56,7 @@ async def play(job, channel):
     channel.phase("load")
     generate = neighbour("generate")
     neighbour("loaded_engine").offer_extensions()
-    steerable = neighbour("steerable_engine")
+    steerable, transports = neighbour("steerable_engine"), neighbour("weight_transports")
     head = generate.plan_fp32_head(job, job["engine_args"])
     job["extension"] = EXTENSION
     with generate.refusal_of_engine(job, channel):
@@ -71,11 +75,13 @@ async def play(job, channel):
             refusals = [reason for reason in await engine.call("rlaudit_install_fp32_head") if reason]
             if refusals:
                 raise channel.Unsupported("fp32 head: " + refusals[0])
-        # No output is looked at before its request has ended.
-        engine.output_kind = type(engine.output_kind).FINAL_ONLY
+        if not job["trainer"]["job"]["lag"]:
+            # No output is looked at before its request has ended: no update comes in between.
+            engine.output_kind = type(engine.output_kind).FINAL_ONLY
+        places = [] if job["transport"] == "disk" else await transports.worker_places(engine)
         channel.phase("train")
-        trainer = Trainer(job["trainer"], channel.path("weights"))
-        session = Session(job, engine, trainer, channel)
+        trainer = Trainer(job["trainer"], channel.path("weights"), job["transport"], job["seconds"], len(places))
+        session = Session(job, engine, trainer, channel, transports, places)
         started = time.monotonic()
         told = await session.serve()
         loop_seconds = time.monotonic() - started
@@ -86,10 +92,11 @@ async def play(job, channel):
     return {
         "resolved": resolved,
         "kind": engine.kind,
+        "transport": session.ran,
         "fp32_head": head,
         "generated_tokens": session.tokens,
-        "generate_seconds": session.seconds["sample"],
-        "update_seconds": session.seconds["update"],
+        "generate_seconds": session.sampling_seconds,
+        "update_seconds": session.update_seconds,
         "updates": session.updates,
         "loop_seconds": loop_seconds,
         "trainer": told,
@@ -99,7 +106,7 @@ async def play(job, channel):
 class Trainer:
     """The training process, and the pipe to it."""
 
-    def __init__(self, told, weights):
+    def __init__(self, told, weights, transport, seconds, workers):
         # What the engine's interpreter preloads or reads is none of the trainer's.
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "LD_PRELOAD"))}
         self.process = subprocess.Popen(
@@ -109,7 +116,8 @@ class Trainer:
             env={**kept, **told["variables"]},
             encoding="utf-8",
         )
-        self.say(dict(told["job"], weights=weights))
+        brought = {"weights": weights, "transport": transport, "seconds": seconds, "workers": workers}
+        self.say(dict(told["job"], extension=os.path.join(PACKAGE, EXTENSION_FOLDER), **brought))
 
     def say(self, message):
         """Send a line."""
@@ -135,10 +143,14 @@ class Trainer:
 class Session:
     """One engine and one trainer, and what they have done."""
 
-    def __init__(self, job, engine, trainer, channel):
+    def __init__(self, job, engine, trainer, channel, transports, places):
+        """The last two: the module of that name, and where the workers compute."""
         self.job, self.engine, self.trainer, self.channel = job, engine, trainer, channel
+        self.transports, self.places = transports, places
+        self.ran = {"name": "disk", "backend": None, "because": None}
         self.version, self.tokens, self.updates, self.asked = 0, 0, 0, 0
-        self.seconds = {"sample": 0.0, "update": 0.0}
+        self.batches, self.under_way, self.busy_since = {}, 0, None
+        self.sampling_seconds = self.update_seconds = 0.0
         self.prompts = job["trainer"]["job"]["prompt_token_ids"]
 
     async def serve(self):
@@ -146,7 +158,7 @@ class Session:
         loop = asyncio.get_running_loop()
         with open(self.channel.path("metrics.jsonl"), "w", encoding="utf-8") as log:
             while True:
-                # The engine's own tasks go on meanwhile.
+                # The engine's own tasks, and with them the batches, go on meanwhile.
                 message = await loop.run_in_executor(None, self.trainer.hear)
                 if message["do"] == "end":
                     return message["result"]
@@ -154,12 +166,8 @@ class Session:
                     log.write(json.dumps(message["row"]) + "\n")
                     log.flush()
                     self.tell(message["row"])
-                    continue
-                started = time.monotonic()
-                answer = await getattr(self, message["do"])(message)
-                answer["seconds"] = time.monotonic() - started
-                self.seconds[message["do"]] += answer["seconds"]
-                self.trainer.say(answer)
+                else:
+                    await getattr(self, message["do"])(message)
 
     def tell(self, row):
         """How far the training is, for whoever watches it."""
@@ -170,39 +178,76 @@ class Session:
             said="reward %.3f, clipped %.2f" % (row["rl/reward"], row["rl/clamp_log_ratio_new_old_indicator"]),
         )
 
-    async def sample(self, message):
-        """Every request of a step at once; no more than the sampled token's logprob is asked for."""
-        outputs = await asyncio.gather(*(self.one(request) for request in message["requests"]))
-        return {"samples": outputs, "version": self.version}
+    async def join(self, message):
+        """Let the trainer and the workers find each other."""
+        self.ran = await self.transports.meet(
+            self.job["transport"],
+            self.engine,
+            message,
+            self.places,
+            self.trainer.say,
+            self.job["seconds"],
+            self.channel,
+        )
+
+    async def begin(self, message):
+        """Start every request of a batch at once, and go on."""
+        self.batches[message["batch"]] = asyncio.ensure_future(self.sample(message["requests"]))
+
+    async def collect(self, message):
+        """Hand a batch over when its last request has ended."""
+        samples, seconds = await self.batches.pop(message["batch"])
+        self.trainer.say({"samples": samples, "seconds": seconds})
+
+    async def sample(self, requests):
+        """A batch, and how long it took."""
+        begun = time.monotonic()
+        samples = await asyncio.gather(*(self.one(request) for request in requests))
+        return samples, time.monotonic() - begun
 
     async def one(self, request):
-        """One completion: token ids, logprobs, prompt tokens out of the cache."""
-        taken = {"token_ids": [], "logprobs": [], "cached_tokens": None}
+        """One completion: token ids, logprobs, the version that each token came under, prompt tokens out of the cache.
+
+        While the engine is paused nothing is sampled: what arrives until the new weights are in is of the old ones.
+        """
+        taken = {"token_ids": [], "logprobs": [], "versions": [], "cached_tokens": None}
 
         def take(output):
             completion = output.outputs[0]
             for token, position in zip(completion.token_ids, completion.logprobs or []):
                 taken["token_ids"].append(token)
                 taken["logprobs"].append(position[token].logprob)
+                taken["versions"].append(self.version)
             if output.num_cached_tokens is not None and taken["cached_tokens"] is None:
                 taken["cached_tokens"] = output.num_cached_tokens
 
         self.asked += 1
+        # No more than the sampled token's logprob is asked for.
         sampling = dict(self.job["sampling"], seed=request["seed"], logprobs=0)
-        await self.engine.generate("r%d" % self.asked, self.prompts[request["prompt"]], sampling, take)
+        if not self.under_way:
+            self.busy_since = time.monotonic()
+        self.under_way += 1
+        try:
+            await self.engine.generate("r%d" % self.asked, self.prompts[request["prompt"]], sampling, take)
+        finally:
+            self.under_way -= 1
+            if not self.under_way:
+                self.sampling_seconds += time.monotonic() - self.busy_since
         self.tokens += len(taken["token_ids"])
         return taken
 
     async def update(self, message):
         """New weights, by the way under audit."""
-        job = self.job
+        job, started, met = self.job, time.monotonic(), self.under_way
         if job["mode"] != "none":
             await self.engine.pause(job["mode"], job["clear_cache"])
-        await self.engine.load(message["path"], job["skip"], message["version"])
+        await self.engine.load(message["source"], message["version"])
         if job["reset_cache"]:
             await self.engine.reset_prefix_cache()
+        self.version = message["version"]
         if job["mode"] != "none":
             await self.engine.resume()
-        self.version = message["version"]
         self.updates += 1
-        return {}
+        seconds = time.monotonic() - started
+        self.update_seconds += seconds
+        self.trainer.say({"seconds": seconds, "in_flight": met})

@@ -13,7 +13,7 @@ import json
 import os
 
 EXTENSION = "rlaudit_weight_update.WeightUpdate"
-FILE_BACKEND = "rlaudit_file"
+BACKEND = "rlaudit"
 
 
 def start(job, channel):
@@ -28,7 +28,7 @@ def start(job, channel):
     except ImportError:
         AsyncLLM = None
     if AsyncLLM is not None and hasattr(AsyncLLM, "pause_generation"):
-        return AsyncEngine(AsyncLLM, arguments, job["path"], channel)
+        return AsyncEngine(AsyncLLM, arguments, job["path"], job.get("transport", "disk"), channel)
     return SteppedEngine(arguments, job["path"], channel)
 
 
@@ -49,18 +49,18 @@ def pause_arguments(parameters, mode, clear_cache):
     return arguments
 
 
-def file_transfer_config(channel):
-    """A WeightTransferConfig for our own transport. 0.18.1 lists the names it takes in a type, yet looks the transport
-    up in a registry: there the name is set after the check."""
+def transfer_config(backend, channel):
+    """A WeightTransferConfig for a backend: ours, or one of the release's own. 0.18.1 lists the names it takes in a
+    type, yet looks the transport up in a registry: there the name is set after the check."""
     try:
         from vllm.config.weight_transfer import WeightTransferConfig
     except ImportError:
         raise channel.Unsupported("this vLLM has no native weight-transfer API (it came with 0.16.0)")
     try:
-        return WeightTransferConfig(backend=FILE_BACKEND)
+        return WeightTransferConfig(backend=backend)
     except ValueError:
         config = WeightTransferConfig()
-        config.backend = FILE_BACKEND
+        config.backend = backend
         return config
 
 
@@ -69,14 +69,15 @@ class AsyncEngine:
 
     kind = "V1"
 
-    def __init__(self, async_llm, arguments, path, channel):
+    def __init__(self, async_llm, arguments, path, transport, channel):
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.sampling_params import RequestOutputKind
 
         self.path = path
         self.channel = channel
         if path == "weight_transfer":
-            arguments["weight_transfer_config"] = file_transfer_config(channel)
+            self.backend = "nccl" if transport == "native" else BACKEND
+            arguments["weight_transfer_config"] = transfer_config(self.backend, channel)
         if hasattr(AsyncEngineArgs, "disable_log_stats"):
             arguments.setdefault("disable_log_stats", True)
         self.output_kind = RequestOutputKind.DELTA
@@ -86,10 +87,14 @@ class AsyncEngine:
 
     async def prepare(self):
         """Whatever the update path needs once."""
-        if self.path == "weight_transfer":
-            from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
+        if self.path == "weight_transfer" and self.backend == BACKEND:
+            await self.init_transfer({})
 
-            await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info={}))
+    async def init_transfer(self, where):
+        """Let the engine's own weight transfer find its sender."""
+        from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
+
+        await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info=where))
 
     def can_pause(self, mode, clear_cache):
         """Whether this release can be asked for that kind of pause."""
@@ -103,19 +108,20 @@ class AsyncEngine:
         """Go on."""
         await self.engine.resume_generation()
 
-    async def load(self, path, skip, version):
-        """Load the checkpoint by the path under audit; raises what the engine raises."""
+    async def load(self, source, version):
+        """Load from the source (weight_transports.py) by the path under audit; raises what the engine raises."""
         if self.path == "reload_weights":
-            return await self.engine.collective_rpc("reload_weights", kwargs={"weights_path": path})
+            return await self.engine.collective_rpc("reload_weights", kwargs={"weights_path": source["path"]})
         if self.path in ("load_weights", "reload_from_iterator"):
-            return await self.engine.collective_rpc("rlaudit_" + self.path, args=(path, list(skip)))
+            return await self.engine.collective_rpc("rlaudit_" + self.path, args=(source,))
         from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
 
         starts = getattr(self.engine, "start_weight_update", None)
         if starts is not None:
             takes_format = "is_checkpoint_format" in inspect.signature(starts).parameters
             await (starts(is_checkpoint_format=True) if takes_format else starts())
-        await self.engine.update_weights(WeightTransferUpdateRequest(update_info={"path": path, "skip": list(skip)}))
+        told = {"source": source} if self.backend == BACKEND else source
+        await self.engine.update_weights(WeightTransferUpdateRequest(update_info=told))
         finishes = getattr(self.engine, "finish_weight_update", None)
         if finishes is not None:
             takes_version = "weight_version" in inspect.signature(finishes).parameters
@@ -127,9 +133,9 @@ class AsyncEngine:
         answers = await self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))
         return json.loads(answers[0])
 
-    async def call(self, method):
+    async def call(self, method, *arguments):
         """What each worker answers to a method of our extension."""
-        return await self.engine.collective_rpc(method)
+        return await self.engine.collective_rpc(method, args=arguments)
 
     async def reset_prefix_cache(self):
         """Whether the cache was emptied; None where the release does not say."""
@@ -215,17 +221,17 @@ class SteppedEngine:
         """Step again."""
         self.paused = False
 
-    async def load(self, path, skip, version):
+    async def load(self, source, version):
         """`model.load_weights` in every worker, between two steps."""
-        return self.engine.collective_rpc("rlaudit_load_weights", args=(path, list(skip)))
+        return self.engine.collective_rpc("rlaudit_load_weights", args=(source,))
 
     async def read_back(self, paths):
         """What the worker now holds."""
         return json.loads(self.engine.collective_rpc("rlaudit_read_back", args=(list(paths),))[0])
 
-    async def call(self, method):
+    async def call(self, method, *arguments):
         """What each worker answers to a method of our extension."""
-        return self.engine.collective_rpc(method)
+        return self.engine.collective_rpc(method, args=arguments)
 
     async def reset_prefix_cache(self):
         """Whether the cache was emptied."""

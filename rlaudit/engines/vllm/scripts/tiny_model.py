@@ -1,8 +1,9 @@
-"""Writes a random two-layer Llama that every vLLM release reads. A worker script.
+"""Writes a random two-layer Llama, or Mixtral, that every vLLM release reads. A worker script.
 
 job
   output    folder for config.json and model.safetensors
   seed      of the weights
+  kind      llama, or mixtral with experts in place of the MLP; llama where nothing is said
 
 Written by hand, because each transformers writes a configuration its predecessors misread: `torch_dtype`
 beside `dtype`, `rope_theta` beside `rope_parameters`. No tokenizer: engines are started with
@@ -13,6 +14,7 @@ import json
 import os
 
 HIDDEN, HEADS, KV_HEADS, HEAD_SIZE, INNER, LAYERS, VOCABULARY = 128, 2, 1, 64, 256, 2, 512
+EXPERTS, OF_A_TOKEN = 4, 2
 
 
 def run(job, channel):
@@ -23,20 +25,20 @@ def run(job, channel):
     channel.phase("save")
     os.makedirs(job["output"], exist_ok=True)
     generator = torch.Generator().manual_seed(job["seed"])
-    weights = {}
-    for name, shape in shapes().items():
+    weights, experts = {}, EXPERTS if job.get("kind") == "mixtral" else 0
+    for name, shape in shapes(experts).items():
         if len(shape) == 1:
             weights[name] = torch.ones(shape)
         else:
             weights[name] = torch.randn(shape, generator=generator) * shape[1] ** -0.5
     save_file(weights, os.path.join(job["output"], "model.safetensors"), metadata={"format": "pt"})
     with open(os.path.join(job["output"], "config.json"), "w", encoding="utf-8") as document:
-        json.dump(configuration(), document, indent=1)
+        json.dump(configuration(experts), document, indent=1)
     return {"parameters": sum(weight.numel() for weight in weights.values())}
 
 
-def shapes():
-    """Names and shapes of the weights, as Llama checkpoints have them."""
+def shapes(experts):
+    """Names and shapes of the weights, as Llama checkpoints have them, and Mixtral's where there are experts."""
     found = {"model.embed_tokens.weight": (VOCABULARY, HIDDEN)}
     for layer in range(LAYERS):
         prefix = "model.layers.%d." % layer
@@ -44,9 +46,17 @@ def shapes():
         found[prefix + "self_attn.k_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
         found[prefix + "self_attn.v_proj.weight"] = (KV_HEADS * HEAD_SIZE, HIDDEN)
         found[prefix + "self_attn.o_proj.weight"] = (HIDDEN, HEADS * HEAD_SIZE)
-        found[prefix + "mlp.gate_proj.weight"] = (INNER, HIDDEN)
-        found[prefix + "mlp.up_proj.weight"] = (INNER, HIDDEN)
-        found[prefix + "mlp.down_proj.weight"] = (HIDDEN, INNER)
+        if experts:
+            found[prefix + "block_sparse_moe.gate.weight"] = (experts, HIDDEN)
+        else:
+            found[prefix + "mlp.gate_proj.weight"] = (INNER, HIDDEN)
+            found[prefix + "mlp.up_proj.weight"] = (INNER, HIDDEN)
+            found[prefix + "mlp.down_proj.weight"] = (HIDDEN, INNER)
+        for expert in range(experts):
+            of_expert = prefix + "block_sparse_moe.experts.%d." % expert
+            found[of_expert + "w1.weight"] = (INNER, HIDDEN)
+            found[of_expert + "w2.weight"] = (HIDDEN, INNER)
+            found[of_expert + "w3.weight"] = (INNER, HIDDEN)
         found[prefix + "input_layernorm.weight"] = (HIDDEN,)
         found[prefix + "post_attention_layernorm.weight"] = (HIDDEN,)
     found["model.norm.weight"] = (HIDDEN,)
@@ -54,11 +64,14 @@ def shapes():
     return found
 
 
-def configuration():
+def configuration(experts):
     """A configuration for old and new readers at once."""
+    kind = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+    if experts:
+        kind = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral"}
+        kind.update(num_local_experts=experts, num_experts_per_tok=OF_A_TOKEN, sliding_window=None)
     return {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
+        **kind,
         "vocab_size": VOCABULARY,
         "hidden_size": HIDDEN,
         "intermediate_size": INNER,

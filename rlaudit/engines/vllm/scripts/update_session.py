@@ -17,11 +17,11 @@ MODES = ("none", "keep", "wait", "abort")
 class Session:
     """One engine, the weights it is believed to hold, and everything that was seen."""
 
-    def __init__(self, job, engine, channel, request_in_flight, engine_processes):
+    def __init__(self, job, engine, transport, channel, request_in_flight, engine_processes):
         """The last two are the modules of those names."""
-        self.job, self.engine, self.channel = job, engine, channel
+        self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
         self.request_in_flight, self.engine_processes = request_in_flight, engine_processes
-        self.version, self.broken = "0", False
+        self.version, self.broken, self.paused = "0", False, False
         self.rows, self.updates, self.read_backs, self.said, self.seconds = [], [], [], [], {}
         self.case, self.flights, self.windows = None, [], []
 
@@ -57,15 +57,23 @@ class Session:
     async def do_restore(self, step):
         """Version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
         if self.version != "0" or self.broken:
-            await self.load("0", ())
+            await self.load("0")
         self.broken = False
+        if self.paused:
+            # A case before this one ended with its update.
+            await self.do_resume(step)
         await self.do_reset_prefix_cache(step)
 
-    async def load(self, version, skip):
+    async def load(self, version, skip=(), late=()):
         """Load a checkpoint within the time that anything may take."""
-        await asyncio.wait_for(
-            self.engine.load(self.job["checkpoints"][version], skip, version), self.job["drain_seconds"]
-        )
+        seconds = self.job["drain_seconds"]
+        try:
+            source = await asyncio.wait_for(self.transport.offer(version, skip, late, self.version), seconds)
+            await asyncio.wait_for(self.engine.load(source, version), seconds)
+            await asyncio.wait_for(self.transport.settle(), seconds)
+        except BaseException:
+            self.transport.give_up()
+            raise
         # A broken checkpoint is meant to be version 1.
         self.version = version if version.isdigit() else "1"
 
@@ -110,17 +118,20 @@ class Session:
                 "no pause with mode=%s, clear_cache=%s in this vLLM%s"
                 % (mode, clear, "; it takes mode=%s" % "|".join(others) if others else "")
             )
+        self.paused = True
         await asyncio.wait_for(self.engine.pause(mode, clear), self.job["drain_seconds"])
 
     async def do_resume(self, step):
         """Go on sampling."""
         await asyncio.wait_for(self.engine.resume(), CONTROL_SECONDS)
+        self.paused = False
 
     async def do_update(self, step):
         """Pause, load, resume, with the times that tell before from after. A failed load is never resumed from."""
         now, mode = time.monotonic, step["mode"]
         update = {"case": self.case, "from": self.version, "to": step["version"], "mode": mode, "error": None}
-        update.update(clear_cache=step["clear_cache"], skip=list(step.get("skip", ())))
+        planted = {name: list(step.get(name, ())) for name in ("skip", "late")}
+        update.update(clear_cache=step["clear_cache"], **planted)
         update["in_flight"] = sum(not flight.ended for flight in self.flights)
         begun = now()
         if mode != "none":
@@ -131,7 +142,7 @@ class Session:
             self.submit_all(step["while_paused"])
         self.updates.append(update)
         try:
-            await self.load(step["version"], step.get("skip", ()))
+            await self.load(step["version"], **planted)
         except Exception as error:
             update["error"] = self.request_in_flight.describe_error(error)
             self.broken = True
@@ -170,6 +181,8 @@ class Session:
         for parameter in told["parameters"].values():
             for way in ("bytes", "probe"):
                 parameter[way] = None if parameter[way] is None else versions[parameter[way]]
+            parts = parameter.get("parts") or {}
+            parameter["parts"] = {name: None if held is None else versions[held] for name, held in parts.items()}
         told["logits"] = None if told["logits"] is None else versions[told["logits"]]
         self.read_backs.append({"case": self.case, "believed": None if self.broken else self.version, **told})
 

@@ -1,12 +1,13 @@
 """Updates the weights of a running vLLM, several times and in several ways, and records which weights sampled what.
 
 A worker script (see engines/cells/worker.py) with files beside it: steerable_engine.py hides how releases differ,
-update_session.py plays the steps, request_in_flight.py and engine_processes.py serve it, and generate.py describes what
-the engine resolved.
+weight_transports.py brings the weights, update_session.py plays the steps, request_in_flight.py and engine_processes.py
+serve it, and generate.py describes what the engine resolved.
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
   path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
+  transport      how they reach the workers: disk, broadcast, ipc or native
   checkpoints    {version: folder}; version "0" is what the engine starts with
   prompt_token_ids, sampling (of SamplingParams)
   drain_seconds  how long requests may take after the last step of a case before they count as lost
@@ -18,7 +19,8 @@ job
                         returns when each request has `until` tokens (default: all of them)
                    {"do": "advance", "run", "until"}   wait for more tokens of a run
                    {"do": "settle"}              wait for every request
-                   {"do": "update", "version", "mode", "clear_cache", "skip", "while_paused": [submits]}
+                   {"do": "update", "version", "mode", "clear_cache", "skip", "late", "while_paused": [submits]}
+                        skip, late: parts of tensor names that are left out, and that come again as they were before
                         an update that fails is not resumed from, and what was in flight is given up
                    {"do": "read_back"}           compare what the worker holds with versions that are numbers
                    {"do": "pause", "mode", "clear_cache"}, {"do": "resume"}, {"do": "health", "watch": seconds}
@@ -26,7 +28,7 @@ job
 
 samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
                  update ran), cached tokens, how it ended
-result           resolved, kind, updates, read_backs, steps (what each said), seconds
+result           resolved, kind, transport (what it really was), updates, read_backs, steps (what each said), seconds
 """
 
 import asyncio
@@ -57,6 +59,7 @@ async def play(job, channel):
     started = time.monotonic()
     generate = neighbour("generate")
     neighbour("loaded_engine").offer_extensions()
+    transport = neighbour("weight_transports").transport_of(job, channel)
     with generate.refusal_of_engine(job, channel):
         engine = neighbour("steerable_engine").start(job, channel)
     try:
@@ -64,18 +67,21 @@ async def play(job, channel):
         resolved = generate.resolve(Described(engine.config, engine.kind), {})
         channel.emit("loaded", resolved=resolved)
         generate.check_engine(job, resolved["engine"], channel)
+        ran = await transport.open(engine)
         channel.phase("update")
         helpers = neighbour("request_in_flight"), neighbour("engine_processes")
-        session = neighbour("update_session").Session(job, engine, channel, *helpers)
+        session = neighbour("update_session").Session(job, engine, transport, channel, *helpers)
         loaded_after = time.monotonic() - started
         for case in job["cases"]:
             await session.play(case)
     finally:
+        transport.close()
         engine.shutdown()
     channel.write_lines("samples.jsonl", session.rows)
     return {
         "resolved": resolved,
         "kind": engine.kind,
+        "transport": ran,
         "updates": session.updates,
         "read_backs": session.read_backs,
         "steps": session.said,

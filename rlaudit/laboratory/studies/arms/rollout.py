@@ -104,6 +104,7 @@ def rollout_cell(context: RolloutContext, block: Block, arm: Arm, environment: E
         model=arm.model,
         timeout_minutes=arm.timeout_minutes,
         refusal=known_factors()[arm.factor].refusal if arm.factor else None,
+        timed=known_factors()[arm.factor].timed if arm.factor else False,
     )
     return engine_cell(context, environment, process)
 

@@ -1,6 +1,6 @@
 """Carries a plan of arms out: rollout cells, scoring cells, and what they left."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,48 +63,90 @@ def execute(plan: Plan, folder: RunFolder, surroundings: Surroundings, progress:
     course = Course(plan, folder, surroundings, progress)
     arms: dict[ArmId, FinishedArm] = {}
     not_run: dict[ArmId, str] = {}
-    total = sum(len(block.arms) for block in plan.blocks)
-    progress.expect(total)
-    for block in plan.blocks:
-        for asked in ([arm for arm in block.arms if arm.role is not Role.LAST], block.with_role(Role.LAST)):
-            reasons = {arm.name: reason for arm in asked if (reason := _needless(block, arm, arms)) is not None}
-            for name, reason in reasons.items():
-                not_run[block.name, name] = reason
-                progress.note(f"  not run     {block.name}: {name} ({reason})")
-                progress.done()
-            needed = [arm for arm in asked if arm.name not in reasons]
-            titles = [
-                f"{number}/{total} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
-                for number, arm in enumerate(needed, start=len(arms) + len(not_run) + 1)
-            ]
-            for finished_arm in _rolled(course, block, needed, titles):
-                arms[block.name, finished_arm.arm.name] = finished_arm
-    batches = _batches(arms, course.context)
-    progress.expect(len(batches))
-    scores = {
-        key: course.scores(batch, f"trainer {number}/{len(batches)}: {_described(batch)}")
-        for number, (key, batch) in enumerate(batches.items(), start=1)
+    titles = _titles(plan)
+    progress.expect(len(titles))
+    # Whatever waits for nothing is asked for at once: an executor may run it meanwhile.
+    first = {
+        block.name: _rolled(course, block, [arm for arm in block.arms if arm.role is not Role.LAST], titles)
+        for block in plan.blocks
     }
-    return FinishedRun(plan, arms, scores, course.context.prompt_token_ids, surroundings, course.books(), not_run)
+    scoring = _Scoring(plan, course)
+    for block in plan.blocks:
+        arms |= {(block.name, finished_arm.arm.name): finished_arm for finished_arm in first[block.name]}
+        last = block.with_role(Role.LAST)
+        reasons = {arm.name: reason for arm in last if (reason := _needless(block, arm, arms)) is not None}
+        for name, reason in reasons.items():
+            not_run[block.name, name] = reason
+            progress.note(f"  not run     {block.name}: {name} ({reason})")
+            progress.done()
+        needed = [arm for arm in last if arm.name not in reasons]
+        arms |= {(block.name, one.arm.name): one for one in _rolled(course, block, needed, titles)}
+        scoring.ask(arms, not_run)
+    return FinishedRun(
+        plan, arms, scoring.answers(arms), course.context.prompt_token_ids, surroundings, course.books(), not_run
+    )
 
 
-def _rolled(course: Course, block: BlockPlan, arms: Sequence[Arm], titles: Sequence[str]) -> Iterator[FinishedArm]:
-    """Arms that do not wait for each other."""
+def _titles(plan: Plan) -> dict[ArmId, str]:
+    """What each arm is called while it runs."""
+    named = [(block, arm) for block in plan.blocks for arm in block.arms]
+    return {
+        (block.name, arm.name): f"{number}/{len(named)} {block.name}: {arm.name} (vLLM {arm.treatment.version})"
+        for number, (block, arm) in enumerate(named, start=1)
+    }
+
+
+def _rolled(
+    course: Course, block: BlockPlan, arms: Sequence[Arm], titles: Mapping[ArmId, str]
+) -> Iterator[FinishedArm]:
+    """Arms that do not wait for each other, asked for now."""
     engines = course.surroundings.engines
     cells = {
         arm.name: rollout_cell(course.context, block.settings, arm, engine)
         for arm in arms
         if not isinstance(engine := engines[arm.treatment.version], Failure)
     }
-    titled = [(cells[arm.name], title) for arm, title in zip(arms, titles, strict=True) if arm.name in cells]
-    outcomes = course.runner.outcomes(titled)
-    for arm in arms:
-        engine = engines[arm.treatment.version]
-        if isinstance(engine, Failure):
-            course.progress.done()
-            yield FinishedArm(arm, "failed", engine)
-        else:
-            yield _sampled(course, arm, cells[arm.name], next(outcomes))
+    outcomes = course.runner.outcomes([(cell, titles[block.name, name]) for name, cell in cells.items()])
+
+    def finished() -> Iterator[FinishedArm]:
+        for arm in arms:
+            engine = engines[arm.treatment.version]
+            if isinstance(engine, Failure):
+                course.progress.done()
+                yield FinishedArm(arm, "failed", engine)
+            else:
+                yield _sampled(course, arm, cells[arm.name], next(outcomes))
+
+    return finished()
+
+
+class _Scoring:
+    """What the trainer is asked: a batch for each way of scoring, as soon as all arms that it is for have ended."""
+
+    def __init__(self, plan: Plan, course: Course) -> None:
+        self._course = course
+        self._arms: dict[str, set[ArmId]] = {}
+        for block in plan.blocks:
+            for arm in block.arms:
+                if arm.model is None:
+                    self._arms.setdefault(scoring_request(arm).key, set()).add((block.name, arm.name))
+        self._asked: dict[str, Callable[[], Scores]] = {}
+
+    def ask(self, arms: Mapping[ArmId, FinishedArm], not_run: Mapping[ArmId, str]) -> None:
+        """Ask for the batches that have become whole."""
+        known = arms.keys() | not_run.keys()
+        whole = {key for key, needed in self._arms.items() if needed <= known} - self._asked.keys()
+        for key, batch in _batches(arms, self._course.context).items():
+            if key in whole:
+                number = len(self._asked) + 1
+                title = f"trainer {number}/{len(self._arms)}: {_described(batch)}"
+                self._asked[key] = self._course.scores(batch, title)
+
+    def answers(self, arms: Mapping[ArmId, FinishedArm]) -> dict[str, Scores]:
+        """The scores of all batches, in the order of the arms."""
+        self._course.progress.expect(len(self._asked))
+        keys = [scoring_request(one.arm).key for one in arms.values() if one.ok and one.arm.model is None]
+        return {key: self._asked[key]() for key in dict.fromkeys(keys)}
 
 
 def _sampled(course: Course, arm: Arm, cell: Cell, outcome: Outcome) -> FinishedArm:

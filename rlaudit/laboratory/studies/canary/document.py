@@ -21,6 +21,7 @@ from rlaudit.laboratory.studies.canary.judge import (
 )
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.studies.canary.words import layers_of
+from rlaudit.laboratory.weight_path import in_words, loading_path
 from rlaudit.layers import Verdict
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.canary import CanaryArm, CanaryClaim, CanaryCost, CanaryCurve, CanaryFigure, CanarySeparation
@@ -59,7 +60,7 @@ def document_of(run: FinishedCanary, *, fail_on_mismatch: bool) -> Report:
             "training": recipe.training.model_dump(mode="json"),
             "alpha": recipe.alpha,
             "felt": arms[0].felt,
-            "arms": [_arm(arm, place) for place, arm in enumerate(arms)],
+            "arms": [_arm(arm, place, _transport(run, arm)) for place, arm in enumerate(arms)],
             "figures": [_figure(key, title, arms) for key, title in JUDGED.items()],
             "claims": [_of_claim(judged) for judged in judge_claims(recipe, arms)],
             "cost": _cost(run),
@@ -77,16 +78,30 @@ def _problems(arm: JudgedArm) -> list[str]:
 
 
 def _unseen(run: FinishedCanary) -> list[str]:
-    lines = [
-        "weights updated while requests run: engine and trainer took turns",
-        "weights over NCCL or CUDA IPC: they were handed over through a file",
-    ]
+    lines = []
+    if not any(arm.updates.lag for arm in run.plan.recipe.arms):
+        lines.append("weights updated while requests run: engine and trainer took turns")
+    ran = {(training.result.get("transport") or {}).get("backend") for training in run.trainings}
+    unseen = [name for name, backend in (("NCCL", "nccl"), ("CUDA IPC", "cuda")) if backend not in ran]
+    if unseen:
+        lines.append(f"weights over {' or '.join(unseen)}: how they came is said below the arms")
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has other kernels")
     return lines
 
 
-def _arm(arm: JudgedArm, place: int) -> CanaryArm:
+def _transport(run: FinishedCanary, arm: JudgedArm) -> str | None:
+    """What brought the weights and what loaded them, as the engine's process told."""
+    handed = arm.arm.updates
+    device = run.surroundings.accelerator.kind
+    for training in arm.trainings:
+        if training.status == "ok":
+            path = loading_path(handed.path, handed.transport, training.result.get("kind"), device)
+            return in_words(path, training.result.get("transport"))
+    return None
+
+
+def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
     spent: dict[str, float] = {}
     for training in arm.trainings:
         for name, seconds in (training.result.get("trainer") or {}).get("seconds", {}).items():
@@ -106,6 +121,11 @@ def _arm(arm: JudgedArm, place: int) -> CanaryArm:
             "entropy_last": arm.level(ENTROPY, end=True),
         },
         "lag": arm.lag,
+        "lag_bound": arm.arm.updates.lag,
+        "max_lag": arm.max_lag,
+        "met_in_flight": arm.met,
+        "flight_k3": arm.flight,
+        "transport": transport,
         "backend_start": arm.start,
         "backend_later": arm.later,
         "separations": [_separation(result) for result in arm.results.values()],

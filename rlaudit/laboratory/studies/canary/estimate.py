@@ -6,6 +6,7 @@ Seconds were measured with the default model and training on 2 quiet cores; a la
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan
+from rlaudit.laboratory.studies.canary.recipe import WeightHandover
 from rlaudit.laboratory.study import Cost
 
 START_SECONDS = {"cpu": 25.0, "cuda": 60.0}
@@ -14,12 +15,18 @@ STEP_SECONDS = {"cpu": 0.8, "cuda": 0.5}
 SEQUENCES = 256
 
 
+def _handed(updates: WeightHandover) -> str:
+    """How weights are handed over, where it is not from disk and in turns."""
+    brought = "" if updates.transport == "disk" else f", weights by {updates.transport}"
+    return f"{brought}, {updates.lag} ahead" if updates.lag else brought
+
+
 def cost_of_trainings(plan: CanaryPlan, accelerator: Accelerator, prompts: PromptSet) -> Cost:
     """Every arm with its engine, and how often it is trained."""
     machine, training = machine_of(accelerator), plan.recipe.training
     lines = [
         f"{arm.name}: {plan.expected(arm, machine, plan.recipe.model)} of vLLM {arm.version}, "
-        f"{training.seeds} x {training.steps} steps"
+        f"{training.seeds} x {training.steps} steps{_handed(arm.updates)}"
         for arm in plan.recipe.arms
     ]
     per_step = STEP_SECONDS[machine.platform] * training.prompts_per_step * training.samples / SEQUENCES

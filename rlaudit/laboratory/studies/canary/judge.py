@@ -25,7 +25,9 @@ CLIP_RATE, KL, ENTROPY = "rl/clamp_log_ratio_new_old_indicator", "rl/kl_new_old"
 REWARD, LOGPROBS, RATIO, LAG = "rl/reward", "rl/new_logprobs", "rl/ratio_new_old", "stats/lag"
 BACKEND, BACKEND_SHIFT = "rlaudit/backend_k3", "rlaudit/backend_log_ratio"
 RAW, PROCESSED, FIRST, PREVIOUS = "rlaudit/raw_k3", "rlaudit/processed_k3", "rlaudit/first_k3", "rlaudit/previous_k3"
-CACHED = "rlaudit/cached_tokens"
+CACHED, FLIGHT, IN_FLIGHT, MAX_LAG = (
+    "rlaudit/cached_tokens", "rlaudit/flight_k3", "rlaudit/in_flight", "rlaudit/max_lag",
+)  # fmt: skip
 # The curves of the write-up, in its order, and how they are titled.
 JUDGED = {
     CLIP_RATE: "clip rate",
@@ -65,6 +67,7 @@ class Path(StrEnum):
     ONE_LATE = "every update is one late"
     STALE_CACHE = "keys and values of older weights are reused"
     IN_PART = "updates arrive in part"
+    OLD_KEYS = "requests in flight go on with keys and values of older weights"
     UNKNOWN = "not known"
 
 
@@ -81,7 +84,9 @@ class JudgedArm:
     """One arm. comparison: with the reference, None for the reference and for an arm without curves.
 
     start, later: k3 of rollout and trainer at the weights that sampled, at the first step and at its worst afterwards.
-    felt: the k3 from which differences are as large as the objective's clip range. lag: its mean.
+    felt: the k3 from which differences are as large as the objective's clip range. lag: its mean over tokens, and
+    max_lag the most of any. flight: k3 at the weights that sampled, of tokens after an update within their sequence;
+    None where no update met a sequence. met: requests that were under way when an update came, in all.
     """
 
     arm: TrainingArm
@@ -95,6 +100,9 @@ class JudgedArm:
     felt: float
     lag: float
     correction: str | None
+    max_lag: int = 0
+    flight: float | None = None
+    met: int = 0
 
     @property
     def curves(self) -> tuple[Run, ...]:
@@ -192,12 +200,20 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
     later = _over_seeds(curves, BACKEND, lambda values: float(values[1:].max()))
     lag = _over_seeds(curves, LAG, lambda values: float(values.mean()))
     semantic = _semantic(curves, arm, start, felt)
+    flights = np.concatenate([values_of(run, FLIGHT) for run in curves])
+    flight = float(flights.mean()) if flights.size else None
     path = _path(curves, start, later, felt) if semantic is Semantic.MEANT else Path.UNKNOWN
+    if path is Path.CLEAN and flight is not None and flight > felt:
+        path = Path.OLD_KEYS
     objective = Objective.NOT_JUDGED
     if path is Path.CLEAN:
         apart = _over_seeds(curves, KL, lambda values: float(values.max()))
         objective = Objective.LAG if lag > 0 and apart > felt else Objective.NOTHING
-    return JudgedArm(arm, trainings, found, semantic, path, objective, start, later, felt, lag, correction)
+    return JudgedArm(
+        arm, trainings, found, semantic, path, objective, start, later, felt, lag, correction,
+        max_lag=int(_most(curves, MAX_LAG)), flight=flight,
+        met=int(sum(float(values_of(run, IN_FLIGHT).sum()) for run in curves)),
+    )  # fmt: skip
 
 
 def above_rounding(run: Run) -> Run:
@@ -210,6 +226,10 @@ def above_rounding(run: Run) -> Run:
 
 def _over_seeds(curves: Sequence[Run], key: str, of: Callable[[Floats], float]) -> float:
     return float(np.mean([of(values_of(run, key)) for run in curves]))
+
+
+def _most(curves: Sequence[Run], key: str) -> float:
+    return max((float(values_of(run, key).max()) for run in curves if values_of(run, key).size), default=0.0)
 
 
 def _semantic(curves: Sequence[Run], arm: TrainingArm, start: float, felt: float) -> Semantic:

@@ -22,10 +22,10 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
+from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
 from rlaudit.trainer import __path__ as trainer_folder
 
 TRAINER = Path(trainer_folder[0])
-Path_ = Literal["reload_weights", "reload_from_iterator", "load_weights"]
 Mode = Literal["none", "keep", "wait", "abort"]
 
 
@@ -83,16 +83,38 @@ class Training(Keys):
 class WeightHandover(Keys):
     """How new weights reach the engine."""
 
-    path: Path_ | None = Field(
-        None, description="Unset: reload_weights, and load_weights where the engine V0 has no other."
+    transport: Transport = Field(
+        "disk",
+        description="What brings the weights: a file on disk; the trainer by broadcast, parameter by parameter, or by "
+        "ipc (CUDA IPC); native, over vLLM's own weight transfer.",
+    )
+    path: WeightPath | None = Field(
+        None,
+        description="How the worker loads them. Unset: reload_weights from disk, load_weights on V0 and for what comes "
+        "from another process, reload_from_iterator for that on CPU builds.",
     )
     mode: Mode = Field("wait", description="How the engine is paused meanwhile.")
     clear_cache: bool = Field(True, description="pause_generation's clear_cache.")
     reset_cache: bool = Field(False, description="Call reset_prefix_cache after the load.")
     every: int = Field(1, ge=1, description="Steps between two updates; more than 1 is lag, and logged as lag.")
+    lag: int = Field(
+        0,
+        ge=0,
+        description="Batches that are begun ahead of the one that is trained on: updates then meet them in flight, and "
+        "no token is older than that many updates. 0: engine and trainer take turns.",
+    )
     planted: list[str] = Field(
         default_factory=list, description="Parts of tensor names that no update loads: the audit has to find out."
     )
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        check_path(self.path, self.transport)
+        if self.lag and self.mode == "abort":
+            raise ValueError("mode: abort ends the requests that lag keeps in flight; write keep or wait")
+        if self.planted and self.transport == "disk" and self.path in (None, "reload_weights"):
+            raise ValueError("reload_weights reads all of a folder; planted needs another path, such as load_weights")
+        return self
 
 
 class ArmTrainer(Keys):

@@ -10,17 +10,23 @@ from rlaudit.curves.open_run import open_run
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure, shipped
 from rlaudit.engines.environments.environment_spec import Environment
+from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.moving_weights import float32_bytes, require_room, seconds_to_move
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
 from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.weight_path import loading_path, refusal
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
+SHOWN_BY = (VISIBLE, ORDER)
 METRICS = "metrics.jsonl"
+# Longest wait of one end of a broadcast for the other; a trainer sends when its engine is paused.
+TRANSPORT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -59,22 +65,33 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
     cells = {
         run.name: training_cell(plan, run, course, engine)
         for run in plan.runs
-        if not isinstance(engine := surroundings.engines[run.arm.version], Failure)
+        if not isinstance(engine := _engine(run, course), Failure)
     }
+    if any(run.arm.updates.transport == "disk" for run in plan.runs):
+        # One after the other, each in the folder of its training.
+        size = float32_bytes(course.context.model, course.context.revision)
+        require_room(size, [course.folder / "weights handed over"])
     titles = {run.name: f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)}
     outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
     trainings = []
     for run in plan.runs:
-        engine = surroundings.engines[run.arm.version]
+        engine = _engine(run, course)
         if isinstance(engine, Failure):
             progress.done()
-            trainings.append(FinishedTraining(run, "failed", engine))
+            status = "unsupported" if engine.boundary == "unsupported" else "failed"
+            trainings.append(FinishedTraining(run, status, engine))
             continue
         outcome = next(outcomes)
         metrics = course.runner.directory(cells[run.name]) / METRICS
         curves = read_curves(metrics) if outcome.status == "ok" else None
         trainings.append(FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics))
     return FinishedCanary(plan, tuple(trainings), surroundings, course.books())
+
+
+def _engine(run: TrainingRun, course: Course) -> Environment | Failure:
+    """The environment of a training's engine, or why there is none for it."""
+    refused = refusal(run.arm.updates.transport, course.context.device)
+    return course.surroundings.engines[run.arm.version] if refused is None else Failure("unsupported", refused)
 
 
 def read_curves(metrics: Path) -> Run:
@@ -92,7 +109,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
     expected = plan.expected(arm, context.machine, context.model)
     ranges = plan.recipe.objective
     correction = arm.correction or training.correction
-    parts = ["train", "training_metrics", f"objectives/{training.objective}"]
+    size = float32_bytes(context.model, context.revision)
+    parts = ["train", "training_metrics", "handover", f"objectives/{training.objective}"]
     parts += [f"corrections/{correction}"] if correction else []
     reward = reward_file(training.reward)
     process = EngineProcess(
@@ -102,11 +120,12 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
         engine_args=plan.engine_args(arm),
         variables=plan.variables(arm),
         job={
-            "path": handed.path or ("load_weights" if expected.kind == "V0" else "reload_weights"),
+            "transport": handed.transport,
+            "path": loading_path(handed.path, handed.transport, expected.kind, context.device),
+            "seconds": TRANSPORT_SECONDS + seconds_to_move(size),
             "mode": handed.mode,
             "clear_cache": handed.clear_cache,
             "reset_cache": handed.reset_cache,
-            "skip": list(handed.planted),
             "fp32_head": arm.fp32_head,
             "sampling": {
                 "temperature": training.temperature,
@@ -116,7 +135,8 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
             "trainer": {
                 "command": list(trainer.command),
                 "script": shipped(TRAIN),
-                "variables": dict(trainer.variables),
+                # Both are on the GPUs that the engine is shown, wherever that is.
+                "variables": {name: value for name, value in trainer.variables.items() if name not in SHOWN_BY},
                 "job": {
                     "model": context.model,
                     "dtype": forward.dtype,
@@ -139,9 +159,13 @@ def training_cell(plan: CanaryPlan, run: TrainingRun, course: Course, environmen
                     # As text, for where the cell runs the user's files need not be.
                     "reward": {"name": reward.stem, "source": reward.read_text(encoding="utf-8")},
                     "update_every": handed.every,
+                    "lag": handed.lag,
+                    "skip": list(handed.planted),
                 },
             },
         },
+        # A large model's weights are handed over after every update.
+        timeout_minutes=context.timeout_minutes + seconds_to_move(size, training.steps // handed.every) / 60.0,
         identity={"trainer": {"name": trainer.spec.name, "lock": list(trainer.lock)}},
     )
     return engine_cell(context, environment, process)

@@ -32,6 +32,7 @@ PATHS = {
     "weights are reused",
     Path.IN_PART: "clean before the first update; afterwards the rollouts fit neither the weights that the log names "
     "nor older ones: a part is not updated, or a cache is stale",
+    Path.OLD_KEYS: "new requests are clean; those that an update met go on with keys and values of the weights before",
 }
 NEXT = {
     Semantic.RAW: "logprobs_mode=processed_logprobs",
@@ -42,6 +43,8 @@ NEXT = {
     Path.ONE_LATE: "wait for an update to end before sampling goes on",
     Path.STALE_CACHE: "clear the prefix cache with every update",
     Path.IN_PART: "rlaudit ablate weight-update: which parameters it leaves out; or an arm that clears its cache",
+    Path.OLD_KEYS: "clear_cache=True with the pause computes them again; to keep them, as PipelineRL does, is a choice "
+    "to correct for",
     Objective.LAG: "a correction (TIS, MIS), or less lag",
 }
 FALSIFIERS = {
@@ -64,13 +67,14 @@ def layers_of(arm: JudgedArm) -> list[Judged]:
     if broken:
         return [semantic, *(untested(layer, "the semantic layer is open") for layer in list(Layer)[1:])]
     broken = arm.path is not Path.CLEAN
-    path = _judged(Layer.INFERENCE_PATH, arm.path, PATHS[arm.path], broken, [*figures, *_hidden(arm, broken)])
+    evidence = [*figures, *_of_flights(arm), *_hidden(arm, broken)]
+    path = _judged(Layer.INFERENCE_PATH, arm.path, PATHS[arm.path], broken, evidence)
     if broken:
         return [semantic, path, untested(Layer.OBJECTIVE, "the inference path is open")]
     lagging = arm.objective is Objective.LAG
     because = (
-        f"rollouts are {arm.lag:.1f} updates old on average, as the log says; at the weights that sampled them nothing "
-        "is left"
+        f"rollouts are {arm.lag:.1f} updates old on average{_at_most(arm)}, as the log says; at the weights that "
+        "sampled them nothing is left"
         if lagging
         else "nothing is left to correct"
     )
@@ -89,6 +93,18 @@ def _judged(layer: Layer, kind: Semantic | Path | Objective, because: str, broke
         "falsifier": FALSIFIERS[layer] if broken else "",
         "next": NEXT.get(kind, ""),
     }
+
+
+def _at_most(arm: JudgedArm) -> str:
+    return f" and no token more than {arm.max_lag}" if arm.max_lag else ""
+
+
+def _of_flights(arm: JudgedArm) -> list[str]:
+    """What became of requests that an update met."""
+    if not arm.met:
+        return []
+    k3 = "no token of theirs came after it" if arm.flight is None else f"k3 {arm.flight:.2g} of their tokens after it"
+    return [f"updates met {arm.met} requests in flight: {k3}"]
 
 
 def _hidden(arm: JudgedArm, broken: bool) -> list[str]:

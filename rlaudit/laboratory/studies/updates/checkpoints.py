@@ -15,6 +15,7 @@ from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.models.model_identity import contents
 from rlaudit.home import expanded
 from rlaudit.laboratory.course import Course
+from rlaudit.laboratory.moving_weights import require_room, seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
@@ -71,7 +72,11 @@ class CheckpointStore:
     def _derive(self, orders: Sequence[Order], title: str) -> None:
         if not orders:
             return
-        timeout = max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes)
+        model = self._course.surroundings.model
+        size = stored_bytes(str(model.path), model.revision)
+        require_room(size, [self._folder / order["name"] for order in orders])
+        # Each is read and written.
+        timeout = max(TIMEOUT_SECONDS, 60.0 * self._recipe.timeout_minutes) + seconds_to_move(size, 2 * len(orders))
         cell = derive_cell(self._course.context, self._folder, orders, self._course.surroundings.trainer, timeout)
         outcome = self._course.runner.needed(cell, title, "the checkpoints could not be written")
         # A hub id is a folder from here on: engines load the old weights by path too.
@@ -132,10 +137,12 @@ def derive_cell(
             "make": list(orders),
         },
         command=trainer.command,
+        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},
         writes=tuple(folder / order["name"] for order in orders),
+        gpus=1,
     )
 
 

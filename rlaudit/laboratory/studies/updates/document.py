@@ -12,6 +12,7 @@ from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
+from rlaudit.laboratory.weight_path import in_words
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
@@ -19,15 +20,6 @@ from rlaudit.report.parts.inspection import Finding
 from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateFault, UpdateStaleness
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
-
-# How the weights of each update path reach the worker here, the same on a CPU and on a GPU
-# (engines/vllm/scripts/steerable_engine.py, engines/vllm/extension/rlaudit_weight_update.py).
-TRANSPORTS = {
-    "reload_weights": "the engine's own loader reads the checkpoint from disk",
-    "reload_from_iterator": "the engine's reload_weights is given tensors that the worker reads from disk",
-    "load_weights": "model.load_weights is given tensors that the worker reads from disk",
-    "weight_transfer": "the native weight-transfer API with a transport that reads the checkpoint from disk",
-}
 
 
 def document_of(
@@ -174,6 +166,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
         "start": start.name,
         "version": start.version,
         "path": start.path,
+        "transport": in_words(start.path, judged.record.transport) if judged.record.status == "ok" else None,
         "levels": dict(start.levels),
         "name": case.name,
         "kind": plain(case.kind),
@@ -237,10 +230,9 @@ def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )
-    paths = dict.fromkeys(judged.record.start.path for judged in cases if judged.ran)
-    lines.append(
-        "NCCL, CUDA IPC and a trainer that sends from its GPU: no weights came over them; "
-        + ("; ".join(f"{path}: {TRANSPORTS[path]}" for path in paths) or "no weights came at all")
-    )
+    ran = {str((judged.record.transport or {}).get("backend")) for judged in cases if judged.ran}
+    unseen = [name for name, backend in (("NCCL", "nccl"), ("CUDA IPC", "cuda")) if backend not in ran]
+    if unseen:
+        lines.append(f"{' and '.join(unseen)}: no weights came over {'them' if len(unseen) > 1 else 'it'}")
     lines.append("more than one worker: weights that are split over GPUs are not read back")
     return lines

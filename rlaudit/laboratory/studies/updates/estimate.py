@@ -25,7 +25,8 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
     lines = []
     for start in starts:
         engine = start.expected(machine, plan.recipe.model)
-        lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}")
+        brought = "" if start.transport == "disk" else f", brought by {start.transport}"
+        lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}{brought}")
         lines += [f"  {case.name}" for case in start.cases]
     return Cost(lines, len(starts), seconds)
 

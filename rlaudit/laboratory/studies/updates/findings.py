@@ -79,7 +79,8 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
         told = parts is not None and judged.problem is None and judged.case.kind in HONEST
         if told and parts is not None and parts.verdict in (Verdict.MISMATCH, Verdict.INCONCLUSIVE):
             # The matrix of a release is one engine with each of its levels: what is old there is old with all of them.
-            levels = ", ".join(start.own) if judged.case.kind is CaseKind.PATH else ""
+            alone = judged.case.kind is CaseKind.PATH or start.transport != "disk"
+            levels = ", ".join(start.own) if alone else ""
             grouped.setdefault((start.version, levels, parts.because), []).append((judged, parts))
     for (version, levels, because), found in grouped.items():
         judged, parts = found[0]
@@ -98,17 +99,27 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
 
 
 def _of_planted(parts: Parts, judged: JudgedCase, make: Make) -> UpdateFinding:
-    read = parts.read
-    wanted = judged.case.planted
-    named = [] if read is None else [part for part in wanted if any(part in name for name in read.old)]
-    others = [] if read is None else [n for n in read.old if not any(part in n for part in wanted) and n != HEAD]
+    case, read = judged.case, parts.read
+    wanted = case.planted or case.late
+    how = "left out" if case.planted else "sent again as it was before"
+    old = () if read is None else (*read.old, *read.foreign)
+    named = [part for part in wanted if any(part in name for name in old)]
+    others = [name for name in old if not _any_of(wanted, [name]) and name != HEAD]
     if len(named) == len(wanted) and not others:
-        return make("planted-found", NOTE, f"the part left out on purpose was named: {summary(wanted)}")
+        return make("planted-found", NOTE, f"the part {how} on purpose was named: {summary(wanted)}")
+    unread = () if read is None else read.unread
+    if read is not None and case.late and not named and not others and not _any_of(wanted, unread):
+        text = f"vLLM {judged.record.start.version}, {judged.record.start.path}: what is sent again as it was before"
+        return make("late-copy-ignored", NOTE, f"{text} changes nothing ({summary(wanted)})", parts.sure)
     return make(
         "planted-missed",
         ERROR,
-        f"a part left out on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
+        f"a part {how} on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
     )
+
+
+def _any_of(parts: Sequence[str], names: Sequence[str]) -> bool:
+    return any(part in name for part in parts for name in names)
 
 
 def _of_fault(judged: JudgedCase, make: Make) -> Iterator[UpdateFinding]:

@@ -28,6 +28,7 @@ from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.updates.recipe import EngineToUpdate, UpdateRecipe, WeightUpdates
 from rlaudit.laboratory.study import EngineWanted
 from rlaudit.laboratory.treatment import TrainerSettings
+from rlaudit.laboratory.weight_path import WeightPath, loading_path
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.resolution.engine import EngineKind, variables_for
@@ -60,7 +61,8 @@ HONEST = (*OF_MATRIX, CaseKind.PATH)
 class UpdateCase:
     """One course of requests and updates.
 
-    `mode` is none where the engine is not paused. go_on: whether a step that fails leaves the rest to be played.
+    `mode` is none where the engine is not paused. planted, late: parts of tensor names that its update leaves out, and
+    that it sends again as they were. go_on: whether a step that fails leaves the rest to be played.
     """
 
     name: str
@@ -70,6 +72,7 @@ class UpdateCase:
     clear_cache: bool = True
     fault: str | None = None
     planted: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
     go_on: bool = False
 
     def as_job(self) -> dict[str, Any]:
@@ -79,7 +82,7 @@ class UpdateCase:
 
 @dataclass(frozen=True)
 class EngineStart:
-    """One engine process: how it is configured, how weights are loaded into it, and its cases.
+    """One engine process: how it is configured, how weights are brought to it and loaded, and its cases.
 
     engine: V0 or V1, where the recipe asks for one. entry: the place in the recipe's engines that it comes from. own:
     what that entry sets, as words.
@@ -95,6 +98,7 @@ class EngineStart:
     environment_variables: Mapping[str, str] = field(default_factory=dict)
     entry: int = 0
     own: tuple[str, ...] = ()
+    transport: str = "disk"
 
     def variables(self, device: str) -> dict[str, str]:
         """Environment variables of the engine process on cuda or cpu."""
@@ -154,18 +158,23 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
             **engine.engine_args,
         }
         requests = Requests(prompts, settings.samples, recipe.seed)
+        own_path = loading_path(engine.path, engine.transport, engine.engine, device)
         named = len(starts)
         starts += [
-            _matrix_start(engine, settings, requests, shared, caching, scheduling)
+            _matrix_start(engine, own_path, settings, requests, shared, caching, scheduling)
             for scheduling in engine.async_scheduling or ("",)
             for caching in engine.prefix_caching
         ]
-        # Where there is a matrix, it shows what its own path updates.
-        others = [path for path in engine.other_paths if path != engine.path or not engine.modes]
-        starts += [_path_start(engine, settings, requests, shared, path) for path in others]
-        starts += [_fault_start(engine, settings, requests, shared, fault) for fault in engine.faults]
-        kind = {"engine": engine.engine} if engine.engine else {}
-        own = tuple(f"{name}={value}" for name, value in {**kind, **engine.engine_args}.items())
+        # Where there is a matrix, it shows what its own path updates from disk.
+        shown = engine.modes and engine.transport == "disk"
+        others = [path for path in engine.other_paths if path != own_path or not shown]
+        if engine.transport != "disk" and own_path not in others:
+            others.insert(0, own_path)
+        starts += [_path_start(engine, own_path, settings, requests, shared, path) for path in others]
+        starts += [_fault_start(engine, own_path, settings, requests, shared, fault) for fault in engine.faults]
+        said = {"engine": engine.engine} if engine.engine else {}
+        brought = {"transport": engine.transport} if engine.transport != "disk" else {}
+        own = tuple(f"{name}={value}" for name, value in {**said, **brought, **engine.engine_args}.items())
         starts[named:] = [
             replace(
                 start,
@@ -174,6 +183,7 @@ def plan_starts(recipe: UpdateRecipe, prompts: int, device: str) -> tuple[Engine
                 environment_variables=recipe.environment_variables,
                 entry=entry,
                 own=own,
+                transport=engine.transport,
             )
             for start in starts[named:]
         ]
@@ -233,7 +243,14 @@ def _submit(run: str, requests: list[dict[str, int]], max_tokens: int, until: in
     return {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
 
 
-def _update(version: int, mode: str, clear_cache: bool, while_paused: list[Step], skip: Sequence[str] = ()) -> Step:
+def _update(
+    version: int,
+    mode: str,
+    clear_cache: bool,
+    while_paused: list[Step],
+    skip: Sequence[str] = (),
+    late: Sequence[str] = (),
+) -> Step:
     return {
         "do": "update",
         "version": str(version),
@@ -241,11 +258,13 @@ def _update(version: int, mode: str, clear_cache: bool, while_paused: list[Step]
         "clear_cache": clear_cache,
         "while_paused": while_paused,
         "skip": list(skip),
+        "late": list(late),
     }
 
 
 def _matrix_start(
     engine: EngineToUpdate,
+    path: WeightPath,
     settings: WeightUpdates,
     requests: Requests,
     shared: Mapping[str, Any],
@@ -264,7 +283,7 @@ def _matrix_start(
     if engine.in_a_row > 1 and caching == "on" and "keep" in engine.modes:
         cases.append(row_case(settings, requests, engine.in_a_row))
     words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
-    return EngineStart(f"vLLM {engine.version}, {words}", engine.version, engine.path, arguments, tuple(cases), levels)
+    return EngineStart(f"vLLM {engine.version}, {words}", engine.version, path, arguments, tuple(cases), levels)
 
 
 def matrix_case(mode: str, clear: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool) -> UpdateCase:
@@ -314,12 +333,24 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
 
 
 def _path_start(
-    engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, shared: Mapping[str, Any], path: str
+    engine: EngineToUpdate,
+    own_path: WeightPath,
+    settings: WeightUpdates,
+    requests: Requests,
+    shared: Mapping[str, Any],
+    path: str,
 ) -> EngineStart:
-    cases = [path_case(settings, requests, "what the path updates", ())]
-    if engine.planted and path == "reload_from_iterator":
-        words = ", ".join(engine.planted)
-        cases.append(path_case(settings, requests, f"planted: {words} left out", tuple(engine.planted)))
+    cases = [path_case(settings, requests)]
+    if path == ("reload_from_iterator" if engine.transport == "disk" else own_path):
+        plants = [{"planted": tuple(engine.planted)}, {"late": tuple(engine.planted_late)}]
+        # What another process sends may meet requests in flight in a way of its own.
+        ways = [False] if engine.transport == "disk" else [False, True]
+        cases += [
+            path_case(settings, requests, **plant, in_flight=in_flight)
+            for plant in plants
+            if any(plant.values())
+            for in_flight in ways
+        ]
     return EngineStart(
         f"vLLM {engine.version}, path {path}",
         engine.version,
@@ -330,20 +361,48 @@ def _path_start(
     )
 
 
-def path_case(settings: WeightUpdates, requests: Requests, name: str, planted: tuple[str, ...]) -> UpdateCase:
-    """One update of an idle engine, what it holds afterwards, and what it samples before and after."""
+def path_case(
+    settings: WeightUpdates,
+    requests: Requests,
+    *,
+    planted: tuple[str, ...] = (),
+    late: tuple[str, ...] = (),
+    in_flight: bool = False,
+) -> UpdateCase:
+    """One update, of an idle engine or of one with requests in flight, what it holds afterwards, and what it samples
+    before and after."""
+    length = settings.flight_tokens if in_flight else settings.after_tokens
+    until = length // 3 if in_flight else None
+    mode, clear = ("keep", False) if in_flight else ("wait", True)
     steps = (
         {"do": "restore"},
-        _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
-        _update(1, "wait", True, [], planted),
+        _submit(FLIGHT if in_flight else BEFORE, requests.of(stream=1), length, until),
+        _update(1, mode, clear, [], planted, late),
+        {"do": "settle"},
         {"do": "read_back"},
+        {"do": "reset_prefix_cache"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
-    return UpdateCase(name, CaseKind.PLANTED if planted else CaseKind.PATH, steps, planted=planted, go_on=True)
+    kind = CaseKind.PLANTED if planted or late else CaseKind.PATH
+    return UpdateCase(_path_name(planted, late, in_flight), kind, steps, mode, clear, None, planted, late, go_on=True)
+
+
+def _path_name(planted: Sequence[str], late: Sequence[str], in_flight: bool) -> str:
+    met = ", requests in flight" if in_flight else ""
+    if planted:
+        return f"planted: {', '.join(planted)} left out{met}"
+    if late:
+        return f"planted: {', '.join(late)} sent again, as before{met}"
+    return f"what the path updates{met}"
 
 
 def _fault_start(
-    engine: EngineToUpdate, settings: WeightUpdates, requests: Requests, shared: Mapping[str, Any], fault: str
+    engine: EngineToUpdate,
+    path: WeightPath,
+    settings: WeightUpdates,
+    requests: Requests,
+    shared: Mapping[str, Any],
+    fault: str,
 ) -> EngineStart:
     flight = _submit(FLIGHT, requests.of(1, stream=1), settings.flight_tokens, until=2)
     pause = {"mode": "keep", "clear_cache": False}
@@ -351,7 +410,7 @@ def _fault_start(
         steps: list[Step] = [flight, {"do": "pause", **pause}, {"do": "kill"}]
         steps += [{"do": "health", "watch": WATCH_SECONDS}, {"do": "resume"}]
     else:
-        update = {"do": "update", "version": fault, **pause, "while_paused": [], "skip": []}
+        update = {"do": "update", "version": fault, **pause, "while_paused": [], "skip": [], "late": []}
         steps = [flight, update, {"do": "settle"}, {"do": "health"}, {"do": "read_back"}]
         steps += [{"do": "restore"}, {"do": "resume"}]
         steps.append(_submit(RECOVERED, requests.of(1, stream=2), settings.after_tokens))
@@ -359,7 +418,7 @@ def _fault_start(
     return EngineStart(
         f"vLLM {engine.version}, fault {fault}",
         engine.version,
-        engine.path,
+        path,
         {**shared, "enable_prefix_caching": "on" in engine.prefix_caching},
         (case,),
         {"fault": fault},

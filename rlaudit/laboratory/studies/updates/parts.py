@@ -24,8 +24,11 @@ EMBEDDING = "model.embed_tokens.weight"
 class PartsRead:
     """What one read back says. `old`: checkpoint names of tensors that did not get to the believed version.
 
+    A parameter that is of no version as a whole is told by its tensors.
+
     new: parameters that a witness proves new and none old; by_bytes, by_answer: by each of the witnesses. unread:
-    parameters that neither could tell. hidden: old although their bytes are new.
+    parameters that neither could tell. hidden: old although their bytes are new. foreign: tensors whose layer answers,
+    beside others of known versions, with what is of none: memory that no update wrote, or an update in part.
     """
 
     believed: str
@@ -38,6 +41,7 @@ class PartsRead:
     hidden: tuple[str, ...]
     logits: str | None
     checksums: Mapping[str, str]
+    foreign: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,15 +67,19 @@ def read_parts(read: ReadBack) -> PartsRead | None:
     if read.believed is None or not read.parameters:
         return None
     believed = read.believed
-    old, unread, hidden, checksums = [], [], [], {}
+    old, unread, hidden, foreign, checksums = [], [], [], [], {}
     new = by_bytes = by_answer = 0
     for name, told in read.parameters.items():
         ways = [told[way] for way in ("bytes", "probe") if told[way] is not None]
+        parts = told.get("parts") or {}
         if told["sha256"]:
             checksums[name] = told["sha256"]
         by_bytes += told["bytes"] == believed
         by_answer += told["probe"] == believed
-        if not ways:
+        if parts:
+            old += [tensor for tensor, held in parts.items() if held not in (None, believed)]
+            foreign += [tensor for tensor, held in parts.items() if held is None]
+        elif not ways:
             unread.append(name)
         elif any(way != believed for way in ways):
             old += list(told["tensors"]) or [name]
@@ -93,6 +101,7 @@ def read_parts(read: ReadBack) -> PartsRead | None:
         tuple(hidden),
         read.logits,
         checksums,
+        tuple(foreign),
     )
 
 
@@ -131,7 +140,8 @@ def _judge(
     if old is not None and _below(old, margin):
         return Verdict.MISMATCH, "nothing was updated: the scores fit the old weights"
     if new.low > margin:
-        return Verdict.MISMATCH, "the scores do not fit the new weights, and nothing that was read explains it"
+        named = f"{summary(read.foreign)} holds what is of no version" if read is not None and read.foreign else ""
+        return Verdict.MISMATCH, named or "the scores do not fit the new weights, and nothing that was read explains it"
     return Verdict.INCONCLUSIVE, f"the interval of k3 under the new weights reaches over {margin:.2g}: more prompts"
 
 
@@ -152,10 +162,11 @@ def _figures(read: PartsRead | None, new: Measurement | None, mixed: Measurement
     said = []
     if read is not None:
         hidden = f"; {summary(read.hidden)} answers with old weights behind new bytes" if read.hidden else ""
+        foreign = f"; of no version: {summary(read.foreign)}" if read.foreign else ""
         unread = f"; {len(read.unread)} could not be read" if read.unread else ""
         said.append(
             f"{read.new} of {read.parameters} parameters read back as new ({read.by_bytes} by their bytes, "
-            f"{read.by_answer} by their layer's answer){hidden}{unread}"
+            f"{read.by_answer} by their layer's answer){hidden}{foreign}{unread}"
         )
     if new is not None:
         said.append(f"k3 {_short(new)} under the new weights")
@@ -198,6 +209,7 @@ def as_dict(parts: Parts) -> dict[str, Any]:
             "new_by_bytes": read.by_bytes,
             "new_by_answer": read.by_answer,
             "old": list(read.old),
+            "of_no_version": list(read.foreign),
             "unread": len(read.unread),
             "old_behind_new_bytes": list(read.hidden),
             "logits": read.logits,

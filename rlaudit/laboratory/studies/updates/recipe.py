@@ -6,9 +6,9 @@ pass through each engine, and every token is scored with those that should have 
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rlaudit.engines.vllm.expected_engine import check_engine
 from rlaudit.laboratory.recipe import (
@@ -22,8 +22,8 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
+from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
 
-Path_ = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
 Mode = Literal["none", "keep", "wait", "abort"]
 Fault = Literal["truncated", "wrong-shape", "missing-tensor", "killed"]
 
@@ -34,7 +34,15 @@ class EngineToUpdate(Keys):
 
     version: Version = Field(description="vLLM release, such as 0.18.1.")
     engine: Engine = None
-    path: Path_ = Field("reload_weights", description="How weights are loaded in the matrix.")
+    transport: Transport = Field(
+        "disk",
+        description="What brings the weights: files on disk; a second process by broadcast or ipc (CUDA IPC); native.",
+    )
+    path: WeightPath | None = Field(
+        None,
+        description="How weights are loaded in the matrix. Unset: reload_weights from disk; else load_weights, and on "
+        "CPU builds, which pack weights, reload_from_iterator.",
+    )
     modes: list[Mode] = Field(
         ["keep", "wait", "abort"],
         description="Ways to pause; none loads between two steps without a pause.",
@@ -45,15 +53,25 @@ class EngineToUpdate(Keys):
         default_factory=list, description="Levels of async_scheduling; empty leaves the release's own."
     )
     in_a_row: int = Field(3, ge=0, description="Updates of one flight without clearing; 0 leaves that case out.")
-    other_paths: list[Path_] = Field(
+    other_paths: list[WeightPath] = Field(
         default_factory=list, description="Further ways to load weights, each checked once in an engine of its own."
     )
     planted: list[str] = Field(
         default_factory=list,
         description="Parts of tensor names that one update leaves out on purpose: the audit has to name them.",
     )
+    planted_late: list[str] = Field(
+        default_factory=list,
+        description="Parts of tensor names that one update sends twice more, first and last, as they were before.",
+    )
     faults: list[Fault] = Field(default_factory=list, description="Updates that must fail, and must say so.")
     engine_args: dict[str, Any] = Field(default_factory=dict, description="Engine arguments on top of the recipe's.")
+
+    @model_validator(mode="after")
+    def _loadable(self) -> Self:
+        for path in (self.path, *self.other_paths):
+            check_path(path, self.transport)
+        return self
 
 
 class WeightUpdates(Keys):

@@ -108,6 +108,9 @@ def code_for(judged: JudgedCase) -> str:
         else f"nothing is kept that could be stale (prefix caching {caching})"
     )
     load = LOADS.get(start.path) or "\n    ".join(_native(judged))
+    if start.transport != "disk" and start.path in LOADS:
+        # The worker receives what the trainer sends meanwhile.
+        load = load.replace("args=(folder,)", "args=(names_dtypes_and_shapes,)")
     return "\n".join(
         [
             f"async def update_weights(engine, folder):  # vLLM {version}, prefix caching {caching}",

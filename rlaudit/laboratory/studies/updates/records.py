@@ -64,8 +64,8 @@ class Update:
 class ReadBack:
     """What a worker was found to hold. `believed`: the version it should hold, None after a failed update.
 
-    parameters: per name the version its bytes agree with, the version its layer's answers agree with, its checksum,
-    and why something could not be read.
+    parameters: per name the version its bytes agree with, the version its layer's answers agree with, the version of
+    each of its tensors where the whole is of none, its checksum, and why something could not be read.
     """
 
     case: str
@@ -88,7 +88,8 @@ class StepReport:
 
 @dataclass(frozen=True)
 class EngineRecord:
-    """An engine start after it ended. `failure` says why there is nothing in it."""
+    """An engine start after it ended. `failure` says why there is nothing in it. transport: what really brought the
+    weights, {"name", "backend", "because"}."""
 
     start: EngineStart
     status: str
@@ -101,6 +102,7 @@ class EngineRecord:
     steps: tuple[StepReport, ...]
     case_seconds: Mapping[str, float]
     cell_key: str = ""
+    transport: Mapping[str, Any] | None = None
 
     def of(self, case: UpdateCase, *runs: str) -> tuple[Flight, ...]:
         """The requests of a case, of some runs or of all."""
@@ -130,6 +132,7 @@ def read_record(
         steps=tuple(StepReport(**row) for row in result["steps"]),
         case_seconds=result["case_seconds"],
         cell_key=cell_key,
+        transport=result.get("transport"),
     )
 
 

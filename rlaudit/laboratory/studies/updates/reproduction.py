@@ -26,6 +26,7 @@ def smallest_recipe(recipe: UpdateRecipe, judged: JudgedCase) -> UpdateRecipe:
         "in_a_row": engine.in_a_row if case.kind is CaseKind.ROW else 0,
         "other_paths": [start.path] if case.kind in (CaseKind.PATH, CaseKind.PLANTED) else [],
         "planted": list(case.planted),
+        "planted_late": list(case.late),
         "faults": [case.fault] if case.fault else [],
     }
     one = engine.model_copy(update=changes)

@@ -13,6 +13,7 @@ from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.laboratory.course import Bookkeeping, Course
 from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
@@ -25,6 +26,7 @@ from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_reco
 from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.laboratory.weight_path import refusal
 from rlaudit.progress import Progress
 
 
@@ -130,9 +132,10 @@ def _records(
 ) -> Iterator[EngineRecord]:
     """What every engine start left."""
     cells = {}
+    device = course.context.device
     for start in plan.starts:
         engine = course.surroundings.engines[start.version]
-        if not isinstance(engine, Failure):
+        if not isinstance(engine, Failure) and refusal(start.transport, device) is None:
             checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
             cells[start.name] = cell_of_start(plan.recipe, start, course.context, prompts, checkpoints, engine)
     titles = {start.name: f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)}
@@ -141,6 +144,10 @@ def _records(
         engine = course.surroundings.engines[start.version]
         if isinstance(engine, Failure):
             yield failed_record(start, "failed", engine.message, "")
+            continue
+        refused = refusal(start.transport, device)
+        if refused is not None:
+            yield failed_record(start, "unsupported", refused, "")
             continue
         cell, outcome = cells[start.name], next(outcomes)
         if outcome.status == "ok":
@@ -158,6 +165,7 @@ def cell_of_start(
     environment: Environment,
 ) -> Cell:
     """The job of one engine start."""
+    size = stored_bytes(context.model, context.revision)
     process = EngineProcess(
         script=ENGINE.update,
         sources=ENGINE.update_with,
@@ -166,19 +174,31 @@ def cell_of_start(
         variables=start.variables(context.device),
         job={
             "path": start.path,
+            "transport": start.transport,
             "checkpoints": {name: checkpoint.path for name, checkpoint in checkpoints.items()},
             "prompt_token_ids": [list(prompt) for prompt in prompts],
             "sampling": {"temperature": 1.0, "ignore_eos": True},
-            "drain_seconds": recipe.weight_updates.drain_seconds,
+            "drain_seconds": recipe.weight_updates.drain_seconds + seconds_to_move(size),
             "cases": [case.as_job() for case in start.cases],
         },
+        timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, moves_of(start)) / 60.0,
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
+        # Which token meets an update is told by the clock.
+        timed=True,
     )
     return engine_cell(context, environment, process)
 
 
+def moves_of(start: EngineStart) -> int:
+    """How often a start reads or sends all weights: when it starts, with every update, and per version it is read
+    back against."""
+    steps = [step["do"] for case in start.cases for step in case.steps]
+    loads = 1 + steps.count("update") + steps.count("restore")
+    return loads + steps.count("read_back") * len(checkpoints_of(start))
+
+
 def _held(record: EngineRecord) -> PartsRead | None:
     """What an honest update of this engine leaves: the first read back of a case that plants and breaks nothing."""
-    honest = {case.name for case in record.start.cases if not case.planted and case.fault is None}
+    honest = {case.name for case in record.start.cases if not case.planted and not case.late and case.fault is None}
     reads = [read_parts(read) for read in record.read_backs if read.case in honest]
     return reads[0] if reads else None

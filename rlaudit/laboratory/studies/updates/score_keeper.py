@@ -46,10 +46,16 @@ class ScoreKeeper:
 
     def score(self) -> None:
         """Run a job for every checkpoint that was asked for. Raises NotFinished when the trainer cannot score."""
-        for name, batch in sorted(self._waiting.items()):
-            title = f"trainer: {len(batch.sequences)} sequences with the weights {name}"
-            scores = self._course.scores(batch, title, self._store.checkpoint(name))
-            self._scores.setdefault(name, {}).update(scores.by_sequence())
+        asked = {
+            name: self._course.scores(
+                batch,
+                f"trainer: {len(batch.sequences)} sequences with the weights {name}",
+                self._store.checkpoint(name),
+            )
+            for name, batch in sorted(self._waiting.items())
+        }
+        for name, answer in asked.items():
+            self._scores.setdefault(name, {}).update(answer().by_sequence())
         self._waiting = {}
 
     def locate_unexplained(self, record: EngineRecord, effective: Mapping[int, str]) -> Located | None:

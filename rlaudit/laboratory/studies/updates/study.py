@@ -6,4 +6,4 @@ from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import execute
 from rlaudit.laboratory.study import Study
 
-STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute)
+STUDY = Study("updates", "weight_updates", update_recipe_of, plan_updates, cost_of_updates, execute, in_one_folder=True)

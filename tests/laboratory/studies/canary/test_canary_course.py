@@ -2,9 +2,11 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -20,7 +22,7 @@ from rlaudit.laboratory.surroundings import Surroundings
 from rlaudit.progress import Progress
 
 HERE = Path(__file__).parent
-DOCUMENT = {
+DOCUMENT: dict[str, Any] = {
     "schema": "rlaudit-recipe/1",
     "environment_variables": {"PYTHONPATH": str(HERE.parent / "updates" / "fake_vllm")},
     "training": {"seeds": 2, "steps": 20, "max_tokens": 2},
@@ -40,7 +42,8 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedCanary:
     prompts = PromptSet("sums", ({"prompt_token_ids": [1, 2]}, {"prompt_token_ids": [3, 4]}), ([1], [2]))
     model_on_disk = ModelOnDisk(str(model), None, "sha256:0", "a stand-in")
     accelerator = detect(cpu=True)
-    around = Surroundings(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, GpuMemory(()), 0.0)
+    here = OneAtATime(folder / "run" / "cells", GpuMemory(()))
+    around = Surroundings(accelerator, {"0.18.1": engine}, trainer, model_on_disk, prompts, here, 0.0)
     plan = canary_plan.plan_trainings(training_recipe_of(DOCUMENT, Path("x.yaml")), accelerator, prompts)
     with opened(folder / "run") as kept:
         return execute(plan, kept, around, Progress(quiet=True))
@@ -55,6 +58,19 @@ def test_every_arm_is_trained_with_every_seed_and_kept(tmp_path: Path, monkeypat
     again = run_in(tmp_path, monkeypatch)
     # The prompts' ids are a cell as well.
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, 5)
+
+
+def test_what_cannot_be_brought_to_an_engine_on_a_cpu_is_said_and_no_engine_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = {"name": "after", "version": "0.18.1", "updates": {"transport": "ipc"}}
+    monkeypatch.setitem(DOCUMENT, "arms", [DOCUMENT["arms"][0], shared])
+    run = run_in(tmp_path, monkeypatch)
+    assert [one.status for one in run.trainings] == ["ok", "unsupported", "ok", "unsupported"]
+    assert run.bookkeeping.cells_run == 3
+    document = document_of(run, fail_on_mismatch=True)
+    assert any("CUDA IPC shares the memory of a GPU" in line for line in document["not_seen"])
+    assert "read from disk" in document["canary"]["arms"][0]["transport"]
 
 
 def test_a_training_whose_engine_is_killed_is_the_only_one_that_is_run_again(

@@ -94,3 +94,17 @@ def test_a_recipe_that_is_wrong_says_where(changes: dict[str, Any], complaint: s
     document = {"training": {}, "arms": [{"name": name, "version": "0.18.1"} for name in "ab"], **changes}
     with pytest.raises(UsageError, match=complaint):
         training_recipe_of(document, Path("x.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("updates", "said"),
+    [
+        ({"transport": "ipc", "path": "reload_weights"}, "reload_weights reads a folder"),
+        ({"lag": 2, "mode": "abort"}, "abort ends the requests"),
+        ({"planted": ["lm_head"]}, "planted needs another path"),
+    ],
+)
+def test_a_way_to_hand_weights_over_that_cannot_be_is_refused(updates: dict[str, object], said: str) -> None:
+    arms = [{"name": "V0", "version": "0.8.5"}, {"name": "V1", "version": "0.18.1", "updates": updates}]
+    with pytest.raises(UsageError, match=said):
+        training_recipe_of({"training": {}, "arms": arms}, Path("mine.yaml"))

@@ -23,18 +23,19 @@ def play(folder: Path, training: dict[str, Any] | None = None, **job: Any) -> tu
         "script": str(ENGINE.train),
         "model": str(model),
         "path": "reload_weights",
+        "transport": "disk",
+        "seconds": 5.0,
         "engine_args": {"enable_prefix_caching": True},
         "mode": "wait",
         "clear_cache": True,
         "reset_cache": False,
-        "skip": [],
         "fp32_head": False,
         "sampling": {"temperature": 0.7, "max_tokens": 4, "ignore_eos": True},
         "trainer": {
             "command": [sys.executable],
             "script": str(HERE / "stand_ins" / "train.py"),
             "variables": {},
-            "job": {"steps": 3, "prompt_token_ids": [[7, 8], [9, 8]], **(training or {})},
+            "job": {"steps": 3, "lag": 0, "skip": [], "prompt_token_ids": [[7, 8], [9, 8]], **(training or {})},
         },
         **job,
     }
@@ -49,7 +50,8 @@ def play(folder: Path, training: dict[str, Any] | None = None, **job: Any) -> tu
 def test_each_batch_is_sampled_with_the_weights_of_the_update_before_it(tmp_path: Path) -> None:
     outcome, rows = play(tmp_path)
     assert outcome.status == "ok", outcome.failure
-    assert [row["version"] for row in rows] == [0, 1, 2]
+    assert [row["versions"] for row in rows] == [[[version] * 4] * 3 for version in range(3)]
+    assert [row["rlaudit/in_flight"] for row in rows] == [0, 0, 0]
     assert [row["logprobs"] for row in rows] == [[[-1.0 - version] * 4] * 3 for version in range(3)]
     assert (outcome.result["updates"], outcome.result["generated_tokens"]) == (2, 36)
 
@@ -66,6 +68,23 @@ def test_a_cache_that_is_kept_serves_keys_of_older_weights_and_one_that_is_reset
 
 def test_what_the_engine_reads_of_its_environment_is_none_of_the_trainers(tmp_path: Path) -> None:
     assert play(tmp_path)[0].result["trainer"]["vllm"] == []
+
+
+def test_updates_meet_batches_that_were_begun_ahead_and_every_token_is_of_the_version_that_sampled_it(
+    tmp_path: Path,
+) -> None:
+    changes = {"mode": "keep", "engine_args": {"enable_prefix_caching": False}}
+    sampling = {"temperature": 0.7, "max_tokens": 40, "ignore_eos": True}
+    outcome, rows = play(tmp_path, {"lag": 2, "steps": 6}, sampling=sampling, **changes)
+    assert outcome.status == "ok", outcome.failure
+    for row in rows:
+        for versions, logprobs in zip(row["versions"], row["logprobs"], strict=True):
+            # The stand-in says by its logprob which weights it had; its keys are computed again at every pause.
+            assert versions == [int(-value) - 1 for value in logprobs]
+            assert versions == sorted(versions)
+            assert all(0 <= row["step"] - 1 - version <= 2 for version in versions)
+    assert any(row["rlaudit/in_flight"] for row in rows)
+    assert any(len(set(versions)) > 1 for row in rows for versions in row["versions"])
 
 
 def test_whoever_watches_is_told_reward_and_clip_rate(tmp_path: Path) -> None:

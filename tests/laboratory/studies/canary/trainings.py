@@ -57,6 +57,28 @@ FAULTS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
         },
     ),
     "lag": (HONEST, {**HONEST, "rl/kl_new_old": 2e-4, "stats/lag": 2.0}),
+    "ahead": (
+        HONEST,
+        {
+            **HONEST,
+            "rl/kl_new_old": 2e-4,
+            "stats/lag": 1.5,
+            "rlaudit/max_lag": 2.0,
+            "rlaudit/in_flight": 64.0,
+            "rlaudit/flight_k3": NOISE,
+        },
+    ),
+    "ahead on old keys": (
+        HONEST,
+        {
+            **HONEST,
+            "rl/kl_new_old": 2e-4,
+            "stats/lag": 1.5,
+            "rlaudit/max_lag": 2.0,
+            "rlaudit/in_flight": 64.0,
+            "rlaudit/flight_k3": 3e-4,
+        },
+    ),
 }
 
 

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
+from rlaudit.engines.cells.executor import OneAtATime
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -71,7 +72,7 @@ def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) 
         trainer=trainer,
         model=ModelOnDisk(str(model), None, "sha256:0", "a stand-in"),
         prompts=PromptSet("numbers", tuple(str(number) for number in range(16))),
-        memory=GpuMemory(()),
+        executor=OneAtATime(folder / "run" / "cells", GpuMemory(())),
         set_up_seconds=0.0,
     )
     plan = plan_updates(recipe, around.accelerator, around.prompts)
@@ -173,6 +174,16 @@ def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeyp
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, first.bookkeeping.cells_run)
 
 
+def test_what_cannot_be_brought_to_an_engine_on_a_cpu_is_a_note_and_no_engine_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_in(tmp_path, monkeypatch, recipe_with(transport="native", modes=["keep"], in_a_row=0, faults=[]))
+    document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
+    refused = [one for one in document["findings"] if one["rule"] == "refused"]
+    assert refused and all("goes over NCCL" in one["message"] for one in refused)
+    assert {(record.status, record.cell_key) for record in run.records} == {("unsupported", "")}
+
+
 def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0, faults=[])
     variables = {**recipe.environment_variables, "FAKE_AILMENT": "repeat"}
@@ -199,6 +210,8 @@ def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monke
     run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0, faults=[]))
     on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
     for found in (run, replace(run, surroundings=on_cuda)):
-        lines = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)["not_seen"]
-        told = [line for line in lines if line.startswith("NCCL, CUDA IPC")]
-        assert len(told) == 1 and "from disk" in told[0]
+        document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)
+        assert "NCCL and CUDA IPC: no weights came over them" in document["not_seen"]
+        (said,) = {case["transport"] for case in document["weight_updates"]["cases"]}
+        assert said == "read from disk; loaded by the engine's reload_weights, which finds the files itself"
+        assert said in TEXT.render(document, None)

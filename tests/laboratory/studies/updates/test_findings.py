@@ -77,6 +77,17 @@ def test_a_planted_part_must_be_named() -> None:
     assert names(judged("planted", case, parts=missed)) == ["planted-missed"]
 
 
+def test_a_part_sent_again_as_it_was_is_named_or_was_not_taken() -> None:
+    case = {"late": ("layers.7.norm",)}
+    named = Parts(Verdict.MISMATCH, "", "", read("model.layers.7.norm.weight", HEAD), None, None, None)
+    assert names(judged("planted", case, parts=named)) == ["planted-found"]
+    ignored = Parts(Verdict.MISMATCH, "", "", read(HEAD), None, None, None)
+    (finding,) = findings_of([judged("planted", case, parts=ignored)])
+    assert (finding.name, finding.severity) == ("late-copy-ignored", "note")
+    blind = Parts(Verdict.MATCH, "", "", replace(read(), unread=("model.layers.7.norm.weight",)), None, None, None)
+    assert names(judged("planted", case, parts=blind)) == ["planted-missed"]
+
+
 def test_a_planted_part_named_among_others_is_not_found() -> None:
     parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.w", "model.layers.13.w"), None, None, None)
     assert names(judged("planted", {"planted": ("layers.12.",)}, parts=parts)) == ["planted-missed"]

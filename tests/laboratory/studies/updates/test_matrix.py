@@ -75,6 +75,37 @@ def test_a_part_is_planted_only_where_a_path_can_leave_it_out() -> None:
     assert kinds["load_weights"] == ["path"]
 
 
+def test_what_a_second_process_brings_is_checked_idle_and_with_requests_in_flight() -> None:
+    planted = {"planted": ["layers.1."], "planted_late": ["layers.0.norm"]}
+    starts = starts_of(transport="broadcast", modes=["keep"], clear_cache=[False], in_a_row=0, **planted)
+    assert {start.transport for start in starts} == {"broadcast"}
+    # CPU builds pack their weights: load_weights would find nothing to write into.
+    assert {start.path for start in starts} == {"reload_from_iterator"}
+    (alone,) = [start for start in starts if start.levels == {"path": "reload_from_iterator"}]
+    assert alone.name == "vLLM 0.18.1, path reload_from_iterator, transport=broadcast"
+    assert [(case.kind, case.name) for case in alone.cases] == [
+        ("path", "what the path updates"),
+        ("planted", "planted: layers.1. left out"),
+        ("planted", "planted: layers.1. left out, requests in flight"),
+        ("planted", "planted: layers.0.norm sent again, as before"),
+        ("planted", "planted: layers.0.norm sent again, as before, requests in flight"),
+    ]
+    updates = [step for case in alone.cases for step in case.steps if step["do"] == "update"]
+    assert [(step["mode"], step["skip"], step["late"]) for step in updates] == [
+        ("wait", [], []),
+        ("wait", ["layers.1."], []),
+        ("keep", ["layers.1."], []),
+        ("wait", [], ["layers.0.norm"]),
+        ("keep", [], ["layers.0.norm"]),
+    ]
+
+
+def test_on_a_gpu_what_another_process_brings_is_given_to_load_weights() -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", "transport": "broadcast", "modes": ["keep"]}]}}
+    starts = plan_starts(update_recipe_of(document, Path("x")), 16, "cuda")
+    assert {start.path for start in starts} == {"load_weights"}
+
+
 def test_an_engine_without_prefix_caching_has_none_on_any_path_or_fault() -> None:
     starts = starts_of(prefix_caching=["off"], other_paths=["load_weights"], faults=["truncated"])
     assert len(starts) == 3
@@ -113,5 +144,5 @@ def test_the_estimate_names_every_start_and_the_minutes() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
     cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
-    assert cost.engine_starts == 12 == sum(" cases, loading by " in line for line in cost.lines)
+    assert cost.engine_starts == 14 == sum(" cases, loading by " in line for line in cost.lines)
     assert cost.seconds > 60

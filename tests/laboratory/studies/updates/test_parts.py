@@ -47,6 +47,21 @@ def test_what_neither_witness_can_tell_is_counted_as_unread() -> None:
     assert found is not None and found.unread == ("odd",) and not found.old
 
 
+def test_a_packed_layer_of_no_version_is_told_by_its_tensors() -> None:
+    qkv = {**told(None, None, "q", "k", "v"), "parts": {"q": "0", "k": "1", "v": None}}
+    found = read_parts(read(qkv=qkv, norm=told("1", None, "norm")))
+    assert found is not None
+    assert (found.old, found.foreign, found.unread, found.new) == (("q",), ("v",), (), 1)
+
+
+def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
+    scored = cold(v1=0.3, v0=0.3)
+    odd = {**told(None, None, "q", "k"), "parts": {"q": None, "k": "1"}}
+    parts = judge_parts(read_parts(read(qk=odd)), scored.flights, scored.book, None, MARGIN)
+    assert parts.verdict is Verdict.MISMATCH
+    assert parts.because == "q holds what is of no version"
+
+
 def test_a_failed_update_is_not_read_as_one() -> None:
     assert read_parts(ReadBack("case", None, {"w": told("0", "0", "w")}, "0", None)) is None
 

@@ -1,6 +1,7 @@
 """Recipes about weight updates: what is read, and what is refused in which words."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from rlaudit.vllm.machine import machine_named
 def test_the_recipe_that_travels_with_rlaudit_is_one_of_these() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     assert study.name == "updates"
-    assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.8.5", "0.32.0"]
+    assert [engine.version for engine in recipe.weight_updates.engines] == ["0.18.1", "0.18.1", "0.8.5", "0.32.0"]
 
 
 @pytest.mark.parametrize("name", ["v0-to-v1", "quick"])
@@ -33,6 +34,21 @@ def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
 def test_a_mode_that_vllm_does_not_have_is_refused() -> None:
     document = {"weight_updates": {"engines": [{"version": "0.18.1", "modes": ["freeze"]}]}}
     with pytest.raises(UsageError, match=r"mine.yaml: weight_updates.engines.0.modes.0"):
+        update_recipe_of(document, Path("mine.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
+        ({"transport": "broadcast", "other_paths": ["reload_weights"]}, "reload_weights reads a folder"),
+        ({"transport": "native", "path": "load_weights"}, "native is the engine's own weight transfer"),
+        ({"transport": "carrier pigeon"}, "weight_updates.engines.0.transport"),
+    ],
+)
+def test_a_path_that_cannot_load_what_its_transport_brings_is_refused(keys: dict[str, Any], said: str) -> None:
+    document = {"weight_updates": {"engines": [{"version": "0.18.1", **keys}]}}
+    with pytest.raises(UsageError, match=said):
         update_recipe_of(document, Path("mine.yaml"))
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 LOGGED = (
@@ -21,10 +22,22 @@ def ask(message):
     return json.loads(sys.stdin.readline())
 
 
+def begin_until(count):
+    while len(begun) < min(count, job["steps"]):
+        requests = [{"prompt": place, "seed": place} for place in (0, 1, 0)]
+        tell({"do": "begin", "batch": len(begun), "requests": requests})
+        begun.append(requests)
+
+
 job = json.loads(sys.stdin.readline())
 once = Path(job.get("model", "no/model")).parent / "kill-once"
+begun, met = [], 0
 for step in range(1, job["steps"] + 1):
-    rollout = ask({"do": "sample", "requests": [{"prompt": place, "seed": place} for place in (0, 1, 0)]})
+    begin_until(step - 1 + max(1, job["lag"]))
+    rollout = ask({"do": "collect", "batch": step - 1})
+    begin_until(step + job["lag"])
+    if job["lag"]:
+        time.sleep(0.02)  # a gradient step, while the batches ahead are sampled
     if job.get("dies_at") == step:
         print("out of luck", file=sys.stderr)
         sys.exit(7)
@@ -34,7 +47,8 @@ for step in range(1, job["steps"] + 1):
         # Whoever started this one: the process that holds the engine.
         once.unlink()
         os.kill(os.getppid(), 9)
-    row = {"step": step, "version": rollout["version"], **dict.fromkeys(LOGGED, 0.5)}
+    row = {"step": step, **dict.fromkeys(LOGGED, 0.5), "rlaudit/in_flight": met}
+    row["versions"] = [sample["versions"] for sample in rollout["samples"]]
     row["logprobs"] = [sample["logprobs"] for sample in rollout["samples"]]
     row["cached"] = [sample["cached_tokens"] for sample in rollout["samples"]]
     tell({"do": "log", "row": row})
@@ -42,5 +56,6 @@ for step in range(1, job["steps"] + 1):
         weights = Path(job["weights"])
         weights.mkdir(exist_ok=True)
         (weights / "weights.json").write_text(json.dumps({"version": step}))
-        ask({"do": "update", "path": job["weights"], "version": step})
+        source = {"from": "disk", "path": job["weights"], "skip": job["skip"], "late": None}
+        met = ask({"do": "update", "source": source, "version": step})["in_flight"]
 tell({"do": "end", "result": {"seconds": {"generate": 0.0}, "vllm": sorted(n for n in os.environ if "VLLM" in n)}})

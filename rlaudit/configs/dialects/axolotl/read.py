@@ -1,15 +1,20 @@
 """axolotl: YAML with `rl:` and `trl.use_vllm`, whose `vllm:` section `axolotl vllm-serve` hands to TRL's server.
 
-Values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so a written false is the same as nothing.
-logprobs_mode is TRL's doing and depends on its release.
+Where its source is not there, values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so that a
+written false is the same as nothing, and logprobs_mode is TRL's doing and depends on its release.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.axolotl.source import SERVER, SOURCE, drops_false
 from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.questions import ask
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.omitted_flag import dropped
@@ -71,13 +76,17 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     draft = Draft("axolotl", source.path)
     trl, section = root.get("trl"), root.get("vllm")
     colocated = known(trl.get("vllm_mode")) == "colocate" if trl is not None else False
-    _engine(draft, section, trl, vllm)
+    checkout = SOURCE.checkout(source)
+    _engine(draft, section, trl, vllm, checkout)
     draft.engine.by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
     _sampling(draft, trl)
     _trainer(draft, root, trl)
     draft.list_options(
         root, "rl", "trl.use_vllm", "trl.vllm_mode", "trl.vllm_importance_sampling_correction", "trl.num_generations"
     )
+    # Only the server of axolotl's own is started by its source.
+    serves = not colocated and known(within(section, "serve_module"), SERVER) == SERVER
+    tell(draft, SOURCE if serves else replace(SOURCE, engine=()), checkout, vllm)
     if not colocated and section is None:
         draft.not_seen.append(
             "the server's own settings: it is started by another command, as there is no vllm section"
@@ -99,7 +108,7 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return plain_spelling(name, value)
 
 
-def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version) -> None:
+def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version, checkout: Checkout | None) -> None:
     given = {_OLDER[key]: node for key, node in trl.items() if key in _OLDER} if trl is not None else {}
     given |= dict(section.items()) if section is not None else {}
     for name, node in given.items():
@@ -107,11 +116,17 @@ def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version)
             continue
         if name not in _ENGINE:
             draft.lose(name, node, Loss.UNKNOWN_KEY, f"{SERVE}: the vllm section has no such key")
-        elif node.value is False:
+        elif node.value is False and _drops(name, checkout):
             reason = f"{SERVE} takes `cfg.vllm.{name} or ...`: false counts as not written (#3764)"
             draft.engine[name] = dropped(draft, name, node, vllm, reason)
         else:
             draft.engine.by_file(name, node)
+
+
+def _drops(name: str, checkout: Checkout | None) -> bool:
+    """As releases did before the checkout's, where there is none."""
+    answer = ask(drops_false(name), checkout) if checkout is not None else None
+    return answer is None or answer.value is True
 
 
 def _sampling(draft: Draft, trl: Node | None) -> None:

@@ -11,12 +11,17 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.roll.source import SOURCE, STORED
 from rlaudit.configs.draft import Draft, arriving, is_said, known
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.questions import ask
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
-from rlaudit.configs.python_kwargs import hand_over, neutral_sampling
+from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
 
@@ -56,7 +61,11 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _engine(draft, root, section)
     _sampling(draft, root)
     _trainer(draft, root)
+    checkout = SOURCE.checkout(source)
+    tell(draft, SOURCE, checkout, vllm)
+    _stored(draft, checkout, vllm)
     draft.list_options(root, "train_infer_correction", "enable_old_logprobs_recompute", "num_return_sequences_in_group")
+    take_second_engines(draft, root, "actor_infer", "actor_train", "reference", "critic")
     for missing in config.missing:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
     home = own.get("actor_infer", "strategy_args", "strategy_config")
@@ -104,6 +113,17 @@ def _engine(draft: Draft, root: Node, section: Node | None) -> None:
     if is_said(lora):
         draft.engine.by_file("enable_lora", lora, True, "model_args.lora_target turns it on")
         draft.engine.by_code("load_format", "auto", f"{STRATEGY}: LoRA needs the base model's weights")
+
+
+def _stored(draft: Draft, checkout: Checkout | None, vllm: Version) -> None:
+    """What the source, where it is there, puts into the arguments that a config does not write."""
+    for name, question in STORED.items():
+        answer = ask(question, checkout) if checkout is not None else None
+        said = draft.engine.get(name)
+        if answer is None or not has_argument(name, vllm) or (said is not None and said.place is not None):
+            continue
+        draft.engine.by_code(name, answer.value, answer.where)
+        draft.decided[name] = answer.where
 
 
 def _executor(draft: Draft) -> None:

@@ -1,0 +1,79 @@
+"""The environment of a program that `ray job submit` starts: that of its runtime environment, and nothing of the shell.
+
+`--runtime-env-json` has it on the command line, `--runtime-env` in a YAML file, named from the folder in which the
+script is started: looked for beside the script and in the folders above it.
+"""
+
+import os.path
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlaudit.configs.arguments import by_name
+from rlaudit.configs.draft import Draft
+from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.flags import flags
+from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.configs.syntax.shell_command import Command
+
+_JSON, _FILE = "--runtime-env-json", "--runtime-env"
+_NOT_HANDED_ON = "`ray job submit` does not hand the shell's variables to the job"
+# Variables that change what vLLM computes.
+PREFIXES = ("VLLM_", "NCCL_")
+
+
+def submission(command: Command) -> Sequence[Node]:
+    """The words of `ray job submit ...` in front of the program that the job runs; none for any other command."""
+    words = command.words
+    at = next((at for at, word in enumerate(words) if word.value == "submit"), None)
+    if at is None or at < 2 or [word.value for word in words[at - 2 : at]] != ["ray", "job"]:
+        return ()
+    end = next((end for end, word in enumerate(words) if end > at and word.value == "--"), len(words))
+    return words[:end]
+
+
+def take_job_environment(draft: Draft, source: Source, command: Command, prefixes: tuple[str, ...] = PREFIXES) -> bool:
+    """Fill the environment of a submitted job; False where the command submits none."""
+    words = submission(command)
+    if not words:
+        return False
+    given = by_name(flags(words))
+    runtime, option = given.get("runtime_env_json"), _JSON
+    if runtime is None and (named := given.get("runtime_env")) is not None:
+        runtime, option = _of_file(draft, source, named), _FILE
+    of_job = within(runtime, "env_vars")
+    for part in (runtime, of_job):
+        if part is not None and isinstance(part.value, Unknown):
+            draft.not_seen.append(f"the variables of {option}: {part.value.reason}")
+    for name, node in command.variables.items():
+        if name.startswith(prefixes):
+            draft.lose(name, node, Loss.NOT_PASSED, _NOT_HANDED_ON)
+    for name, node in of_job.items() if of_job is not None else ():
+        if name.startswith(prefixes) and name not in draft.environment:
+            draft.environment.by_file(name, node)
+    return True
+
+
+def _of_file(draft: Draft, source: Source, named: Node) -> Node:
+    if not isinstance(named.value, str):
+        return named
+    found = _from_above(source, named.value)
+    try:
+        root = found.root if found is not None else None
+    except (ValueError, RecursionError):
+        root = None
+    if found is None or root is None:
+        return Node(Unknown(f"{named.value} is not found from here"), named.place)
+    draft.parts = tuple(dict.fromkeys((*draft.parts, found.path)))
+    return root
+
+
+def _from_above(source: Source, relative: str) -> Source | None:
+    """The file, from the folder of the script or one above it, up to the repository's root."""
+    folder, steps = Path(source.path).absolute().parent, 0
+    while not (folder / relative).is_file():
+        if (folder / ".git").exists() or folder.parent == folder:
+            return None
+        folder, steps = folder.parent, steps + 1
+    found = source.neighbour("/".join([*[".."] * steps, relative]))
+    return Source(os.path.normpath(found.path), found.text, found.given) if found is not None else None

@@ -1,0 +1,163 @@
+"""This machine for several cells at once, each on its own share of it (shares.py).
+
+Cells begin in the order in which they were submitted: one that needs more GPUs than are free is waited for, so that
+none is overtaken for ever. A share is given to one cell alone, and a cell that is timed has the shares of its device
+alone: on a processor, where all shares are one device, it runs beside nobody.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.executor import Note, OnEvent, run_here
+from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.cells.own_cache import with_own_cache
+from rlaudit.engines.cells.placement import Placement
+from rlaudit.engines.hardware.gpu_memory import GpuMemory
+from rlaudit.engines.hardware.shares import Share, share_of
+from rlaudit.engines.hardware.visible_gpus import only_these
+from rlaudit.engines.vllm.engine import ENGINE
+
+
+class AtOnce:
+    """Runs at most `most` cells at once on these shares of the machine, each in a thread and processes of its own.
+
+    `folder` is where cells lie, `note` is told in a sentence when a GPU's memory does not get free before a start.
+    """
+
+    def __init__(self, folder: Path, shares: Sequence[Share], most: int, note: Note = lambda sentence: None) -> None:
+        self._folder, self._shares, self.most, self._note = folder, shares, most, note
+        self._memory = [GpuMemory((share.gpu,) if share.gpu is not None else ()) for share in shares]
+        self._free = list(range(len(shares)))
+        self._waiting: deque[_Job] = deque()
+        self._running: list[_Job] = []
+        self._lock = threading.Lock()
+
+    def submit(
+        self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
+    ) -> "_Job":
+        """Take a cell, which begins as soon as its share of the machine is free."""
+        job = _Job(cell, on_event, self)
+        with self._lock:
+            self._waiting.append(job)
+            self._start_what_fits()
+        return job
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            left = [*self._waiting, *self._running]
+            self._waiting.clear()
+            for job in left:
+                job.cancelled.set()
+        for job in left:
+            _joined(job)
+
+    def drop(self, job: "_Job") -> None:
+        """A cell that nobody waits for any more."""
+        with self._lock:
+            job.cancelled.set()
+            if job in self._waiting:
+                self._waiting.remove(job)
+                self._start_what_fits()
+
+    def _start_what_fits(self) -> None:
+        """Begin the cells that are next for as long as their shares are free."""
+        while self._waiting and len(self._running) < self.most:
+            job = self._waiting[0]
+            given = share_of(self._shares, self._free, job.cell.gpus, timed=_alone(job.cell))
+            if given is None:
+                return
+            self._waiting.popleft()
+            self._free = [place for place in self._free if place not in given.taken]
+            for other in self._running:
+                other.beside.add(job.cell.key)
+                job.beside.add(other.cell.key)
+            self._running.append(job)
+            job.thread = threading.Thread(
+                target=self._run, args=(job, given.taken, given.shown), name=f"rlaudit-{job.cell.key}", daemon=True
+            )
+            job.thread.start()
+
+    def _run(self, job: "_Job", taken: Sequence[int], shown: Sequence[int]) -> None:
+        try:
+            job.outcome = self._outcome(job, shown)
+        except BaseException as error:
+            job.error = error
+        finally:
+            with self._lock:
+                self._running.remove(job)
+                self._free = sorted([*self._free, *taken])
+                self._start_what_fits()
+            job.ended.set()
+
+    def _outcome(self, job: "_Job", shown: Sequence[int]) -> Outcome:
+        shares = [self._shares[place] for place in shown]
+        gpus = [share.gpu for share in shares if share.gpu is not None]
+        cores = sorted({core for share in shares for core in share.cores})
+        if cores:
+            # Of this thread alone, and inherited by what it starts.
+            os.sched_setaffinity(0, cores)
+        cell = with_own_cache(job.cell, f"share-{shown[0]}")
+        if gpus:
+            cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
+        place = replace(Placement.here(), gpus=[gpu.uuid for gpu in gpus], cores=cores)
+        return run_here(
+            self._folder,
+            cell,
+            job.on_event,
+            [self._memory[place] for place in shown],
+            self._note,
+            job.cancelled.is_set,
+            placement=lambda: place.with_others(list(job.beside)),
+        )
+
+
+@dataclass(eq=False)
+class _Job:
+    """A cell on its way."""
+
+    cell: Cell
+    on_event: OnEvent
+    at: AtOnce
+    beside: set[str] = field(default_factory=set)
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    outcome: Outcome | None = None
+    error: BaseException | None = None
+
+    def result(self) -> Outcome:
+        """The outcome, once there is one."""
+        if self.thread is None and self.cancelled.is_set():
+            raise RuntimeError("the result of a cell that was cancelled was asked for")
+        self.ended.wait()
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None
+        return self.outcome
+
+    def cancel(self) -> None:
+        """Begin it no more, or end it."""
+        self.at.drop(self)
+
+
+def _alone(cell: Cell) -> bool:
+    """Whether it shares its device with nobody: it is timed, or its recipe names cores that are another cell's, too."""
+    return cell.timed or cell.variables.get(ENGINE.bound_by, "auto") not in ("auto", "nobind")
+
+
+def _joined(job: _Job) -> None:
+    """Its processes are gone then; a second Ctrl-C must not leave the first one's behind."""
+    while job.thread is not None and job.thread.is_alive():
+        try:
+            job.thread.join()
+        except KeyboardInterrupt:
+            continue

@@ -1,0 +1,27 @@
+"""A folder of its own for what an engine compiles, wherever another engine may compile the same at the same time.
+
+vLLM keeps compiled graphs by what they were compiled from, and writes the index of a graph in place
+(vLLM's vllm/compilation/backends.py of 0.18.1, save_to_file): an engine that starts meanwhile reads half of it. Engines
+of one place follow each other, and find what was compiled there.
+"""
+
+import re
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.vllm.engine import ENGINE
+
+
+def with_own_cache(cell: Cell, place: str) -> Cell:
+    """The cell with the folder of its `place`: a share of a machine, a node, a job of an array, or one within another.
+    One whose recipe names a folder keeps that."""
+    root = user_cache_path("rlaudit") / "compiled"
+    given = Path(cell.variables.get(ENGINE.compiled_in, root / socket.gethostname()))
+    if given.parent != root:
+        return cell
+    folder = given.with_name(re.sub(r"[^\w.-]", "-", f"{given.name}-{place}"))
+    return replace(cell, variables={**cell.variables, ENGINE.compiled_in: str(folder)})

@@ -1,0 +1,72 @@
+"""What of a machine one of several cells gets: GPUs of its own, or cores of the processor.
+
+A processor is split into equal parts, since the number of threads decides in which order a sum is added: a cell on one
+part is what a machine of so many cores computes, and is known by that (accelerator_identity.py). GPUs are not split.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.engines.hardware.nvidia_driver import Device
+from rlaudit.errors import NotFinished
+
+
+@dataclass(frozen=True)
+class Share:
+    """One GPU, or some cores by their numbers."""
+
+    gpu: Device | None = None
+    cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Given:
+    """Shares by their places: those that nobody else may have meanwhile, and among them those a cell runs on."""
+
+    taken: tuple[int, ...]
+    shown: tuple[int, ...]
+
+
+def split(accelerator: Accelerator, parts: int) -> tuple[Accelerator, tuple[Share, ...]]:
+    """The machine as each of several cells at once sees it, and its shares: a GPU each, or `parts` equal parts of the
+    processor.
+
+    Raises NotFinished for more parts than there are cores.
+    """
+    if accelerator.kind == "cuda":
+        return accelerator, tuple(Share(gpu=device) for device in accelerator.devices)
+    cores = sorted(os.sched_getaffinity(0))
+    each = len(cores) // parts
+    if not each:
+        raise NotFinished(
+            f"{parts} cells at once need as many cores, and this process may use {len(cores)}",
+            f"Give at most --jobs {len(cores)}.",
+        )
+    shares = tuple(Share(cores=tuple(cores[part * each : (part + 1) * each])) for part in range(parts))
+    return replace(accelerator, cores=each), shares
+
+
+def share_of(shares: Sequence[Share], free: Sequence[int], gpus: int | None, *, timed: bool) -> Given | None:
+    """The first of the free shares for a cell that needs so many `gpus` (None: all), or None where it has to wait.
+
+    One that is `timed` takes every share of its devices as well.
+    """
+    if not shares:
+        return Given((), ())
+    on_gpus = shares[0].gpu is not None
+    wanted = 1 if not on_gpus else len(shares) if gpus is None else min(max(1, gpus), len(shares))
+    shown = tuple(free[:wanted])
+    if len(shown) < wanted:
+        return None
+    if not timed:
+        return Given(shown, shown)
+    devices = {_device(shares[place]) for place in shown}
+    taken = tuple(place for place, share in enumerate(shares) if _device(share) in devices)
+    return Given(taken, shown) if set(taken) <= set(free) else None
+
+
+def _device(share: Share) -> int | None:
+    """The driver's number of its GPU, which MIG instances of one GPU have in common; None for the processor."""
+    return None if share.gpu is None else share.gpu.index

@@ -1,0 +1,116 @@
+"""A process group of one sender and an engine's workers, for weights alone. Loaded at both ends.
+
+Rank 0 holds new weights and sends them tensor by tensor; every worker receives each of them. Both ends have process
+groups of their own, or none, so the backend is made directly and no default group is touched. Over NCCL a tensor goes
+from GPU to GPU, over gloo through the host's memory. Tensors travel as bytes: gloo does not know every dtype.
+
+Gloo of different torch releases understand each other (torch 2.6 to 2.13, tried on 2026-11-23); NCCL wants one version
+at both ends. Python 3.9 syntax, torch only.
+"""
+
+import contextlib
+import datetime
+import os
+
+HOST = "127.0.0.1"
+
+
+def place(device):
+    """Where an end is: {"gpu": UUID or None, "nccl": version or None}."""
+    import torch
+
+    if device.type != "cuda":
+        return {"gpu": None, "nccl": None}
+    version = ".".join(str(part) for part in torch.cuda.nccl.version())
+    return {"gpu": str(torch.cuda.get_device_properties(device).uuid), "nccl": version}
+
+
+def backend_between(places):
+    """nccl or gloo for these ends, the sender's first, and why it is not nccl."""
+    gpus = [end["gpu"] for end in places]
+    versions = sorted({end["nccl"] for end in places if end["nccl"]})
+    if any(gpu is None for gpu in gpus[1:]):
+        return "gloo", "the engine is on a CPU"
+    if gpus[0] is None:
+        return "gloo", "the sender has no GPU"
+    if len(set(gpus)) < len(gpus):
+        return "gloo", "NCCL takes one process for each GPU, and the sender shares the engine's"
+    if len(versions) > 1:
+        return "gloo", "NCCL %s do not talk to each other" % " and ".join(versions)
+    return "nccl", None
+
+
+@contextlib.contextmanager
+def nccl_variables(wanted):
+    """Only these NCCL_* variables meanwhile. VLLM_BATCH_INVARIANT sets ten of them for the engine's own groups, and two
+    ends that differ in them do not agree; PipelineRL's launcher drops them for that."""
+    held = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    for name in held:
+        del os.environ[name]
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name in wanted:
+            del os.environ[name]
+        os.environ.update(held)
+
+
+def open_store(seconds):
+    """The sender's store, by which the ends find each other; its port is free."""
+    from torch.distributed import TCPStore
+
+    return TCPStore(HOST, 0, None, True, datetime.timedelta(seconds=seconds), wait_for_workers=False)
+
+
+def find_store(port, seconds):
+    """The sender's store, seen from a worker."""
+    from torch.distributed import TCPStore
+
+    return TCPStore(HOST, port, None, False, datetime.timedelta(seconds=seconds), wait_for_workers=False)
+
+
+class Group:
+    """One end of the group; made when all ends are there. `seconds` limits every wait for another end."""
+
+    def __init__(self, backend, store, rank, size, device, seconds):
+        import torch
+        from torch.distributed import PrefixStore
+
+        store, limit = PrefixStore("rlaudit", store), datetime.timedelta(seconds=seconds)
+        if backend == "nccl":
+            from torch.distributed import ProcessGroupNCCL
+
+            options = ProcessGroupNCCL.Options()
+            options._timeout = limit
+            self.device = device
+            self.group = ProcessGroupNCCL(store, rank, size, options)
+        else:
+            from torch.distributed import ProcessGroupGloo
+
+            options = ProcessGroupGloo._Options()
+            options._devices = [ProcessGroupGloo.create_device(hostname=HOST)]
+            options._timeout = limit
+            self.device = torch.device("cpu")
+            self.group = ProcessGroupGloo(store, rank, size, options)
+
+    def send(self, tensor):
+        """Rank 0: returns when the tensor may change again."""
+        self._broadcast(tensor.detach().to(self.device).contiguous())
+
+    def receive(self, shape, dtype):
+        """Every other rank: the next tensor, on the device of the group."""
+        import torch
+
+        tensor = torch.empty(shape, dtype=getattr(torch, dtype), device=self.device)
+        self._broadcast(tensor)
+        return tensor
+
+    def _broadcast(self, tensor):
+        import torch
+
+        options = torch.distributed.BroadcastOptions()
+        options.rootRank, options.rootTensor = 0, 0
+        self.group.broadcast([tensor.view(-1).view(torch.uint8)], options).wait()
+        if self.device.type == "cuda":
+            torch.cuda.current_stream(self.device).synchronize()

@@ -1,0 +1,111 @@
+"""Where a worker's new weights come from: a folder, a broadcast of another process, or that process's GPU memory.
+
+A source is what the process that steers the engine hands to each worker:
+    {"from": "disk", "path", "skip", "late"}        a checkpoint's folder
+    {"from": "broadcast", "parameters"}             [[name, dtype, shape], ...] in the order in which they are sent
+    {"from": "ipc", "handles"}                      base64 of pickled [(name, {GPU's UUID: handle}), ...]
+skip: parts of tensor names that are left out; late: {"path", "parts"}, tensors that come twice more as they are in
+another checkpoint, before all others and after them. Both are planted faults. Where a name comes more than once the
+last copy counts for model.load_weights, and the first for a reload, which is done with a layer as soon as it is full.
+
+Python 3.9 syntax; torch and safetensors only.
+"""
+
+import os
+from collections.abc import Mapping
+
+# One worker is one process and belongs to one group.
+_joined: "dict[str, object]" = {}
+
+
+def join(group):
+    """From now on broadcasts come by this group."""
+    _joined["group"] = group
+
+
+def tensors_of(source, device):
+    """(name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
+    if source["from"] == "disk":
+        yield from planned(source["path"], source["skip"], source["late"])
+    elif source["from"] == "broadcast":
+        group = _joined["group"]
+        for name, dtype, shape in source["parameters"]:
+            yield name, group.receive(shape, dtype).to(device)
+    else:
+        yield from shared_tensors(source["handles"], device)
+
+
+def planned(path, skip=(), late=None):
+    """(name, tensor) of an update: a checkpoint with what is planted in it."""
+    again = [pair for pair in checkpoint_tensors(late["path"]) if matches(pair[0], late["parts"])] if late else []
+    yield from again
+    yield from checkpoint_tensors(path, skip)
+    yield from again
+
+
+def matches(name, parts):
+    """Whether a tensor's name contains one of the parts."""
+    return any(part in name for part in parts)
+
+
+def checkpoint_tensors(path, skip=()):
+    """(name, tensor) of every safetensors file of a folder, without the names that contain a part of `skip`."""
+    tensors = Checkpoint(path)
+    yield from ((name, tensors[name]) for name in tensors if not matches(name, skip))
+
+
+class Checkpoint(Mapping[str, object]):
+    """Tensors of a folder's safetensors files by name, each read when it is asked for."""
+
+    def __init__(self, path):
+        from safetensors import safe_open
+
+        files = sorted(name for name in os.listdir(path) if name.endswith(".safetensors"))
+        if not files:
+            raise ValueError("%s holds no safetensors" % path)
+        stored = [safe_open(os.path.join(path, file), framework="pt") for file in files]
+        self.files = {name: file for file in stored for name in file.keys()}
+
+    def __getitem__(self, name):
+        return self.files[name].get_tensor(name)
+
+    def __iter__(self):
+        return iter(self.files)
+
+    def __len__(self):
+        return len(self.files)
+
+
+def described(name, tensor):
+    """A parameter as a broadcast announces it."""
+    return [name, str(tensor.dtype).replace("torch.", ""), list(tensor.shape)]
+
+
+def shared_tensors(handles, device):
+    """(name, tensor) in the memory of the sender's GPU, which has to be this worker's. The sender keeps it until the
+    update is done."""
+    import base64
+    import pickle
+
+    import torch
+
+    gpu = str(torch.cuda.get_device_properties(device).uuid)
+    for name, by_gpu in pickle.loads(base64.b64decode(handles)):
+        rebuild, arguments = by_gpu[gpu]
+        # The place among the visible GPUs, the seventh argument, is the sender's; ours may be another.
+        yield name, rebuild(*arguments[:6], device.index, *arguments[7:])
+
+
+def share_tensors(pairs, gpus):
+    """The handles of tensors copied to each of these GPUs ({UUID: device}), and the copies, which have to be kept."""
+    import base64
+    import pickle
+
+    from torch.multiprocessing.reductions import reduce_tensor
+
+    kept, handles = [], []
+    for name, tensor in pairs:
+        copies = {uuid: tensor.detach().to(device, copy=True).contiguous() for uuid, device in gpus.items()}
+        kept.append(copies)
+        handles.append((name, {uuid: reduce_tensor(copy) for uuid, copy in copies.items()}))
+    return base64.b64encode(pickle.dumps(handles)).decode(), kept

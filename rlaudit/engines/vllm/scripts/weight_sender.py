@@ -1,0 +1,71 @@
+"""The second process of an update: holds checkpoints and sends their tensors to an engine's workers, as a trainer does.
+
+Started by weight_transports.py in the engine's own interpreter. A JSON line each way over its pipes; what is printed
+goes to stderr.
+
+    < {"transport", "checkpoints": {version: folder}, "workers", "seconds"}
+    > {"place", "port"}                                        where this end is; the port at which it is found
+    < {"backend", "size", "gpus"}                              the group to join, and the workers' GPUs
+    > {"ready": true}
+    < {"send": version, "skip", "late", "before": version}     see extension/rlaudit_weight_sources.py
+    > {"source"}                                               what the workers are told; then the tensors are sent
+    > {"sent": number of tensors}                              or {"error"} in place of either
+    < {"release": true}                                        the workers have read what was shared; no answer
+
+Python 3.9 syntax; torch and safetensors, and vLLM for its own transfer.
+"""
+
+import json
+import os
+import sys
+
+from rlaudit_broadcast import place
+from rlaudit_weight_senders import SENDERS, own_device
+from rlaudit_weight_sources import planned
+
+
+def serve(hear, tell):
+    """Answer until the pipe ends."""
+    job = hear()
+    sender = SENDERS[job["transport"]](own_device(job["workers"]), job["seconds"])
+    tell({"place": place(sender.device), "port": sender.port})
+    sender.meet(hear())
+    tell({"ready": True})
+    while True:
+        asked = hear()
+        if "release" in asked:
+            sender.release()
+            continue
+        try:
+            late = {"path": job["checkpoints"][asked["before"]], "parts": asked["late"]} if asked["late"] else None
+
+            def pairs(folder=job["checkpoints"][asked["send"]], skip=asked["skip"], late=late):
+                return planned(folder, skip, late)
+
+            tell({"source": sender.source(pairs())})
+            tell({"sent": sender.send(pairs())})
+        except Exception as error:
+            tell({"error": "%s: %s" % (type(error).__name__, error)})
+
+
+def main():
+    """Serve the process that started this one."""
+    # Libraries print; the pipe is ours alone.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(message):
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    def hear():
+        line = sys.stdin.readline()
+        if not line:
+            raise SystemExit(0)
+        return json.loads(line)
+
+    serve(hear, tell)
+
+
+if __name__ == "__main__":
+    main()

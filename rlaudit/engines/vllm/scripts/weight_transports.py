@@ -1,0 +1,136 @@
+"""How new weights reach an engine's workers: from a folder, or from a process beside the engine. Loaded by the scripts
+that update weights.
+
+A transport is opened once the engine is there, and tells then what it really is: {"name", "backend", "because"}. For
+every update it offers a source (extension/rlaudit_weight_sources.py), which the engine hands to its workers, and is
+settled afterwards. What cannot be on a CPU is refused before (laboratory/weight_path.py).
+
+Python 3.9 syntax, standard library only.
+"""
+
+import asyncio
+import importlib
+import json
+import os
+import subprocess
+import sys
+
+
+def transport_of(job, channel):
+    """The transport of a job that names its checkpoints."""
+    name = job.get("transport", "disk")
+    return Disk(job["checkpoints"]) if name == "disk" else FromProcess(name, job, channel)
+
+
+class Disk:
+    """Workers read a checkpoint's folder."""
+
+    def __init__(self, checkpoints):
+        self.checkpoints = checkpoints
+
+    async def open(self, engine):
+        """Nothing to open."""
+        return {"name": "disk", "backend": None, "because": None}
+
+    async def offer(self, version, skip, late, before):
+        """The folder of a version; late: parts of names that come again as they are in `before`."""
+        again = {"path": self.checkpoints[before], "parts": list(late)} if late else None
+        return {"from": "disk", "path": self.checkpoints[version], "skip": list(skip), "late": again}
+
+    async def settle(self):
+        """The workers have read all of it."""
+
+    def give_up(self):
+        """Nothing is on its way."""
+
+    def close(self):
+        """Nothing to close."""
+
+
+class FromProcess:
+    """A second process, weight_sender.py, in the engine's own interpreter."""
+
+    def __init__(self, name, job, channel):
+        self.name, self.job, self.channel = name, job, channel
+        self.process, self.engine = None, None
+
+    async def open(self, engine):
+        """Start the sender, and let it and the workers find each other. Raises Unsupported where they cannot."""
+        self.engine = engine
+        places = await worker_places(engine)
+        folder = os.path.dirname(os.path.abspath(__file__))
+        self.process = subprocess.Popen(
+            [sys.executable, "-s", os.path.join(folder, "weight_sender.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+        job = {"transport": self.name, "checkpoints": self.job["checkpoints"], "workers": len(places)}
+        self.say(dict(job, seconds=self.job["drain_seconds"]))
+        end = await self.hear()
+        ran = await meet(self.name, engine, end, places, self.say, self.job["drain_seconds"], self.channel)
+        await self.hear()
+        return ran
+
+    async def offer(self, version, skip, late, before):
+        """Tell the sender to send, and return what it says it will."""
+        if self.process is None:
+            await self.open(self.engine)
+        self.say({"send": version, "skip": list(skip), "late": list(late), "before": before})
+        return (await self.hear())["source"]
+
+    async def settle(self):
+        """Hear that everything was sent, and let go of it."""
+        await self.hear()
+        self.say({"release": True})
+
+    def say(self, message):
+        """Send a line."""
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    async def hear(self):
+        """The sender's next line; raises its error, or that it is gone."""
+        line = await asyncio.get_running_loop().run_in_executor(None, self.process.stdout.readline)
+        if not line:
+            raise RuntimeError("the sender of the weights ended with code %s; see the log" % self.process.wait())
+        message = json.loads(line)
+        if "error" in message:
+            raise RuntimeError("the sender of the weights: %s" % message["error"])
+        return message
+
+    def give_up(self):
+        """After an update that failed nobody knows what is still on its way: the next begins with a new sender."""
+        self.close()
+
+    def close(self):
+        """End the sender."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+async def worker_places(engine):
+    """Where each worker computes; see rlaudit_broadcast."""
+    return [json.loads(told) for told in await engine.call("rlaudit_place")]
+
+
+async def meet(name, engine, end, places, answer, seconds, channel):
+    """Join the sender that says it is at `end` and the workers; returns what the transport is.
+
+    Raises Unsupported where they cannot be joined. `answer` tells the sender.
+    """
+    broadcast = importlib.import_module("rlaudit_broadcast")
+    ends, size = [end["place"], *places], 1 + len(places)
+    backend, because = ("cuda", None) if name == "ipc" else broadcast.backend_between(ends)
+    if name == "native" and backend != "nccl":
+        raise channel.Unsupported("transport native: %s" % because)
+    answer({"backend": backend, "size": size, "gpus": [one["gpu"] for one in places]})
+    if name == "broadcast":
+        nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+        await engine.call("rlaudit_join", backend, end["port"], size, seconds, nccl)
+    elif name == "native":
+        where = {"master_address": broadcast.HOST, "master_port": end["port"], "rank_offset": 1, "world_size": size}
+        await engine.init_transfer(where)
+    return {"name": name, "backend": backend, "because": because}

@@ -1,0 +1,60 @@
+"""One cell of a run, run alone on whatever machine sees its directory."""
+
+import os
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rlaudit.engines.cells.cell import Cell, finished
+from rlaudit.engines.cells.described import read_described
+from rlaudit.engines.cells.executor import OneAtATime
+from rlaudit.engines.cells.launch import Event, Outcome
+from rlaudit.engines.cells.planned_machine import check_machine, on_gpus_of
+from rlaudit.engines.hardware.accelerator import Accelerator, detect
+from rlaudit.engines.hardware.gpu_memory import GpuMemory
+from rlaudit.errors import NotFinished
+from rlaudit.laboratory.run_folder import opened
+from rlaudit.progress import Progress
+
+
+def run_single(run: Path, directory: Path, progress: Progress) -> tuple[str, Outcome]:
+    """The name and the outcome of the cell in `directory`, kept where it is whole and run where it is not.
+
+    Raises NotFinished where another process runs it, or where this machine is not what it was planned for, and what
+    read_described raises.
+    """
+    # Whoever carries the whole run out holds this.
+    with opened(run):
+        lock = FileLock(directory.with_name(f".{directory.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise NotFinished(f"another rlaudit runs the cell {directory.name}", "wait for it") from error
+    try:
+        cell = read_described(directory)
+        kept = finished(directory.parent, cell)
+        if isinstance(kept, Outcome):
+            progress.note(f"  {'kept':<11} {cell.key}")
+            return cell.key, kept
+        accelerator = accelerator_for(cell)
+        check_machine(cell, accelerator)
+
+        def on_event(event: Event) -> None:
+            progress.update(f"{cell.key}: {event.get('name', event['event'])}")
+
+        with progress.step(cell.key, log=directory / "log.txt"):
+            here = OneAtATime(directory.parent, GpuMemory(accelerator.devices))
+            return cell.key, here.submit(on_gpus_of(cell, accelerator), on_event=on_event).result()
+    finally:
+        lock.release()
+
+
+def accelerator_for(cell: Cell) -> Accelerator:
+    """What this machine has for the cell. One that was planned for a part of a processor (--jobs) gets as many cores,
+    and this process no more than these from now on."""
+    planned = cell.identity.get("accelerator", {})
+    accelerator = detect(cpu=planned.get("kind") == "cpu")
+    if accelerator.kind == "cpu" and planned.get("threads", accelerator.cores) < accelerator.cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: planned["threads"]])
+        return detect(cpu=True)
+    return accelerator

@@ -1,0 +1,60 @@
+"""How the trainer hands weights over: as a file that the engine reads, or by a sender of its own.
+
+Part of the training script (train.py). job: `transport`, disk, broadcast, ipc or native; `weights`, the folder through
+which files go; `skip`, parts of tensor names that are never handed over (planted); `extension`, the folder with the
+senders (engines/vllm/extension/rlaudit_weight_senders.py); `workers` of the engine; `seconds`, the longest wait for
+them. A handover takes the weights by name and their version, and returns the engine's answer when it holds them.
+"""
+
+import os
+import shutil
+import sys
+
+from safetensors.torch import save_file
+
+
+def handover(job, pipe):
+    """The function that hands weights over."""
+    return through_a_file(job, pipe) if job["transport"] == "disk" else by_a_sender(job, pipe)
+
+
+def through_a_file(job, pipe):
+    """A checkpoint of the model in float32, which the engine is told to read."""
+
+    def give(weights, version):
+        write_weights(weights, job["model"], job["weights"])
+        source = {"from": "disk", "path": job["weights"], "skip": job["skip"], "late": None}
+        return pipe.ask({"do": "update", "source": source, "version": version})
+
+    return give
+
+
+def by_a_sender(job, pipe):
+    """Tensor by tensor to the engine's workers, which are met first."""
+    sys.path.append(job["extension"])
+    from rlaudit_broadcast import place
+    from rlaudit_weight_senders import SENDERS, own_device
+
+    sender = SENDERS[job["transport"]](own_device(job["workers"]), job["seconds"])
+    sender.meet(pipe.ask({"do": "join", "place": place(sender.device), "port": sender.port}))
+
+    def give(weights, version):
+        pairs = [pair for pair in weights.items() if not any(part in pair[0] for part in job["skip"])]
+        pipe.tell({"do": "update", "source": sender.source(pairs), "version": version})
+        sender.send(pairs)
+        answer = pipe.hear()
+        sender.release()
+        return answer
+
+    return give
+
+
+def write_weights(weights, model, folder):
+    """The weights as a checkpoint of the model; the file is whole whenever it is there."""
+    os.makedirs(folder, exist_ok=True)
+    config = os.path.join(folder, "config.json")
+    if not os.path.exists(config):
+        shutil.copyfile(os.path.join(model, "config.json"), config)
+    part = os.path.join(folder, "model.part")
+    save_file({name: weight.detach().contiguous() for name, weight in weights.items()}, part, {"format": "pt"})
+    os.replace(part, os.path.join(folder, "model.safetensors"))

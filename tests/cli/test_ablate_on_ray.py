@@ -1,0 +1,192 @@
+"""`rlaudit ablate --executor ray` on a cluster of three nodes of this machine, with engines that are stand-ins."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killable import alive, seconds_until_gone
+from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, laboratory_in
+
+from rlaudit.engines.cells.cell import Cell, finished
+from rlaudit.engines.cells.guardian import descendants
+from rlaudit.engines.cells.launch import Outcome
+from rlaudit.engines.cells.on_ray import Cluster
+from rlaudit.engines.cells.seal import Damage
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'rlaudit[ray]'")
+from ray_clusters import STORE_BYTES, cluster_of, kill_node, running_node, workers, workers_on
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
+OF_THE_COST = {"seconds", "cell_seconds", "set_up_seconds", "peak_memory_mib", "tokens_per_second"}
+BLOCKS = [ONE_FACTOR, {"name": "again", "candidate": {"version": V1}, "repeats": 1}]
+
+
+def found(report: Any) -> Any:
+    if isinstance(report, dict):
+        return {name: found(value) for name, value in report.items() if name not in OF_THE_COST}
+    return [found(one) for one in report] if isinstance(report, list) else report
+
+
+@pytest.fixture(scope="module")
+def clustered(tmp_path_factory: pytest.TempPathFactory, engine_cache: Path) -> Iterator[tuple[Laboratory, Any]]:
+    with laboratory_in(tmp_path_factory.mktemp("clustered"), engine_cache) as laboratory, cluster_of(3) as cluster:
+        yield laboratory, cluster
+
+
+def on(cluster: Any) -> list[str]:
+    return ["--executor", f"ray:{cluster.address}"]
+
+
+@pytest.fixture
+def sickness(clustered: tuple[Laboratory, Any]) -> Iterator[Path]:
+    """While it is there, engines hang; and the run directory of the last test is gone."""
+    laboratory, _ = clustered
+    shutil.rmtree(laboratory.run_dir, ignore_errors=True)
+    path = laboratory.folder / "sickness"
+    path.touch()
+    yield path
+    path.unlink(missing_ok=True)
+
+
+def hanging(laboratory: Laboratory, sickness: Path, signpost: Signpost, arms: int = 1) -> Path:
+    """A recipe of arms whose engines hang for ever once they have begun to."""
+    variables = {
+        "FAKE_VLLM_AILMENT": "hangs",
+        "FAKE_VLLM_WHILE": str(sickness),
+        "FAKE_VLLM_REACHED": str(signpost.path),
+    }
+    sick = {"name": "sick", "candidate": {"version": V1}, "repeats": arms - 1, "environment_variables": variables}
+    return laboratory.recipe(sick)
+
+
+def test_the_report_is_that_of_one_machine(clustered: tuple[Laboratory, Any]) -> None:
+    laboratory, cluster = clustered
+    recipe = laboratory.recipe(*BLOCKS)
+    far = laboratory.ablate(recipe, *on(cluster))
+    assert far.report["arms"]
+    assert not list(laboratory.run_dir.glob(".on-ray-*"))
+    assert not [path for path in laboratory.run_dir.glob("cells/*") if path.is_symlink()]
+    shutil.rmtree(laboratory.run_dir)
+    near = laboratory.ablate(recipe)
+    assert far.exit_code == near.exit_code
+    assert found(far.report) == found(near.report)
+
+
+def test_what_a_lost_node_ran_is_started_again_elsewhere_and_said(
+    clustered: tuple[Laboratory, Any], sickness: Path, signpost: Signpost
+) -> None:
+    laboratory, cluster = clustered
+    with laboratory.start(hanging(laboratory, sickness, signpost), *on(cluster)) as process:
+        signpost.wait()
+        node = running_node(cluster)
+        engines = [one for worker in workers_on(node) for one in descendants(worker)]
+        sickness.unlink()
+        kill_node(cluster, node)
+        out, err = process.communicate(timeout=240)
+    cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
+    assert "is started again" in err
+    # What Ray's own processes have to say of it is no report.
+    assert process.returncode in (0, 1) and out.startswith("vLLM 0.18.1\n") and "raylet" not in out, err
+    assert len(engines) >= 3 and seconds_until_gone(engines) < 30
+
+
+def test_what_a_killed_worker_ran_is_started_again_and_its_engine_is_gone(
+    clustered: tuple[Laboratory, Any], sickness: Path, signpost: Signpost
+) -> None:
+    laboratory, cluster = clustered
+    with laboratory.start(hanging(laboratory, sickness, signpost), *on(cluster)) as process:
+        signpost.wait()
+        (*_, victim) = workers()
+        engines = [one for one in descendants(victim) if one.session != os.getsid(victim)]
+        assert len(engines) >= 3
+        sickness.unlink()
+        os.kill(victim, signal.SIGKILL)
+        assert seconds_until_gone(engines) < 30
+        _, err = process.communicate(timeout=240)
+    assert "is started again" in err
+    assert process.returncode in (0, 1), err
+
+
+def test_when_the_driver_is_killed_no_engine_survives_and_the_same_command_goes_on(
+    clustered: tuple[Laboratory, Any], sickness: Path, signpost: Signpost
+) -> None:
+    laboratory, cluster = clustered
+    recipe = hanging(laboratory, sickness, signpost)
+    with laboratory.start(recipe, *on(cluster)) as process:
+        signpost.wait()
+        engines = [one for worker in workers() for one in descendants(worker)]
+        assert engines
+        process.kill()
+    assert seconds_until_gone(engines, patience=60) < 60
+    sickness.unlink()
+    again = laboratory.ablate(recipe, *on(cluster))
+    assert again.exit_code in (0, 1)
+    # The prompts' token ids, and the trainer's trial.
+    assert again.report["run"]["cells_kept"] == 2
+    assert not list(laboratory.run_dir.glob(".on-ray-*"))
+
+
+def test_ctrl_c_ends_what_runs_on_every_node(
+    clustered: tuple[Laboratory, Any], sickness: Path, signpost: Signpost
+) -> None:
+    laboratory, cluster = clustered
+    with laboratory.start(hanging(laboratory, sickness, signpost, 2), *on(cluster)) as process:
+        signpost.wait()
+        engines = [one for worker in workers() for one in descendants(worker)]
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    # Ctrl-C is answered when the engines are gone, not before.
+    assert alive([one for one in engines if one.session != os.getsid(0)]) == []
+    assert process.returncode == 130 and out == "" and "Traceback" not in err
+
+
+def test_what_a_cell_fills_elsewhere_is_sealed_where_it_lies_in_the_end(
+    clustered: tuple[Laboratory, Any], sickness: Path
+) -> None:
+    laboratory, cluster = clustered
+    run_dir, weights = laboratory.run_dir, laboratory.run_dir / "checkpoints" / "version-1"
+    weights.mkdir(parents=True)
+    script = laboratory.folder / "fills.py"
+    script.write_text(f"def run(job, channel):\n    open({str(weights / 'w')!r}, 'w').write('1')\n    return {{}}\n")
+    cell = Cell({"script": str(script)}, (sys.executable,), {}, 60.0, {}, writes=(weights,))
+    with Cluster.connect(cluster.address, cpu=True).executor(run_dir / "cells", print) as executor:
+        assert executor.submit(cell, "fills").result().status == "ok"
+    assert isinstance(finished(run_dir / "cells", cell), Outcome)
+    (weights / "w").write_text("2")
+    assert isinstance(finished(run_dir / "cells", cell), Damage)
+
+
+def test_two_drivers_share_a_cluster(clustered: tuple[Laboratory, Any], sickness: Path) -> None:
+    laboratory, cluster = clustered
+    recipe = laboratory.recipe(*BLOCKS)
+    second = laboratory.folder / "second"
+    with (
+        laboratory.start(recipe, *on(cluster)) as one,
+        laboratory.start(recipe, *on(cluster), "--run-dir", str(second)) as other,
+    ):
+        ends = [process.communicate(timeout=240)[1] for process in (one, other)]
+    assert one.returncode == other.returncode in (0, 1), ends
+    reports = [json.loads((folder / "report.json").read_text()) for folder in (laboratory.run_dir, second)]
+    assert found(reports[0]) == found(reports[1])
+
+
+def test_a_node_that_does_not_see_the_run_directory_is_named(
+    clustered: tuple[Laboratory, Any], sickness: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laboratory, cluster = clustered
+    monkeypatch.setattr("rlaudit.engines.cells.on_ray.sees", lambda path: "")
+    run = laboratory.ablate(laboratory.recipe(*BLOCKS), *on(cluster))
+    assert run.exit_code == 3 and "does not see" in run.stderr and "--shard and --merge" in run.stderr
+    assert not laboratory.run_dir.exists()
+
+
+def test_options_that_exclude_each_other_and_words_that_name_nothing(laboratory: Laboratory) -> None:
+    recipe = laboratory.recipe(*BLOCKS)
+    assert laboratory.ablate(recipe, "--executor", "ray", "--jobs", "2").exit_code == 2
+    assert laboratory.ablate(recipe, "--executor", "slurm").exit_code == 2

@@ -1,0 +1,103 @@
+"""axolotl and ROLL with their own source beside the config, or named."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.dialects.axolotl.read import read as read_axolotl
+from rlaudit.configs.dialects.roll.read import read as read_roll
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+
+AXOLOTL = """
+base_model: m
+rl: grpo
+trl: {use_vllm: true, num_generations: 8}
+vllm: {enable_prefix_caching: false, enforce_eager: true}
+"""
+SERVER = """
+class LoRAScriptArguments: ...
+def worker(given):
+    return LLM(model=given.model, enforce_eager=given.enforce_eager, dtype=given.dtype, kv_cache_dtype=given.kv,
+               enable_prefix_caching=given.enable_prefix_caching, logprobs_mode="processed_logprobs")
+"""
+ROLL = """
+actor_infer:
+  strategy_args:
+    strategy_name: vllm
+    strategy_config: {gpu_memory_utilization: 0.8}
+"""
+STRATEGY = """
+def initialize(vllm_config, config):
+    vllm_config.update({
+        "model": config.path, "dtype": dtype, "seed": config.seed,
+        "enforce_eager": vllm_config.get("enforce_eager", True),
+        "enable_prefix_caching": vllm_config.get("enable_prefix_caching", False),
+    })
+"""
+GENERATING = """
+class GeneratingArguments:
+    temperature: float = field(default=0.95, metadata={})
+"""
+
+
+def put(root: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text))
+    return str(root)
+
+
+def axolotl(text: str = AXOLOTL, *given: str, vllm: str = "0.18.1") -> RolloutConfig:
+    (config,) = read_axolotl(Source("run.yaml", text, given), Version(vllm))
+    return config
+
+
+@pytest.mark.parametrize(("serve", "lost"), [
+    ("prefix = cli if cli is not None else cfg.vllm.enable_prefix_caching", []),
+    ("prefix = cli.get('x') or cfg.vllm.enable_prefix_caching", [Loss.FALSE_DROPPED]),
+])  # fmt: skip
+def test_whether_axolotl_drops_a_false_is_read_from_its_source(tmp_path, serve, lost):
+    files = {"src/axolotl/cli/vllm_serve.py": serve, "src/axolotl/scripts/vllm_serve_lora.py": SERVER}
+    config = axolotl(AXOLOTL, put(tmp_path, files))
+    assert [one.loss for one in config.lost] == lost
+    assert config.engine["enable_prefix_caching"].value is (None if lost else False)
+    assert [one.loss for one in axolotl().lost] == [Loss.FALSE_DROPPED]
+
+
+def test_what_axolotl_s_server_passes_is_read_unless_the_config_names_another(tmp_path):
+    files = {"src/axolotl/cli/vllm_serve.py": "", "src/axolotl/scripts/vllm_serve_lora.py": SERVER}
+    root = put(tmp_path, files)
+    assert axolotl(AXOLOTL, root).engine["logprobs_mode"].value == "processed_logprobs"
+    assert "vllm_serve_lora.py" in axolotl(AXOLOTL, root).decided["logprobs_mode"]
+    other = AXOLOTL.replace("vllm: {", "vllm: {serve_module: trl.scripts.vllm_serve, ")
+    for text in (other, AXOLOTL.replace("use_vllm: true", "use_vllm: true, vllm_mode: colocate")):
+        assert isinstance(axolotl(text, root).engine["logprobs_mode"].value, Unknown)
+
+
+def test_what_roll_fills_in_is_read_from_its_source(tmp_path):
+    root = put(tmp_path, {
+        "roll/distributed/strategy/vllm_strategy.py": STRATEGY,
+        "roll/configs/generating_args.py": GENERATING,
+        "roll/third_party/vllm/__init__.py": 'def make(**kwargs):\n    kwargs["enable_sleep_mode"] = True\n'
+        '    kwargs["attention_config"] = {"backend": "FLASH_ATTN"}\n',
+    })  # fmt: skip
+    (config,) = read_roll(Source("run.yaml", ROLL, (root,)), Version("0.18.1"))
+    assert config.engine["enforce_eager"].value is True
+    assert config.engine["enable_prefix_caching"].value is False
+    assert "max_num_batched_tokens" not in config.engine
+    assert config.engine["enable_sleep_mode"].value is True
+    assert config.engine["attention_config"].value == {"backend": "FLASH_ATTN"}
+    assert config.sampling["temperature"].value == 0.95
+    (older,) = read_roll(Source("run.yaml", ROLL, (root,)), Version("0.10.2"))
+    assert "attention_config" not in older.engine
+
+
+def test_without_a_source_roll_s_table_holds():
+    (config,) = read_roll(Source("run.yaml", ROLL), Version("0.18.1"))
+    assert config.engine["enable_prefix_caching"].value is True
+    assert isinstance(config.sampling["temperature"].value, Unknown)

@@ -1,0 +1,75 @@
+"""Weights that a second process broadcasts to real engines on a CPU, parameter by parameter.
+
+V0 takes each with model.load_weights, as PipelineRL's worker does; V1's CPU builds compute with packed copies, so
+there the engine's own reload is given what arrives.
+"""
+
+from pathlib import Path
+
+import pytest
+from tiny_updates import held, idle, in_flight, samples, updated
+
+from rlaudit.engines.cells.launch import Outcome
+
+pytestmark = pytest.mark.engine
+
+SKIPPED, LATE = "model.layers.1.self_attn.o_proj", "model.layers.0.input_layernorm"
+CASES = [
+    idle("idle"),
+    in_flight("in flight"),
+    in_flight("one left out", skip=[SKIPPED]),
+    in_flight("one sent twice", late=[LATE]),
+]
+
+
+PATHS = {"0.8.5": "load_weights", "0.18.1": "reload_from_iterator", "0.32.0": "reload_from_iterator"}
+
+
+@pytest.fixture(scope="module", params=PATHS)
+def broadcast(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Outcome]:
+    version, folder = request.param, tmp_path_factory.mktemp("broadcast")
+    return version, folder, updated(version, folder, CASES, transport="broadcast", path=PATHS[version])
+
+
+def test_the_transport_that_ran_is_told_with_what_it_went_over(broadcast: tuple[str, Path, Outcome]) -> None:
+    told = broadcast[2].result["transport"]
+    assert told == {"name": "broadcast", "backend": "gloo", "because": "the engine is on a CPU"}
+
+
+@pytest.mark.parametrize("case", ["idle", "in flight"])
+def test_every_parameter_arrives_with_requests_in_flight_and_without(
+    broadcast: tuple[str, Path, Outcome], case: str
+) -> None:
+    found = held(broadcast[2], case)
+    assert len(found) >= 14 and set(found.values()) == {"1"}
+
+
+def test_requests_in_flight_go_on_under_the_weights_that_came(broadcast: tuple[str, Path, Outcome]) -> None:
+    _, folder, outcome = broadcast
+    rows = samples(folder, "in flight", "flight")
+    assert len(rows) == 8 and {len(row["token_ids"]) for row in rows} == {48}
+    assert all(row["versions"][0] == "0" and row["versions"][-1] == "1" for row in rows)
+    (update,) = [one for one in outcome.result["updates"] if one["case"] == "in flight"]
+    assert update["in_flight"] == 8
+
+
+def test_a_parameter_that_is_left_out_is_the_only_one_read_back_as_old(broadcast: tuple[str, Path, Outcome]) -> None:
+    found = held(broadcast[2], "one left out")
+    assert [name for name, version in found.items() if version == "0"] == [SKIPPED + ".weight"]
+
+
+def test_a_parameter_that_comes_again_as_it_was_is_read_back_as_old(broadcast: tuple[str, Path, Outcome]) -> None:
+    version, _, outcome = broadcast
+    found = held(outcome, "one sent twice")
+    assert [name for name, held_ in found.items() if held_ == "0"] == [LATE + ".weight"], version
+
+
+@pytest.mark.parametrize("broadcast", ["0.32.0"], indirect=True)
+def test_what_is_sampled_afterwards_is_what_files_on_disk_would_have_given(
+    broadcast: tuple[str, Path, Outcome], tmp_path: Path
+) -> None:
+    version, folder, _ = broadcast
+    updated(version, tmp_path, [idle("idle")], transport="disk")
+    ours, theirs = samples(folder, "idle", "after"), samples(tmp_path, "idle", "after")
+    assert [row["token_ids"] for row in ours] == [row["token_ids"] for row in theirs]
+    assert [row["logprobs"] for row in ours] == [pytest.approx(row["logprobs"], abs=1e-5) for row in theirs]

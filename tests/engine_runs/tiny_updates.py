@@ -1,0 +1,108 @@
+"""Weights of a tiny random model updated in a real CPU engine: no recipe, no trainer, one engine start."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rlaudit.engines.cells.launch import Outcome, launch, shipped
+from rlaudit.engines.environments.environment import ensure
+from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
+from rlaudit.engines.vllm.doctor import arguments_on, machine_for
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.laboratory.studies.updates.checkpoints import DERIVE
+
+PROMPTS = [[1, *(7 * prompt + place for place in range(5, 25))] for prompt in range(8)]
+REQUESTS = [{"prompt": prompt, "sample": 0, "seed": prompt} for prompt in range(8)]
+Step = dict[str, Any]
+
+
+@lru_cache(maxsize=4)
+def built(version: str) -> Environment:
+    """The release's environment."""
+    return ensure(EnvironmentSpec("vllm", version, "cpu"), report=print)
+
+
+def run(environment: Environment, cell: Path, script: Path, job: dict[str, Any]) -> Outcome:
+    """A job in the release's interpreter; raises where it has no result."""
+    cell.mkdir()
+    (cell / "job.json").write_text(json.dumps({"script": shipped(script), **job}))
+    variables = {"VLLM_CPU_KVCACHE_SPACE": "1", **environment.variables}
+    outcome = launch(cell, environment.command, variables, 600.0)
+    assert outcome.status == "ok", outcome.failure
+    return outcome
+
+
+def checkpoints(environment: Environment, folder: Path, kind: str = "llama") -> dict[str, str]:
+    """A random model and the version after it."""
+    folder.mkdir(exist_ok=True)
+    tiny = {"output": str(folder / "v0"), "seed": 0, "kind": kind}
+    run(environment, folder / "tiny", ENGINE.update.with_name("tiny_model.py"), tiny)
+    order = {"name": "v1", "after": "", "scale": 0.05, "seed": 1}
+    run(environment, folder / "step", DERIVE, {"model": str(folder / "v0"), "output": str(folder), "make": [order]})
+    return {"0": str(folder / "v0"), "1": str(folder / "v1")}
+
+
+def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind: str = "llama", **job: Any) -> Outcome:
+    """What the update script made of these cases."""
+    environment = built(version)
+    versions = checkpoints(environment, folder, kind)
+    arguments = {
+        **arguments_on(machine_for(environment), version),
+        "enforce_eager": True,
+        "skip_tokenizer_init": True,
+        "max_model_len": 128,
+        "enable_prefix_caching": False,
+    }
+    document = {
+        "model": versions["0"],
+        "engine_args": arguments,
+        "path": "reload_from_iterator",
+        "checkpoints": versions,
+        "prompt_token_ids": PROMPTS,
+        "sampling": {"temperature": 1.0, "ignore_eos": True},
+        "drain_seconds": 60.0,
+        "cases": list(cases),
+        **job,
+    }
+    return run(environment, folder / "updates", ENGINE.update, document)
+
+
+def idle(name: str, **planted: Any) -> dict[str, Any]:
+    """One update with nothing in flight, what the engine then holds, and what it then samples."""
+    steps: list[Step] = [{"do": "restore"}, _update("wait", True, **planted), {"do": "read_back"}, _submit("after", 8)]
+    return {"name": name, "go_on": False, "steps": steps}
+
+
+def in_flight(name: str, **planted: Any) -> dict[str, Any]:
+    """The same in the middle of requests, as PipelineRL pauses for it."""
+    flight = _submit("flight", 48, until=8)
+    update = _update("keep", False, **planted)
+    steps: list[Step] = [{"do": "restore"}, flight, update, {"do": "settle"}, {"do": "read_back"}]
+    return {"name": name, "go_on": False, "steps": steps}
+
+
+def _submit(name: str, length: int, until: int | None = None) -> Step:
+    return {"do": "submit", "run": name, "requests": REQUESTS, "max_tokens": length, "until": until}
+
+
+def _update(mode: str, clear: bool, skip: Sequence[str] = (), late: Sequence[str] = ()) -> Step:
+    planted = {"skip": list(skip), "late": list(late)}
+    return {"do": "update", "version": "1", "mode": mode, "clear_cache": clear, "while_paused": [], **planted}
+
+
+def held(outcome: Outcome, case: str) -> dict[str, str]:
+    """Parameter to version, from what its layer answers, else from its bytes."""
+    (told,) = [one for one in outcome.result["read_backs"] if one["case"] == case]
+    assert told["believed"] == "1"
+    found = {
+        name: one["probe"] if one["probe"] is not None else one["bytes"] for name, one in told["parameters"].items()
+    }
+    return {name: version for name, version in found.items() if version is not None}
+
+
+def samples(folder: Path, case: str, name: str) -> list[dict[str, Any]]:
+    """The requests of a run."""
+    rows = [json.loads(line) for line in (folder / "updates" / "samples.jsonl").read_text().splitlines()]
+    return [row for row in rows if (row["case"], row["run"]) == (case, name)]

@@ -1,0 +1,189 @@
+"""Several cells at once on one machine: who gets what of it, and what becomes of the others when one ends."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_nvml import FakeGpu, FakeNvml
+from killable import alive, name
+
+from rlaudit.engines.cells.at_once import AtOnce
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.guardian import Process, descendants, processes
+from rlaudit.engines.cells.own_cache import with_own_cache
+from rlaudit.engines.cells.shard import OfAShard, Shard
+from rlaudit.engines.hardware.accelerator import detect
+from rlaudit.engines.hardware.nvidia_driver import Device
+from rlaudit.engines.hardware.shares import Share, share_of, split
+from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.errors import NotFinished
+
+# Says what it was given; waits until as many as `meets` have come to `place`, or `holds` as long as it may.
+SCRIPT = """
+import os, time
+from pathlib import Path
+
+def run(job, channel):
+    place = Path(job["place"])
+    (place / f"came-{job['number']}").touch()
+    while len(list(place.glob("came-*"))) < job["meets"]:
+        time.sleep(0.01)
+    channel.emit("progress", done=1, total=1)
+    while job["holds"]:
+        time.sleep(0.01)
+    return {
+        "number": job["number"],
+        "cores": sorted(os.sched_getaffinity(0)),
+        "gpus": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        "compiled": os.environ.get("VLLM_CACHE_ROOT"),
+    }
+"""
+MIG = tuple(Device(0, f"MIG-{part}", "an H100 in parts", 10_000, "sm90") for part in "ab")
+
+
+def cell(place: Path, number: int, *, meets: int = 1, holds: bool = False, **more: object) -> Cell:
+    script = place / "script.py"
+    script.write_text(SCRIPT)
+    job = {"script": str(script), "place": str(place), "number": number, "meets": meets, "holds": holds}
+    variables = {VISIBLE: "4,5,6,7", ORDER: "PCI_BUS_ID"}
+    return Cell(job, (sys.executable,), variables, 60.0, {}, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> tuple[Share, ...]:
+    """Four GPUs of a machine that has more."""
+    FakeNvml(*(FakeGpu(f"GPU-{number}") for number in range(8))).install(monkeypatch)
+    return tuple(Share(gpu=Device(index, f"GPU-{index}", "an H100", 80_000, "sm90")) for index in range(4, 8))
+
+
+@pytest.fixture
+def cores() -> Iterator[tuple[Share, ...]]:
+    """Two shares of the processor, equal ones where there is but one core."""
+    own = sorted(os.sched_getaffinity(0))
+    yield Share(cores=(own[0],)), Share(cores=(own[-1],))
+    os.sched_setaffinity(0, own)
+
+
+def test_cells_run_beside_each_other_and_each_on_its_own_cores(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=2)) for number in (1, 2)]
+        told = [job.result().result for job in jobs]
+    assert [one["number"] for one in told] == [1, 2]
+    assert [one["cores"] for one in told] == [list(share.cores) for share in cores]
+
+
+def test_answers_come_in_the_order_of_the_questions_whoever_ends_first(
+    cores: tuple[Share, ...], tmp_path: Path
+) -> None:
+    # The first ends only when the third has begun, on the share that the second has left.
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=3 if number == 1 else 1)) for number in (1, 2, 3)]
+        assert [job.result().result["number"] for job in jobs] == [1, 2, 3]
+
+
+def test_each_cell_is_shown_gpus_of_its_own_in_the_words_of_the_run(gpus: tuple[Share, ...], tmp_path: Path) -> None:
+    with AtOnce(tmp_path / "cells", gpus, 4) as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=3, gpus=number)) for number in (1, 2)]
+        jobs.append(here.submit(cell(tmp_path, 3, meets=3, gpus=1)))
+        assert [job.result().result["gpus"] for job in jobs] == ["4", "5,6", "7"]
+        assert here.submit(cell(tmp_path, 9, gpus=None)).result().result["gpus"] == "4,5,6,7"
+
+
+def test_engines_at_once_compile_into_folders_of_their_own(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    shard = Shard(1, 2)
+    with OfAShard(shard, AtOnce(tmp_path / "cells", cores, 2), tmp_path / "cells") as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=2), number=2 * number) for number in (1, 2)]
+        places = [job.result().result["compiled"] for job in jobs]
+    assert [Path(place).name.rpartition(shard.folder)[2] for place in places] == ["-share-0", "-share-1"]
+    named = cell(tmp_path, 3)
+    named = replace(named, variables={**named.variables, ENGINE.compiled_in: "/recipes/own"})
+    assert with_own_cache(named, "share-0") is named
+
+
+def test_where_a_cell_ran_and_beside_whom_is_in_its_folder(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    cells = [cell(tmp_path, number, meets=2) for number in (1, 2)]
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        for job in [here.submit(one) for one in cells]:
+            job.result()
+    left = (tmp_path / "cells" / cells[0].key / "placement.json").read_text()
+    assert cells[1].key in left and str(cores[0].cores[0]) in left
+
+
+def test_a_timed_cell_shares_its_device_with_nobody() -> None:
+    cores = (Share(cores=(0,)), Share(cores=(1,)))
+    assert share_of(cores, [0], 1, timed=True) is None
+    alone = share_of(cores, [0, 1], 1, timed=True)
+    assert alone is not None and alone.taken == (0, 1) and alone.shown == (0,)
+    in_parts = tuple(Share(gpu=device) for device in MIG)
+    alone = share_of(in_parts, [0, 1], 1, timed=True)
+    assert alone is not None and alone.taken == (0, 1)
+    whole = (Share(gpu=MIG[0]), Share(gpu=Device(1, "GPU-1", "an H100", 80_000, "sm90")))
+    beside = share_of(whole, [1], 1, timed=True)
+    assert beside is not None and beside.taken == (1,)
+
+
+def test_a_cell_whose_recipe_names_cores_runs_beside_nobody(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    cells = [cell(tmp_path, number) for number in (1, 2)]
+    cells = [replace(one, variables={**one.variables, ENGINE.bound_by: "0-1"}) for one in cells]
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        for job in [here.submit(one) for one in cells]:
+            assert job.result().status == "ok"
+    for one in cells:
+        assert json.loads((tmp_path / "cells" / one.key / "placement.json").read_text())["beside"] == []
+
+
+def test_leaving_ends_what_runs_and_begins_nothing_more(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        jobs = [here.submit(cell(tmp_path, number, meets=2, holds=True)) for number in (1, 2, 3)]
+        while len(list(tmp_path.glob("came-*"))) < 2:
+            os.sched_yield()
+        seen = descendants(os.getpid())
+    assert len(seen) >= 6 and alive(seen) == []
+    assert not (tmp_path / "came-3").exists()
+    assert not list(tmp_path.glob("cells/*/seal.json"))
+    with pytest.raises(RuntimeError, match="cancelled"):
+        jobs[2].result()
+
+
+def test_a_cell_whose_guardians_are_killed_takes_no_other_with_it(cores: tuple[Share, ...], tmp_path: Path) -> None:
+    first, second = cell(tmp_path, 1, meets=2, holds=True), cell(tmp_path, 2, meets=3)
+    with AtOnce(tmp_path / "cells", cores, 2) as here:
+        jobs = [here.submit(first), here.submit(second)]
+        while len(list(tmp_path.glob("came-*"))) < 2:
+            os.sched_yield()
+        for guardian in _guardians_of(first.key):
+            os.kill(guardian.pid, signal.SIGKILL)
+        assert jobs[0].result().status == "failed"
+        # The second waits for one more, which needs the share that the first has left.
+        third = here.submit(cell(tmp_path, 3))
+        assert third.result().status == jobs[1].result().status == "ok"
+
+
+def _guardians_of(key: str) -> list[Process]:
+    """Both guardians of a cell."""
+    found = [one for one in processes() if key in _command_line(one.pid) and "guardian.py" in _command_line(one.pid)]
+    assert len(found) == 2, [name(one.pid) for one in found]
+    return found
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def test_a_processor_is_split_into_equal_parts_and_known_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 4, 5, 6, 7})
+    whole = detect(cpu=True)
+    part, shares = split(whole, 2)
+    assert whole.cores == 5 and part.cores == 2
+    assert [share.cores for share in shares] == [(3, 4), (5, 6)]
+    with pytest.raises(NotFinished, match="6 cells at once need as many cores"):
+        split(whole, 6)

@@ -1,0 +1,28 @@
+"""What logs alone say of the meaning, on honest tables that are hard to tell from dishonest ones."""
+
+import numpy as np
+import pytest
+from honest_tables import Shape, Size, honest_table
+
+from rlaudit.diagnosis.compare import compare
+from rlaudit.layers import Verdict
+from rlaudit.meaning.candidates import Semantics
+from rlaudit.meaning.meaning import Kind
+
+RAW = Semantics()
+
+
+@pytest.mark.parametrize("seed", [145, 625])
+def test_loud_noise_is_neither_a_penalty_nor_another_temperature(seed: int) -> None:
+    """The likeliest token is nearly always one that was seen; noise takes from it and gives to unseen ones."""
+    found = compare([honest_table(seed, Size(64, 1, 512), Shape.LOUD, 0.1)], RAW, RAW)
+    assert found.layers[0].verdict is not Verdict.MISMATCH
+    assert found.attribution is None or not found.attribution.names
+
+
+@pytest.mark.parametrize(("seed", "entropy"), [(329, 1e-4), (847, 1e-3)])
+def test_a_constant_shift_is_not_another_temperature_of_the_trainer(seed: int, entropy: float) -> None:
+    found = compare([honest_table(seed, Size(16, 2, 64), Shape.SHIFT, entropy)], RAW, RAW)
+    assert found.meaning is not None
+    assert found.meaning.kind is Kind.UNEXPLAINED_SHIFT
+    assert np.isclose(found.meaning.figures.shift, -0.05)

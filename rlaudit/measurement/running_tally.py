@@ -6,6 +6,7 @@ summing every chunk over all prompts would cost more than its tokens do.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,11 +62,14 @@ class RunningTally:
         return int(self._tokens_P.sum())
 
     def compact(self) -> PartTally:
-        """The same, of the prompts that have tokens only."""
+        """The same, of the prompts that have tokens, and of few others."""
         whole = self.tally()
         own = np.flatnonzero(self._sequences_P)
-        # Neighbours are taken without a copy of what may be a hundred megabytes.
-        rows = slice(own[0], own[-1] + 1) if own.size and own[-1] - own[0] + 1 == own.size else own
+        rows: Any = own
+        if own.size and 2 * own.size > own[-1] - own[0]:
+            # A range is taken without a copy of what may be a hundred megabytes; the gaps in it hold zeros.
+            rows = slice(own[0], own[-1] + 1)
+            own = np.arange(own[0], own[-1] + 1)
         return PartTally(
             own,
             replace(

@@ -78,7 +78,12 @@ def compare(*words: str) -> None:
     assert code in {0, 1, 3}, code
 
 
-SIDES: dict[str, Callable[..., None]] = {"scan": scan, "loads": loads, "read": read, "compare": compare}
+def made(path: str, tokens: str, seed: str) -> None:
+    """A Parquet table."""
+    generate(Path(path), int(tokens), int(seed))
+
+
+TABLES = ("both", "rollouts", "trainer", "shuffled")
 
 
 def cost(side: str, *words: object) -> Cost:
@@ -109,35 +114,32 @@ def beside(what: str, limit: tuple[object, ...], own: tuple[object, ...], tokens
         print(f"{what} speed as a share of the limit's, by {kind}: {said}; median {statistics.median(ratios):.2f}")
 
 
-def lines(folder: Path, tokens: int, seed: int = 0) -> tuple[Path, Path, Path, Path]:
-    """One table of both sides, rollouts, trainer, and the trainer's in another order; a sequence in each line."""
-    rng = np.random.default_rng(seed)
-    written: dict[str, list[str]] = {"both": [], "rollouts": [], "trainer": []}
+def lines(folder: str, tokens: str) -> None:
+    """One table of both sides, rollouts, trainer, and the trainer's in another order; a sequence in each line.
+
+    In a process of its own: the most memory that a process had is told to those that it starts.
+    """
+    rng = np.random.default_rng(0)
+    written: dict[str, list[str]] = {name: [] for name in TABLES}
     made, number = 0, 0
-    while made < tokens:
+    while made < int(tokens):
         length = int(np.clip(rng.lognormal(6.0, 0.6), 16, 4096))
-        rollout = (-rng.exponential(0.6, length) * (rng.random(length) < 0.4)).astype(np.float32).astype(float)
-        trainer = np.minimum(rollout + 0.02 * rng.standard_normal(length) * -np.expm1(rollout), 0.0)
+        rollout = (-rng.exponential(0.6, length) * (rng.random(length) < 0.4)).astype(np.float32)
+        trainer = np.minimum(rollout + 0.02 * rng.standard_normal(length) * -np.expm1(rollout), 0.0).astype(np.float32)
         base = {
             "prompt_id": number // 8,
             "sample_id": number % 8,
             "token_id": rng.integers(0, 150_000, length).tolist(),
         }
-        sides = {
-            "rollout_logprob": rollout.tolist(),
-            "trainer_logprob": trainer.astype(np.float32).astype(float).tolist(),
-        }
-        written["both"].append(json.dumps({**base, **sides}))
-        written["rollouts"].append(json.dumps({**base, "rollout_logprob": sides["rollout_logprob"]}))
-        written["trainer"].append(json.dumps({**base, "trainer_logprob": sides["trainer_logprob"]}))
+        left = {"rollout_logprob": rollout.astype(float).tolist()}
+        right = {"trainer_logprob": trainer.astype(float).tolist()}
+        for name, sides in (("both", left | right), ("rollouts", left), ("trainer", right)):
+            written[name].append(json.dumps(base | sides) + "\n")
         made, number = made + length, number + 1
     written["shuffled"] = [written["trainer"][place] for place in rng.permutation(number)]
     for name, own in written.items():
-        (folder / f"{name}.jsonl").write_text("\n".join(own) + "\n")
-    both, rollouts, trainer, shuffled = (
-        folder / f"{name}.jsonl" for name in ("both", "rollouts", "trainer", "shuffled")
-    )
-    return both, rollouts, trainer, shuffled
+        with (Path(folder) / f"{name}.jsonl").open("w") as file:
+            file.writelines(own)
 
 
 def folder_of_files(folder: Path, files: int, tokens: int) -> None:
@@ -175,6 +177,9 @@ def folder_of_files(folder: Path, files: int, tokens: int) -> None:
     print(f"{files} files: {kept / 1e6:.0f} MB kept of {read_in / 1e6:.0f} MB read")
 
 
+SIDES: dict[str, Callable[..., None]] = {one.__name__: one for one in (scan, loads, read, compare, lines, made)}
+
+
 def main() -> None:
     """Generate where needed, run, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -197,10 +202,11 @@ def main() -> None:
     if wanted in {None, "parquet"}:
         path = options.folder / f"tokens-{tokens}.parquet"
         if not path.exists():
-            generate(path, tokens)
+            cost("made", path, tokens, 0)
         beside("parquet", ("scan", path), ("compare", path, *silent), tokens, rounds)
     if wanted in {None, "jsonl", "two"}:
-        both, rollouts, trainer, shuffled = lines(options.folder, tokens // 10)
+        both, rollouts, trainer, shuffled = (options.folder / f"{name}.jsonl" for name in TABLES)
+        cost("lines", options.folder, tokens // 10)
         if wanted != "two":
             beside("jsonl", ("loads", both), ("compare", both, *silent), tokens // 10, rounds)
         if wanted != "jsonl":

@@ -74,6 +74,11 @@ class RemotePath:
         return RemotePath(above) if urlsplit(above).netloc else self
 
     @property
+    def on_the_web(self) -> bool:
+        """Whether a plain web server is asked, not a store."""
+        return self.url.startswith("http")
+
+    @property
     def version(self) -> str:
         """What changes with the object's bytes, as far as the store tells. Raises FileNotFoundError for none."""
         info = self._info
@@ -102,7 +107,10 @@ class RemotePath:
             if at_random:
                 raw = self.store.open(self._place, "rb", cache_type="none")
             else:
-                raw = self.store.open(self._place, "rb", cache_type="readahead", block_size=AHEAD)
+                # A web server that does not offer parts of a file is read as it sends it.
+                in_parts = not self.on_the_web or self._info.get("partial", False)
+                ahead = AHEAD if in_parts else 0
+                raw = self.store.open(self._place, "rb", cache_type="readahead", block_size=ahead)
         return io.BufferedReader(_RemoteFile(self, raw))
 
     def read_bytes(self) -> bytes:
@@ -207,12 +215,20 @@ def _asked(path: RemotePath, at: int | None = None) -> Iterator[None]:
     """Raises NotFinished with what the store said, FileNotFoundError where it has no such object."""
     try:
         yield
-    except (RlauditError, FileNotFoundError):
+    except RlauditError:
         raise
     except Exception as error:  # of a client, of the libraries below it, or of the network
+        if isinstance(error, FileNotFoundError) and not (path.on_the_web and _other_than_missing(error)):
+            raise
         where = f"{path}" if at is None else f"{path}: byte {at} of {path.size}"
-        said = " ".join(str(error).split()) or type(error).__name__
+        reason = error.__cause__ or error
+        said = " ".join(str(reason).split()) or type(reason).__name__
         raise NotFinished(f"{where} cannot be read: {said}", _way_out(path, error)) from error
+
+
+def _other_than_missing(error: FileNotFoundError) -> bool:
+    """Whether a web server refused, or did not answer: its client calls that a missing file, too."""
+    return error.__cause__ is not None and getattr(error.__cause__, "status", None) not in {404, 410}
 
 
 def _way_out(path: RemotePath, error: Exception) -> str:

@@ -14,7 +14,7 @@ from rlaudit.diagnosis.comparison import CompareSettings, Comparison
 from rlaudit.diagnosis.kept_parts import KeptParts, MergedLog
 from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_part, shares_of
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.progress import Progress
+from rlaudit.progress import Progress, readable
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.figures.logged_figures import LoggedFigures
@@ -234,18 +234,23 @@ def _read(table: TokenTable, file: Path, settings: CompareSettings, progress: Pr
     columns = KNOWN if sample is None else MEASURED
     batches = table.export.read(file, faults, numbers, columns, table.part)
     looked_at = None if sample is None else sample(file, settings.evidence_tokens // shares, numbers, table.part)
-    part = read_part(_counted(batches, file, progress), file, settings, faults, looked_at, shares)
+    expected = table.export.tokens(file)
+    part = read_part(_counted(batches, file, expected, progress), file, settings, faults, looked_at, shares)
     return replace(part, names=numbers.names)
 
 
-def _counted(batches: Iterator[TokenBatch], file: Path, progress: Progress) -> Iterator[TokenBatch]:
-    """The same; how far it is, is said."""
+def _counted(
+    batches: Iterator[TokenBatch], file: Path, expected: int | None, progress: Progress
+) -> Iterator[TokenBatch]:
+    """The same; how far it is, is said. expected: tokens of the file, where they are known."""
     tokens, started = 0, time.monotonic()
     for batch in batches:
         yield batch
         tokens += batch.tokens
-        speed = tokens / max(time.monotonic() - started, 1e-3)
-        progress.update(f"{file.name}: {tokens / 1e6:.1f} M tokens, {speed / 1e6:.1f} M tokens/s")
+        speed = max(tokens, 1) / max(time.monotonic() - started, 1e-3)
+        of = "" if expected is None else f" of {expected / 1e6:.1f}"
+        left = "" if expected is None else f", about {readable(max(expected - tokens, 0) / speed)} left"
+        progress.update(f"{file.name}: {tokens / 1e6:.1f}{of} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
 
 
 def _joined(table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers) -> LogPart:

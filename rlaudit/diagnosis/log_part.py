@@ -87,7 +87,9 @@ def read_part(
         found.extend(chunk.faults)
         counted += chunk.counts
         if chunk.scored is not None:
-            sampled.add(chunk.scored)
+            # Where a sample is read, the beginning stands in for one without a usable sequence.
+            if sample is None or not sampled.tokens:
+                sampled.add(chunk.scored)
             siblings.add(chunk.scored)
         if chunk.unscored is not None:
             unscored.add(chunk.unscored)

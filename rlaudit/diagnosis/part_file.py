@@ -3,8 +3,8 @@
 Nothing in such a file is run when it is read, wherever it comes from.
 """
 
-import io
 import json
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -28,10 +28,10 @@ from rlaudit.write_atomically import write_atomically
 
 # Changes with what is written below.
 FORMAT = 1
-# What it is, a checksum of what follows, and the size of that unpacked.
-_HEAD = struct.Struct("<8sIQ")
+# What it is, a checksum of what follows, the size of that unpacked, and how much of it is text.
+_HEAD = struct.Struct("<8sIQQ")
 _MAGIC = b"rlaudit1"
-_ABOUT = "about"
+_ALIGNED = 16
 _BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", "sequence_T", "prompt_S")
 _TOPS = ("rollout_top_ids_TK", "rollout_top_logprobs_TK", "trainer_top_ids_TK", "trainer_top_logprobs_TK")
 _NAMES = ("prompt_names_S", "sample_names_S", "group_names_S")
@@ -52,30 +52,42 @@ def write_part(part: LogPart, path: Path) -> None:
         "tally": _tally(part.tally, arrays),
         **{name: _siblings(getattr(part, name), name, arrays) for name in ("siblings", "unscored")},
     }
-    arrays[_ABOUT] = np.frombuffer(json.dumps(about, default=str).encode(), dtype=np.uint8)
-    raw = io.BytesIO()
-    np.savez(raw, **arrays)
-    packed = pa.compress(raw.getvalue(), codec="zstd", asbytes=True)
-    write_atomically(path, _HEAD.pack(_MAGIC, crc32(packed), raw.getbuffer().nbytes) + packed)
+    arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    about["arrays"] = [[name, values.dtype.str, values.shape] for name, values in arrays.items()]
+    text = json.dumps(about, default=str).encode()
+    # Arrays begin at multiples of their items' size.
+    text += b" " * (-len(text) % _ALIGNED)
+    raw = b"".join([text, *(values.tobytes() + bytes(-values.nbytes % _ALIGNED) for values in arrays.values())])
+    packed = pa.compress(raw, codec="zstd", asbytes=True)
+    write_atomically(path, _HEAD.pack(_MAGIC, crc32(packed), len(raw), len(text)) + packed)
 
 
 def read_part_file(path: Path, settings: CompareSettings) -> LogPart:
     """As it was written. Raises NotFinished for a file that is damaged."""
     try:
         data = path.read_bytes()
-        magic, checksum, size = _HEAD.unpack_from(data)
+        magic, checksum, size, text = _HEAD.unpack_from(data)
         packed = data[_HEAD.size :]
         if magic != _MAGIC or checksum != crc32(packed):
             raise ValueError("its checksum is another")
-        raw = pa.decompress(packed, decompressed_size=size, codec="zstd", asbytes=True)
-        with np.load(io.BytesIO(raw), allow_pickle=False) as held:
-            arrays = dict(held)
-        return _part(json.loads(arrays.pop(_ABOUT).tobytes()), arrays, settings)
+        raw = bytearray(pa.decompress(packed, decompressed_size=size, codec="zstd"))
+        about = json.loads(raw[:text])
+        return _part(about, _arrays(about["arrays"], memoryview(raw)[text:]), settings)
     except (OSError, ValueError, KeyError, TypeError, struct.error, pa.ArrowException) as error:
         raise NotFinished(
             f"{path} is not as it was written: {' '.join(str(error).split())}",
             "remove it: what it holds is read from the log again",
         ) from error
+
+
+def _arrays(described: list[Any], raw: memoryview) -> Arrays:
+    arrays: Arrays = {}
+    at = 0
+    for name, kind, shape in described:
+        values = np.frombuffer(raw, dtype=np.dtype(kind), count=math.prod(shape), offset=at)
+        arrays[name] = values.reshape(shape)
+        at += values.nbytes + -values.nbytes % _ALIGNED
+    return arrays
 
 
 def _part(about: Mapping[str, Any], arrays: Arrays, settings: CompareSettings) -> LogPart:
@@ -163,6 +175,7 @@ def _siblings_of(about: Mapping[str, Any], place: str, arrays: Arrays) -> Siblin
     batch = _batch_of(about["batch"], f"{place}.batch", arrays)
     if batch is not None:
         groups.held.append((arrays[f"{place}.group"], batch))
+        groups.tokens = batch.tokens
     return groups
 
 

@@ -6,6 +6,7 @@ summing every chunk over all prompts would cost more than its tokens do.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,16 +62,21 @@ class RunningTally:
         return int(self._tokens_P.sum())
 
     def compact(self) -> PartTally:
-        """The same, of the prompts that have tokens only."""
+        """The same, of the prompts that have tokens, and of few others."""
         whole = self.tally()
         own = np.flatnonzero(self._sequences_P)
+        rows: Any = own
+        if own.size and 2 * own.size > own[-1] - own[0]:
+            # A range is taken without a copy of what may be a hundred megabytes; the gaps in it hold zeros.
+            rows = slice(own[0], own[-1] + 1)
+            own = np.arange(own[0], own[-1] + 1)
         return PartTally(
             own,
             replace(
                 whole,
-                sums={columns: sums_PJ[own] for columns, sums_PJ in whole.sums.items()},
-                tokens_P=self._tokens_P[own],
-                sequences_P=self._sequences_P[own],
+                sums={columns: sums_PJ[rows] for columns, sums_PJ in whole.sums.items()},
+                tokens_P=self._tokens_P[rows],
+                sequences_P=self._sequences_P[rows],
             ),
         )
 

@@ -14,7 +14,7 @@ from rlaudit.tokens.pairs import LogprobPairs
 
 def columns(pairs: LogprobPairs, settings: ObjectiveSettings) -> tuple[Column, ...]:
     """Per token: |trainer probability - rollout probability|, one."""
-    return counted(np.abs(np.exp(pairs.trainer_logprobs_T) - np.exp(pairs.rollout_logprobs_T)))
+    return counted(np.exp(pairs.rollout_logprobs_T) * np.abs(pairs.ratio_minus_one_T))
 
 
 METRIC = Metric(

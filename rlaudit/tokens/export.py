@@ -50,6 +50,11 @@ def one_part(path: Path) -> tuple[Part, ...]:
     return (WHOLE,)
 
 
+def nobody_knows(path: Path) -> int | None:
+    """Lines have to be read to be counted."""
+    return None
+
+
 def nothing_aside(path: Path) -> bool:
     """Every file holds rollouts."""
     return False
@@ -64,6 +69,7 @@ class Export:
     grouped: whether a file is of this format once a column of that name is its prompt id.
     sample: where a part of the file can be read without the rest; otherwise the stream is sampled.
     trainer: which policy its trainer logprobs are of, "" where the format has none.
+    tokens: how many there are in a file, where that can be told without reading it.
     aside: whether a file of a folder is not among its rollouts.
     note: what a reader of figures made from it must know, "" if nothing.
     """
@@ -78,6 +84,7 @@ class Export:
     sample: Sample | None = None
     of_trainer: Callable[[Path], bool] | None = None
     grouped: Callable[[Path, str], bool] | None = None
+    tokens: Callable[[Path], int | None] = nobody_knows
     aside: Callable[[Path], bool] = nothing_aside
     trainer: str = ""
     note: str = ""

@@ -11,6 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 
 from rlaudit.remote_path import file_version, is_remote
@@ -24,6 +25,8 @@ LONGEST_LINE = 64 << 20
 MOST_VALUES = 6_000_000
 # What is raised for a file that is damaged, ends too early, or cannot be read.
 BROKEN = (EOFError, OSError, zlib.error, tarfile.TarError, pa.ArrowException)
+# A whole number beyond this would be a rounded float: a prompt may be called by a hash of 128 bits.
+EXACT = 2.0**63
 # How packed files begin.
 GZIP, ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -42,7 +45,7 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
                     faults.add(Fault(path, FaultKind.UNREAD, f"{too_long}; it is read up to there", number), 1)
                     return
                 try:
-                    value = json.loads(line)
+                    value = parsed(line)
                 except (ValueError, RecursionError) as error:
                     kind = FaultKind.NOT_JSON if line.endswith(b"\n") else FaultKind.CUT_OFF
                     faults.add(Fault(path, kind, _said(line, error), number), sequences=1)
@@ -50,6 +53,25 @@ def json_lines(path: Path, faults: Faults) -> Iterator[tuple[int, Any]]:
                 yield number, value
     except BROKEN as error:
         faults.add(Fault(path, FaultKind.UNREAD, f"cannot be read further: {error}", number + 1))
+
+
+def parsed(line: bytes) -> Any:
+    """A line as `json.loads` has it, three times as fast: what the faster parser refuses or rounds goes to the other.
+
+    Raises ValueError or RecursionError for what is not JSON.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        # NaN and infinities, which Python writes, or what is no JSON: in the words of the standard library.
+        return json.loads(line)
+    records = value if isinstance(value, list) else (value,)
+    whole = all(abs(one) < EXACT for record in records if isinstance(record, dict) for one in _floats(record))
+    return value if whole else json.loads(line)
+
+
+def _floats(record: dict[str, Any]) -> list[float]:
+    return [one for one in record.values() if type(one) is float]
 
 
 def first_values(path: Path) -> tuple[Any, ...]:

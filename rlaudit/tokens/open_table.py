@@ -24,7 +24,7 @@ from rlaudit.tokens.json_lines import (
     json_lines,
 )
 from rlaudit.tokens.logged_sequence import PLURALS
-from rlaudit.tokens.parquet import DAMAGED, MEASURED, REQUIRED, columns_of
+from rlaudit.tokens.parquet import DAMAGED, MAGIC, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
 from rlaudit.tokens.tar_lines import ARCHIVES
@@ -246,7 +246,7 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
         shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
         elsewhere = f" (--groups COLUMN where {PROMPT} has another name)" if PROMPT in missing else ""
         return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well{elsewhere}"
-    if beginning(path).startswith(b"PAR1"):
+    if beginning(path).startswith(MAGIC):
         return ": it is Parquet without its end; was it still being written?"
     return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""
 

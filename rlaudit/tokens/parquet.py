@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.remote_path import open_at_random
+from rlaudit.remote_path import is_remote, open_at_random
 from rlaudit.tokens.arrow_columns import (
     codes,
     floats,
@@ -30,6 +30,7 @@ from rlaudit.tokens.arrow_columns import (
 )
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
+from rlaudit.tokens.json_lines import beginning
 from rlaudit.tokens.prefetch import prefetched
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
@@ -57,6 +58,7 @@ NUMBERS = ("position", "token_id", "reward", *(name for name in TOKEN_COLUMNS if
 BOUNDS = (*IDENTITY, "step")
 # What pyarrow raises for bytes that are not Parquet, or no longer; names of columns are decoded by Python.
 DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
+MAGIC = b"PAR1"
 ROWS = 1 << 18
 LONGEST_SEQUENCE = 64 * ROWS
 Equal = Mapping[str, Any]
@@ -80,6 +82,9 @@ def is_trainer_table(path: Path) -> bool:
 def columns_of(path: Path) -> list[str] | None:
     """The names of its columns; None where the file is not Parquet."""
     try:
+        # A table says what it is at its end, which a web server may not send without the rest.
+        if is_remote(path) and not beginning(path).startswith(MAGIC):
+            return None
         return list(pq.read_schema(open_at_random(path)).names)
     except DAMAGED:
         return None

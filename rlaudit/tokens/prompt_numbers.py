@@ -6,6 +6,7 @@ memory that grows with the file.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
@@ -30,7 +31,9 @@ class PromptNumbers:
 
     def of(self, names: Iterable[Any]) -> Integers:
         """The numbers of these prompts; the same name always has the same number."""
-        return np.fromiter((self._number(name) for name in names), dtype=np.int64)
+        # Samples of one prompt mostly lie together.
+        number_of = lru_cache(self._number)
+        return np.fromiter(map(number_of, names), dtype=np.int64)
 
     @property
     def used(self) -> int:

@@ -7,6 +7,7 @@ part.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -25,13 +26,15 @@ OF_SEQUENCES = ("step", "reward")
 class SiblingGroups:
     """The beginnings of whole groups. Groups are of one prompt and one step of training: the same weights drew them.
 
-    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences.
+    stride: groups are held whose hash it divides. held: the hashes of sequences' groups, and the sequences; of so many
+    tokens.
     """
 
     def __init__(self, tokens: int = HELD_TOKENS, stride: int = 1) -> None:
         self._tokens = tokens
         self.stride = stride
         self.held: list[tuple[Integers, TokenBatch]] = []
+        self.tokens = 0
 
     def add(self, batch: TokenBatch) -> None:
         """Offer the sequences of a batch; those without token ids share no context that could be seen."""
@@ -61,14 +64,9 @@ class SiblingGroups:
             self._hold_again()
 
     def _hold_again(self) -> None:
-        held, self.held = self.held, []
+        held, self.held, self.tokens = self.held, [], 0
         for names_S, part in held:
             self._hold(names_S, part, cut=False)
-
-    @property
-    def tokens(self) -> int:
-        """Tokens held."""
-        return sum(part.tokens for _, part in self.held)
 
     def groups(self) -> tuple[TokenBatch, Integers] | None:
         """What is held, and (S,) the number of each sequence's group; None where no group has two samples."""
@@ -84,8 +82,11 @@ class SiblingGroups:
     def _hold(self, names_S: Integers, batch: TokenBatch, cut: bool) -> None:
         mine = np.flatnonzero(names_S % self.stride == 0)
         if mine.size:
-            part = batch if mine.size == batch.sequences else batch.take(mine)
-            self.held.append((names_S[mine], _lean(part.beginning(BEGINNING)) if cut else part))
+            lean = _lean(batch) if cut else batch
+            part = lean if mine.size == batch.sequences else lean.take(mine)
+            part = part.beginning(BEGINNING) if cut else part
+            self.held.append((names_S[mine], part))
+            self.tokens += part.tokens
 
 
 def _lean(batch: TokenBatch) -> TokenBatch:
@@ -105,11 +106,10 @@ def _names(batch: TokenBatch) -> Integers:
     """(S,) 63 bits that stand for prompt and step."""
     step_S = batch.sequence_columns.get("step", np.zeros(batch.sequences))
     names_S = batch.prompt_names_S if batch.group_names_S is None else batch.group_names_S
-    return np.fromiter(
-        (
-            int.from_bytes(blake2b(f"{prompt}\0{step}".encode(), digest_size=8).digest()) >> 1
-            for prompt, step in zip(names_S, step_S, strict=True)
-        ),
-        dtype=np.int64,
-        count=batch.sequences,
-    )
+    name_of = lru_cache(typed=True)(_name)
+    named = map(name_of, names_S.tolist(), step_S.tolist())
+    return np.fromiter(named, dtype=np.int64, count=batch.sequences)
+
+
+def _name(prompt: Any, step: float) -> int:
+    return int.from_bytes(blake2b(f"{prompt}\0{step}".encode(), digest_size=8).digest()) >> 1

@@ -3,6 +3,8 @@
 import json
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
 from test_compare import sampled
 
@@ -156,3 +158,45 @@ def test_options_that_do_not_go_together_are_a_wrong_command_line(words, log, tm
     (tmp_path / "EMPTY").mkdir()
     places = {"LOG": str(log), "S": str(tmp_path / "s"), "EMPTY": str(tmp_path / "EMPTY")}
     assert run(["compare", *(places.get(word, word) for word in words)]) == 2
+
+
+def tokens(prompts, first, seed, samples=2, length=4):
+    """A token table with every kind of column that is kept: names, versions, rewards, lists, gaps."""
+    rng = np.random.default_rng(seed)
+    rows = prompts * samples * length
+    rollout = -rng.exponential(0.5, rows)
+    return pd.DataFrame(
+        {
+            "prompt_id": [f"p{first + row // (samples * length)}" for row in range(rows)],
+            "sample_id": np.arange(rows) // length % samples,
+            "position": np.arange(rows) % length,
+            "token_id": rng.integers(0, 50, rows),
+            "rollout_logprob": rollout,
+            "trainer_logprob": np.minimum(rollout + 0.02 * rng.standard_normal(rows), 0.0),
+            "rollout_version": np.repeat(rng.integers(0, 3, rows // length), length),
+            "trainer_version": 3,
+            "reward": np.repeat(rng.integers(0, 2, rows // length).astype(float), length),
+            "trainer_entropy": rng.exponential(0.4, rows),
+            "rollout_top_ids": [[1, 2]] * rows,
+            "rollout_top_logprobs": [[-0.5, -1.5]] * rows,
+        }
+    )
+
+
+def test_more_prompts_than_have_numbers_of_their_own_merge_to_the_same_bits(tmp_path):
+    # The second file has more prompts than there are numbers, and shares some with the others.
+    log = tmp_path / "log"
+    log.mkdir()
+    for number, (prompts, first) in enumerate(((300, 0), (4500, 200), (300, 4600))):
+        tokens(prompts, first, number).to_parquet(log / f"step_{number}.parquet", row_group_size=10_000)
+    out = tmp_path / "o.json"
+    alone = report_of(out, log)
+    for number in (1, 2):
+        assert run(["compare", str(log), "--shard", f"{number}/2", "--state", str(tmp_path / f"s{number}")]) == 0
+    assert report_of(out, "--merge", tmp_path / "s1", "--merge", tmp_path / "s2") == alone
+    found = alone[1]["comparisons"][0]
+    assert found["measurements"]["k3"]["clusters"] == 4096
+    assert any("random groups" in note for note in found["notes"])
+    whole = pd.concat(pd.read_parquet(file) for file in sorted(log.iterdir()))
+    log_ratio = whole.trainer_logprob - whole.rollout_logprob
+    assert found["measurements"]["k2"]["value"] == pytest.approx(0.5 * (log_ratio**2).mean(), rel=1e-9)

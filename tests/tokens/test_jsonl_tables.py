@@ -7,6 +7,7 @@ import pytest
 from table_files import as_sequences, rows, whole, write_lines
 
 from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.json_lines import parsed
 
 
 def test_one_line_per_token_reads_like_one_line_per_sequence(tmp_path):
@@ -105,3 +106,28 @@ def test_a_sequence_without_a_loss_mask_counts_in_full(tmp_path, columns):
     plain = {"prompt_id": 0, "sample_id": 0, "rollout_logprob": [-1.0] * 3, "trainer_logprob": [-1.0] * 3}
     batch = whole(write_lines(tmp_path / "s.jsonl", [plain, {**plain, "sample_id": 1, **columns}]))
     assert batch.counts_T.tolist() == [True] * 3 + columns.get("loss_mask", [True] * 3)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"prompt_id": 340282366920938463463374607431768211455, "x": 1}',
+        b'[{"group_id": 340282366920938463463374607431768211455}, {"group_id": 1}]',
+        b'{"a": [NaN, -Infinity, Infinity]}',
+        b'{"a": 1e400, "b": -0, "c": 0.1, "d": 1.7976931348623157e308}',
+        b'{"a": "\\ud800"}',
+        b'{"a": 1, "a": 2}',
+        b'"text"',
+    ],
+)
+def test_a_line_is_what_the_standard_library_makes_of_it(line):
+    assert repr(parsed(line)) == repr(json.loads(line))
+
+
+@pytest.mark.parametrize("line", [b"{", b'{"a": tru}', b"\xff", b"[" * 100_000])
+def test_what_is_no_json_is_said_by_the_standard_library(line):
+    with pytest.raises((ValueError, RecursionError)) as expected:
+        json.loads(line)
+    with pytest.raises(expected.type) as found:
+        parsed(line)
+    assert str(found.value) == str(expected.value)

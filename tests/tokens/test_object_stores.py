@@ -1,11 +1,13 @@
 """`compare` on logs in an S3 server, asked over HTTP on this machine: what it reads, and what it says when not."""
 
 import gzip
+import http.server
 import json
 import socket
 import threading
 import urllib.request
 from contextlib import suppress
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -175,6 +177,61 @@ def test_a_connection_cut_in_the_middle_is_no_verdict_on_half_a_log(
     assert (code, report) == (3, None), said
     assert f"s3://{BUCKET}/{name}: byte " in said
     assert f"of {len(data)} cannot be read" in said
+
+
+@pytest.fixture
+def web(tmp_path):
+    """A server that knows no ranges, over a folder."""
+    folder = tmp_path / "web"
+    folder.mkdir()
+    handler = partial(QuietHandler, directory=str(folder))
+    one = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=one.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{one.server_port}"
+    one.shutdown()
+    one.server_close()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        if "forbidden" in self.path:
+            self.send_error(403)
+        else:
+            super().do_GET()
+
+    do_HEAD = do_GET
+
+
+def test_a_signed_address_is_read_and_its_signature_is_not_shown(bucket, store, tmp_path, capsys):
+    bucket("t.parquet", parquet())
+    client = boto3.client("s3", endpoint_url=store)
+    address = client.generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": "t.parquet"})
+    code, report = compared(address, tmp_path / "o")
+    assert code in {0, 1, 3}
+    assert report["comparisons"][0]["path"] == f"{store}/{BUCKET}/t.parquet"
+    assert "ignature" not in json.dumps(report) + capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz", "t.jsonl.zst"])
+def test_a_web_server_without_ranges_is_read_from_beginning_to_end(name, web, tmp_path):
+    folder, address = web
+    (folder / name).write_bytes(CASES[name])
+    code, report = compared(f"{address}/{name}", tmp_path / "o")
+    assert code in {0, 1, 3}
+    assert report["comparisons"][0]["sequences"] == 24 * 4
+
+
+def test_a_web_server_that_refuses_or_does_not_answer_is_no_missing_file(web, tmp_path, capsys):
+    _, address = web
+    assert compared(f"{address}/none.jsonl", tmp_path / "o") == (2, None)
+    assert f"there is no {address}/none.jsonl" in capsys.readouterr().err
+    assert compared(f"{address}/forbidden.jsonl", tmp_path / "o") == (3, None)
+    assert "403" in capsys.readouterr().err
+    assert compared("http://127.0.0.1:1/t.jsonl", tmp_path / "o") == (3, None)
+    assert "http://127.0.0.1:1/t.jsonl cannot be read" in capsys.readouterr().err
 
 
 def test_a_store_that_is_not_known_and_a_missing_package_are_named(monkeypatch, capsys):

@@ -14,9 +14,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from rlaudit.remote_path import open_at_random
+from rlaudit.tokens.arrow_columns import is_list_type
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.parquet import (
+    LOGPROBS,
     columns_of,
     is_grouped_table,
     is_token_table,
@@ -53,6 +55,13 @@ def sample(path: Path, tokens: int, prompts: PromptNumbers, part: Part) -> Itera
     return parquet_sample(path, tokens, prompts, part.where, part.groups, part.renamed)
 
 
+def tokens(path: Path) -> int | None:
+    """Its rows, where a row is a token."""
+    footer = pq.read_metadata(open_at_random(path))
+    kinds = [field.type for field in footer.schema.to_arrow_schema() if field.name in LOGPROBS]
+    return None if any(map(is_list_type, kinds)) else int(footer.num_rows)
+
+
 EXPORT = Export(
     name="token-table",
     title="rlaudit token table (Parquet)",
@@ -64,4 +73,5 @@ EXPORT = Export(
     grouped=is_grouped_table,
     parts=parts,
     sample=sample,
+    tokens=tokens,
 )

@@ -58,4 +58,13 @@ for step in range(1, job["steps"] + 1):
         (weights / "weights.json").write_text(json.dumps({"version": step}))
         source = {"from": "disk", "path": job["weights"], "skip": job["skip"], "late": None}
         met = ask({"do": "update", "source": source, "version": step})["in_flight"]
-tell({"do": "end", "result": {"seconds": {"generate": 0.0}, "loop_seconds": 0.0, "vllm": sorted(n for n in os.environ if "VLLM" in n)}})
+tell(
+    {
+        "do": "end",
+        "result": {
+            "seconds": {"generate": 0.0},
+            "loop_seconds": 0.0,
+            "vllm": sorted(n for n in os.environ if "VLLM" in n),
+        },
+    }
+)

@@ -63,7 +63,8 @@ def floats(table: pa.Table, name: str) -> Floats:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if column.null_count:
-        column = filled(pc.cast(column, pa.float64()), float("nan"))
+        # A whole number that float64 rounds is out of every column's range: to be found there, not here.
+        column = filled(pc.cast(column, pa.float64(), safe=False), float("nan"))
     return plain(column).astype(np.float64, copy=False)
 
 

@@ -140,3 +140,10 @@ def test_logprobs_that_are_text_are_refused(tmp_path):
     path = written(tmp_path / "t.parquet", rows().assign(rollout_logprob="-0.5"))
     with pytest.raises(UsageError, match="column rollout_logprob holds"):
         list(parquet_batches(path, Faults(), PromptNumbers()))
+
+
+@pytest.mark.parametrize("largest", [2**63 - 1, -(2**63)])
+def test_a_whole_number_beyond_float64_is_one_like_any_other(tmp_path, largest):
+    frame = rows(prompts=1, samples=1).assign(base_logprob=pd.array([largest, None, 0], dtype="Int64"))
+    batch = whole(written(tmp_path / "t.parquet", frame))
+    assert batch.token_columns["base_logprob"][0] == float(largest)

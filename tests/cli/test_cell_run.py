@@ -73,12 +73,10 @@ def test_another_machine_than_it_was_planned_for_is_refused(laboratory: Laborato
     for name in ("seal.json", "result.json"):
         (cell / name).unlink()
     core = os.sched_getaffinity(0)
-    os.environ["OMP_NUM_THREADS"] = "7"
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "7")
         run = alone(laboratory, cell.name, folder)
-    finally:
-        del os.environ["OMP_NUM_THREADS"]
-        os.sched_setaffinity(0, core)
+    os.sched_setaffinity(0, core)
     assert run.exit_code == 3 and "planned for another machine" in run.stderr and "OMP_NUM_THREADS" in run.stderr
     assert alone(laboratory, cell.name, folder).exit_code == 0
 

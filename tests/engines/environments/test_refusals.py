@@ -188,6 +188,7 @@ def test_a_run_is_refused_whole_before_its_first_environment(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("rlaudit.engines.hardware.accelerator.detect", lambda *_, **__: machine("550.54.15", "12.4"))
+    monkeypatch.setattr("rlaudit.engines.hardware.gpu_memory.used_memory_mib", lambda devices: [0 for _ in devices])
     folder = tmp_path / "run"
     assert run(["ablate", "v1-to-latest", "--model", str(tmp_path), "--run-dir", str(folder)]) == NotFinished.exit_code
     assert "vllm-0.32.0-cuda cannot run here" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def main(train_path, trl_path):
     )
     prompts = [[1, 2, 3, 4]] * 6
     lengths = [5, 3, 4, 5, 2, 1]
-    samples = [{"token_ids": torch.randint(0, 64, (length,)).tolist()} for length in lengths]
+    samples = [{"token_ids": torch.randint(0, 64, (length,)).tolist(), "versions": [0] * length} for length in lengths]
     advantages = torch.randn(6)
     prompt_ids = torch.tensor(prompts)
     completions = train.padded([sample["token_ids"] for sample in samples])

@@ -1,7 +1,7 @@
 """Runs that can be killed: what rlaudit, its guardians, the worker and its engine are found by, and what is left.
 
 Nothing here looks at command lines or environments, which an engine overwrites: only at parents, sessions, numbers and
-start times.
+start times. A trainer is ours, and its command line stays.
 """
 
 import contextlib
@@ -16,6 +16,8 @@ from rlaudit.engines.cells.guardian import Process, descendants, process, proces
 # rlaudit, its two guardians, the worker and the worker's engine: each the parent of the next.
 ROLES = ("rlaudit", "upper guardian", "lower guardian", "worker", "engine")
 ENGINE = "VLLM::EngineCor"
+# Beside the engine of a training.
+TRAINER = "trainer"
 # Runs the guardian it stands for with less patience, as a plain file.
 IMPATIENT = """
 import runpy, sys
@@ -43,8 +45,12 @@ def cast(rlaudit: int) -> dict[str, Process]:
         found[role] = one
         below = [child for child in descendants(one.pid) if child.parent == one.pid]
         one = min(below, key=lambda child: child.start, default=None)
-    engines = [child for child in descendants(found["worker"].pid) if name(child.pid) == ENGINE]
-    return {**found, "engine": engines[0]} if engines else found
+    for child in descendants(found["worker"].pid):
+        if name(child.pid) == ENGINE:
+            found["engine"] = child
+        elif child.parent == found["worker"].pid and b"train.py" in command_line(child.pid):
+            found[TRAINER] = child
+    return found
 
 
 def name(pid: int) -> str:
@@ -52,6 +58,13 @@ def name(pid: int) -> str:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip()
     return ""
+
+
+def command_line(pid: int) -> bytes:
+    """What it was started with; empty where it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def kill(victims: Collection[Process]) -> None:

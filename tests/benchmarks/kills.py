@@ -2,6 +2,7 @@
 
     python tests/benchmarks/kills.py [--kills 200] [--seed 1]              stand-in engines, seconds per kill
     python tests/benchmarks/kills.py --engines --kills 20                  real ones: `ablate quick --cpu`, 6 prompts
+    python tests/benchmarks/kills.py --training --kills 20                 real ones under training; the trainer as well
 
 A run is started, one or two of its processes are killed with SIGKILL at a random moment, and what is alive a while
 later is counted. Then the same command runs to its end. Processes are found by parents, sessions, numbers and start
@@ -33,14 +34,23 @@ from typing import Any
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 
-from killable import ROLES, alive, cast, impatient_guardian, kill, seconds_until_gone  # noqa: E402
+from killable import ROLES, TRAINER, alive, cast, impatient_guardian, kill, seconds_until_gone  # noqa: E402
 from laboratories import FAKES, V1, Laboratory, build_engine_cache, laboratory_in  # noqa: E402
 
 from rlaudit.engines.cells.guarded import GUARDIAN  # noqa: E402
 from rlaudit.engines.cells.guardian import Process, descendants  # noqa: E402
 
-# Who is killed: every process alone, and every two at once.
-VICTIMS = [*((role,) for role in ROLES), *itertools.combinations(ROLES, 2)]
+# Two short trainings, whose figures are the same whenever they are taken.
+TRAININGS = """
+schema: rlaudit-recipe/1
+description: Trainings that are killed.
+training: {seeds: 1, prompts_per_step: 8, steps: 20}
+engine_args: {skip_tokenizer_init: true, max_model_len: 80, max_num_seqs: 64}
+environment_variables: {VLLM_CPU_OMP_THREADS_BIND: nobind, OMP_NUM_THREADS: "1"}
+arms:
+  - {name: processed, version: 0.18.1, engine_args: {logprobs_mode: processed_logprobs}}
+  - {name: raw, version: 0.18.1}
+"""
 PATIENCE_OF_GUARDIANS = 0.5
 SECONDS_TO_GO = 15.0
 # Share of a run after which too little of it is left to find a worker or an engine.
@@ -68,6 +78,11 @@ class Course:
 
     words: list[str]
     program: list[str]
+    roles: tuple[str, ...] = ROLES
+
+    def victims(self, chance: random.Random) -> tuple[str, ...]:
+        """Who is killed: a process alone, or two at once, each as likely as another."""
+        return chance.choice([*((role,) for role in self.roles), *itertools.combinations(self.roles, 2)])
 
     def start(self, folder: Path) -> "subprocess.Popen[bytes]":
         """rlaudit as a process in a session of its own."""
@@ -111,16 +126,26 @@ def real() -> Iterator[tuple[Course, Path]]:
         yield Course(words, ["", "", ""]), Path(scratch)
 
 
+@contextmanager
+def training() -> Iterator[tuple[Course, Path]]:
+    """The same, with a trainer beside the engine."""
+    with tempfile.TemporaryDirectory(prefix="rlaudit-kills-") as scratch:
+        recipe = Path(scratch) / "trainings.yaml"
+        recipe.write_text(TRAININGS)
+        yield Course(["ablate", str(recipe), "--cpu"], ["", "", ""], (*ROLES, TRAINER)), Path(scratch)
+
+
 def main() -> int:
     """Kill, count, print; 1 where anything was left, lost or said otherwise."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--kills", type=int, default=200)
     asked.add_argument("--seed", type=int, default=1)
-    asked.add_argument("--engines", action="store_true", help="real engines of the user's cache")
+    asked.add_argument("--engines", dest="course", action="store_const", const=real, default=stand_in)
+    asked.add_argument("--training", dest="course", action="store_const", const=training)
     options = asked.parse_args()
     chance = random.Random(options.seed)
     found: Counter[str] = Counter()
-    with real() if options.engines else stand_in() as (course, folder):
+    with options.course() as (course, folder):
         undisturbed = folder / "undisturbed"
         began = time.monotonic()
         course.start(undisturbed).wait()
@@ -143,7 +168,7 @@ def one_kill(
     course: Course, run_dir: Path, chance: random.Random, seconds: float, expected: dict[str, Any]
 ) -> dict[str, Any]:
     """One run that is killed and one that ends it; `seconds` is what an undisturbed one takes."""
-    wanted = chance.choice(VICTIMS)
+    wanted = course.victims(chance)
     process = course.start(run_dir)
     _wait(process, chance.uniform(0.0, LATEST * seconds))
     roles, everybody = _when_they_are_there(process, wanted, seconds)
@@ -209,7 +234,7 @@ def conclusions(run_dir: Path) -> dict[str, Any]:
         report = json.loads((run_dir / "report.json").read_text())
     except (OSError, ValueError):
         return {}
-    for arm in report["arms"]:
+    for arm in report["arms"] if "arms" in report else report["canary"]["arms"]:
         for key in ("seconds", "tokens_per_second", "peak_memory_mib", "usage", "load_seconds", "generate_seconds"):
             arm.pop(key, None)
     return {key: value for key, value in report.items() if key not in OF_THE_RUN}

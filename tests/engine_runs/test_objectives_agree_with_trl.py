@@ -26,7 +26,7 @@ def test_values_and_gradients_of_every_objective_are_trls_to_float32_rounding(tm
     trainer = ensure(trainer_spec("cpu"), report=print)
     command = [*trainer.command, str(Path(__file__).with_name("trl_loss.py")), str(TRAIN)]
     command.append(str(tmp_path / "trl" / "trainer" / "grpo_trainer.py"))
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert len(found) == 5

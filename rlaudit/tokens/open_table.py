@@ -2,8 +2,9 @@
 
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +228,8 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
         )
     known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
     return UsageError(
-        f"{path} is no token table that rlaudit knows{_found(path, of_trainer, groups)}", f"there are: {known}"
+        f"{path} is no token table that rlaudit knows{_found(path, of_trainer, groups)}",
+        f"{_renaming(path, of_trainer, groups)}there are: {known}",
     )
 
 
@@ -237,18 +239,35 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
         return ""
     if not size_of(path):
         return ": it is empty"
-    names = columns_of(path) or list(first_record(path))
+    names = _names(path)
     if names:
-        required = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
-        missing = [name for name in required if name not in names]
-        if groups and PROMPT in missing:
-            missing = [groups if name == PROMPT else name for name in missing if name != PROMPT or groups not in names]
+        missing = _missing(names, of_trainer, groups)
         shown = ", ".join(names[:SHOWN]) + ", ..." * (len(names) > SHOWN)
         elsewhere = f" (--groups COLUMN where {PROMPT} has another name)" if PROMPT in missing else ""
         return f": it holds {shown}, and a table of tokens needs {' and '.join(missing)} as well{elsewhere}"
     if beginning(path).startswith(MAGIC):
         return ": it is Parquet without its end; was it still being written?"
     return ": its first lines are not JSON, an object each" if is_json_lines(path) else ""
+
+
+def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
+    """The way out where columns have names that are nearly ours; "" where none has."""
+    names = _names(path) if path.is_file() else []
+    alike = {ours: get_close_matches(ours, names, n=1) for ours in _missing(names, of_trainer, groups)}
+    given = " ".join(f"--columns {theirs[0]}={ours}" for ours, theirs in alike.items() if theirs)
+    return f"columns that have other names are named: {given}; otherwise " if given else ""
+
+
+def _names(path: Path) -> list[str]:
+    return columns_of(path) or list(first_record(path))
+
+
+def _missing(names: Sequence[str], of_trainer: bool, groups: str) -> list[str]:
+    """The columns that a table of these has to have besides. groups: the column that stands for the prompt's id."""
+    there = {PLURALS.get(name, name) for name in names}
+    needed = (*IDENTITY, "trainer_logprob") if of_trainer else REQUIRED
+    missing = [name for name in needed if name not in there]
+    return [groups if name == PROMPT and groups else name for name in missing if name != PROMPT or groups not in there]
 
 
 def check_readable(path: Path) -> None:

@@ -38,6 +38,13 @@ def test_what_is_no_token_table_is_told_what_there_is(tmp_path):
         open_tables(tmp_path / "nothing")
 
 
+def test_columns_with_nearly_our_names_are_answered_with_the_option_that_names_them(tmp_path):
+    record = {"prompt_id": 1, "sample": 0, "rollout_logprobs": [-0.5], "trainer_logprobs": [-0.5]}
+    with pytest.raises(UsageError, match="needs sample_id as well") as refused:
+        open_tables(write_lines(tmp_path / "log.jsonl", [record]))
+    assert "--columns sample=sample_id" in str(refused.value)
+
+
 def test_steps_are_read_in_the_order_of_their_numbers(tmp_path):
     for step in (10, 2, 1):
         write_lines(tmp_path / f"token_exports/step_{step}/rank_0.jsonl", [{**PRIME, "export_step": step}])

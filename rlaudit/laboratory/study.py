@@ -59,11 +59,17 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a plan starts, as lines, how many engines that is, and the seconds of all its cells."""
+    """What a plan starts, as lines, how many engines that is, and the seconds of all its cells.
+
+    billions: weights of the model that seconds are those of. passes: tokens that go through a model, forward or
+    backward, and take longer in a larger one.
+    """
 
     lines: list[str]
     engine_starts: int
     seconds: float
+    passes: int
+    billions: float = 0.135
 
 
 SomeRecipe = TypeVar("SomeRecipe", bound=AnyRecipe)

@@ -1,7 +1,6 @@
 """What a plan of arms will cost, before anything is started.
 
-Start-up and decode rates were measured with a 135 M model on 2 cores, and on a GPU
-the start-up of the engine dominates whatever the rate.
+Start-up and decode rates were measured with a 135 M model on 2 cores; those of a GPU are guesses.
 """
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
@@ -22,7 +21,7 @@ def cost_of_arms(plan: Plan, accelerator: Accelerator, prompts: PromptSet) -> Co
     """Every arm with the engine that it is about."""
     machine = machine_of(accelerator)
     starts = {_rollout_identity(arm) for block in plan.blocks for arm in block.arms}
-    seconds = 0.0
+    seconds, passes = 0.0, 0
     lines = []
     for block in plan.blocks:
         tokens = _tokens(block, prompts)
@@ -30,6 +29,7 @@ def cost_of_arms(plan: Plan, accelerator: Accelerator, prompts: PromptSet) -> Co
         slower = EMULATED_TIMES if emulated(_dtype(block), accelerator) else 1.0
         seconds += len(own) * (START_SECONDS[machine.platform] + tokens / TOKENS_PER_SECOND[machine.platform] * slower)
         seconds += tokens / SCORED_TOKENS_PER_SECOND[machine.platform] * 2 * slower
+        passes += tokens * (len(own) + 2)
         lines.append(
             f"block {block.name}: {len(block.arms)} arms, {len(own)} engine starts, at most {tokens} tokens an arm"
         )
@@ -37,7 +37,7 @@ def cost_of_arms(plan: Plan, accelerator: Accelerator, prompts: PromptSet) -> Co
             engine = engine_of(arm.treatment, machine, arm.model or plan.recipe.model)
             lines.append(f"  vLLM {arm.treatment.version:<8} {engine!s:<14} {arm.name}")
     lines += [f"block {name} is left out: {reason}" for name, reason in plan.left_out.items()]
-    return Cost(lines, len(starts), seconds)
+    return Cost(lines, len(starts), seconds, passes)
 
 
 def _dtype(block: BlockPlan) -> str:

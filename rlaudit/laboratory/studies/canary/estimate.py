@@ -1,6 +1,6 @@
 """What a canary will cost, before anything is started.
 
-Seconds were measured with the default model and training on 2 quiet cores; a larger model takes what it takes.
+Seconds were measured with the default model and training on 2 quiet cores.
 """
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
@@ -13,6 +13,8 @@ START_SECONDS = {"cpu": 25.0, "cuda": 60.0}
 # A step of 256 sequences of 6 tokens; most of it is the engine.
 STEP_SECONDS = {"cpu": 0.8, "cuda": 0.5}
 SEQUENCES = 256
+# Sampled once; trained on forward, and backward for twice that. Prompts are trained on as well.
+PASSES_OF_A_STEP = 8
 
 
 def _handed(updates: WeightHandover) -> str:
@@ -31,4 +33,5 @@ def cost_of_trainings(plan: CanaryPlan, accelerator: Accelerator, prompts: Promp
     ]
     per_step = STEP_SECONDS[machine.platform] * training.prompts_per_step * training.samples / SEQUENCES
     seconds = len(plan.runs) * (START_SECONDS[machine.platform] + training.steps * per_step)
-    return Cost(lines, len(plan.runs), seconds)
+    tokens = len(plan.runs) * training.steps * training.prompts_per_step * training.samples * training.max_tokens
+    return Cost(lines, len(plan.runs), seconds, tokens * PASSES_OF_A_STEP, billions=0.0)

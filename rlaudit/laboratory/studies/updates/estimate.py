@@ -28,7 +28,8 @@ def cost_of_updates(plan: UpdatePlan, accelerator: Accelerator, prompts: PromptS
         brought = "" if start.transport == "disk" else f", brought by {start.transport}"
         lines.append(f"{start.name}: {engine}, {len(start.cases)} cases, loading by {start.path}{brought}")
         lines += [f"  {case.name}" for case in start.cases]
-    return Cost(lines, len(starts), seconds)
+    passes = sum(_tokens(step) for start in starts for case in start.cases for step in case.steps)
+    return Cost(lines, len(starts), seconds, passes)
 
 
 def start_seconds(start: EngineStart, device: str) -> float:

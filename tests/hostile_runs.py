@@ -81,7 +81,7 @@ def _broken_bytes(path: Path, random: Random) -> bytes:
 
 
 def _broken_json(path: Path, random: Random) -> bytes:
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, RecursionError):
         return json.dumps(_broken_value(json.loads(path.read_bytes()), random)).encode()
     return _broken_bytes(path, random)
 
@@ -90,7 +90,7 @@ def _broken_lines(path: Path, random: Random) -> bytes:
     lines = path.read_bytes().splitlines()
     if lines:
         at = random.randrange(len(lines))
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             lines[at] = json.dumps(_broken_value(json.loads(lines[at]), random)).encode()
     return b"\n".join(random.choice((lines, lines[:-1], lines * 2, lines[::-1])))
 

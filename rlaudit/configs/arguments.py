@@ -1,6 +1,5 @@
 """Arguments of a command line as typed nodes by name, so that a flag reads like the same key of a YAML file."""
 
-import json
 import re
 import shlex
 from collections.abc import Iterable
@@ -9,6 +8,7 @@ from typing import Any
 from rlaudit.configs.syntax.flags import Flag, typed
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.parse_json import parse_json
 
 # What Hugging Face's argument parser takes for a boolean.
 _YES = {"true", "yes", "t", "y", "1"}
@@ -42,7 +42,7 @@ def _partly_known(text: str, unknown: Unknown) -> Any:
     """A JSON mapping as a shell spells it, unknown only where an expansion stands; all of it where it is no JSON."""
     try:
         (spelt,) = shlex.split(text)
-        found = json.loads(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
+        found = parse_json(re.sub(r"(?<=[:,\[])(\s*)(\$\{?\w+\}?)(?=\s*[,\]}])", r'\1"\2"', spelt))
     except (ValueError, RecursionError):
         return unknown
     return _told(found, unknown) if isinstance(found, dict) else unknown

@@ -1,11 +1,11 @@
 """JSON lines as training loops leave them: half-written last lines, NaN, now and then something else."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from rlaudit.curves.run_log import Problems
+from rlaudit.parse_json import parse_json
 
 
 def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -16,8 +16,8 @@ def json_lines(path: Path, problems: Problems) -> Iterator[tuple[str, dict[str, 
                 continue
             place = f"line {number}"
             try:
-                found = json.loads(line)
-            except (ValueError, RecursionError):
+                found = parse_json(line)
+            except ValueError:
                 cut = "cut off in the middle, as an interrupted run leaves it" if not line.endswith(b"\n") else ""
                 problems.add(place, cut or "not JSON")
                 continue
@@ -31,8 +31,8 @@ def first_object(start: bytes) -> dict[str, Any]:
     """The first line that holds an object, among the first bytes of a file; empty where there is none."""
     for line in start.splitlines():
         try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):
+            found = parse_json(line)
+        except ValueError:
             continue
         if isinstance(found, dict):
             return found

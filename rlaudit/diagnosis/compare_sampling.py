@@ -4,7 +4,6 @@ The command line wins over --config, that over a run's own report, that over `ro
 nobody told is neutral, and said to be taken so.
 """
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -13,6 +12,7 @@ from typing import Any
 
 from rlaudit.errors import UsageError
 from rlaudit.meaning.candidates import Semantics
+from rlaudit.parse_json import parse_json
 from rlaudit.tokens.export import Part
 from rlaudit.yaml_file import read_yaml_file
 
@@ -105,9 +105,9 @@ def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
     if not part.where or not report.is_file() or not plan.is_file():
         return {}
     try:
-        arms = json.loads(report.read_text(encoding="utf-8"))["arms"]
+        arms = parse_json(report.read_text(encoding="utf-8"))["arms"]
         arm = next(one for one in arms if (one["block"], one["name"]) == (part.where["block"], part.where["arm"]))
-        blocks = json.loads(plan.read_text(encoding="utf-8"))["recipe"]["blocks"]
+        blocks = parse_json(plan.read_text(encoding="utf-8"))["recipe"]["blocks"]
         block = next(one for one in blocks if one["name"] == part.where["block"])
         values = {name: value for name, value in arm["sampling"].items() if name in PARAMETERS}
         if arm["trainer"]["temperature"] == "ignore":

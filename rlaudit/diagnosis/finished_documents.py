@@ -1,13 +1,11 @@
 """Reports that rlaudit wrote, read back: from a file, or from a run directory."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.laboratory.run_folder import REPORT, has_report, is_run
-from rlaudit.report.new_report import SCHEMA
+from rlaudit.report.read_report import read_report
 from rlaudit.report.report import Report
 
 COMMANDS = ("inspect", "ablate", "compare", "curves")
@@ -34,12 +32,7 @@ def read_document(path: Path) -> FinishedDocument:
         if is_run(path):
             raise NotFinished(f"the run in {path} has not finished", "the ablate command that started it goes on there")
         raise UsageError(f"there is no report at {path}", "write one with --output json:FILE")
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{file} is not a report: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise UsageError(f"{file} is not a report of schema {SCHEMA}")
-    if document.get("command") not in COMMANDS:
-        raise UsageError(f"{file} is of `rlaudit {document.get('command')}`", f"expected one of: {', '.join(COMMANDS)}")
-    return FinishedDocument(str(path), cast(Report, document))
+    document = read_report(file)
+    if document["command"] not in COMMANDS:
+        raise UsageError(f"{file} is of `rlaudit {document['command']}`", f"expected one of: {', '.join(COMMANDS)}")
+    return FinishedDocument(str(path), document)

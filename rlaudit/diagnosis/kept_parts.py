@@ -21,6 +21,7 @@ from rlaudit.diagnosis.log_part import LogPart, shares_of
 from rlaudit.diagnosis.part_file import FORMAT, read_part_file, write_part
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.parse_json import parse_json
 from rlaudit.remote_path import file_version, log_path
 from rlaudit.tokens.export import Part
 from rlaudit.tokens.open_table import TokenTable, all_exports
@@ -142,7 +143,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 def _log(folder: Path) -> dict[str, Any]:
     try:
-        log = json.loads((folder / LOG).read_text(encoding="utf-8"))
+        log = parse_json((folder / LOG).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise UsageError(f"{folder} holds no state of a log", "compare LOG --state DIR makes one") from error
     except (OSError, ValueError) as error:

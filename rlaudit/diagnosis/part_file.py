@@ -20,6 +20,7 @@ from rlaudit.diagnosis.log_part import LogPart
 from rlaudit.errors import NotFinished
 from rlaudit.measurement.measure import Tally, all_metrics
 from rlaudit.measurement.running_tally import PartTally
+from rlaudit.parse_json import parse_json
 from rlaudit.tokens.alignment import AlignmentReport, MisalignedSequence, Misalignment
 from rlaudit.tokens.fault import Fault, FaultKind, Faults, Met
 from rlaudit.tokens.sibling_groups import SiblingGroups
@@ -71,7 +72,7 @@ def read_part_file(path: Path, settings: CompareSettings) -> LogPart:
         if magic != _MAGIC or checksum != crc32(packed):
             raise ValueError("its checksum is another")
         raw = bytearray(pa.decompress(packed, decompressed_size=size, codec="zstd"))
-        about = json.loads(raw[:text])
+        about = parse_json(raw[:text])
         return _part(about, _arrays(about["arrays"], memoryview(raw)[text:]), settings)
     except (OSError, ValueError, KeyError, TypeError, struct.error, pa.ArrowException) as error:
         raise NotFinished(

@@ -15,6 +15,7 @@ from typing import Any
 from rlaudit.errors import UsageError
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.suppression import Judged, Suppressed
+from rlaudit.parse_json import parse_json
 from rlaudit.unusable_place import unusable_place
 from rlaudit.write_atomically import write_atomically
 
@@ -51,7 +52,7 @@ def relative_to(folder: Path) -> Callable[[str], str]:
 def load_baseline(path: Path) -> Baseline:
     """Raises UsageError for what is no baseline."""
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = parse_json(path.read_text(encoding="utf-8"))
         if data["schema"] != SCHEMA:
             raise ValueError(f"its schema is {data['schema']!r}, not {SCHEMA}")
         known = Counter({str(entry["fingerprint"]): int(entry["count"]) for entry in data["findings"]})

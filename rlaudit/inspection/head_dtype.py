@@ -6,11 +6,11 @@ Before that only plug-ins do it. Source: ModelConfig.head_dtype, vllm/config/mod
 vllm/model_executor/layers/logits_processor.py (0.26.0:105), vLLM pull request 48390.
 """
 
-import json
 from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.milestones import HEAD_DTYPE
 
 FLOAT32 = ("float32", "float", "fp32")
@@ -22,7 +22,7 @@ def asked_head_dtype(side: Side) -> str | None:
     overrides: Any = side.value("hf_overrides")
     if isinstance(overrides, str):
         try:
-            overrides = json.loads(overrides)
+            overrides = parse_json(overrides)
         except ValueError:
             return None
     asked = overrides.get("head_dtype") if isinstance(overrides, dict) else None

@@ -5,7 +5,6 @@ are merged where there is none. Runs whose cells could not be one run's are refu
 or weights, other packages, another kind of GPU or driver.
 """
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from rlaudit.laboratory.prompts import PromptSet, load_prompts
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, is_run
 from rlaudit.laboratory.study import Study, known_studies
 from rlaudit.laboratory.surroundings import Surroundings
+from rlaudit.parse_json import parse_json
 
 ENGINE_PREFIX, TRAINER = "vllm ", "trainer"
 
@@ -103,7 +103,7 @@ def _plan_of(run: Path) -> dict[str, Any]:
     if not is_run(run):
         raise UsageError(f"{run} is no run directory", "Give the directories that ablate --shard left.")
     try:
-        document = json.loads((run / PLAN).read_bytes())
+        document = parse_json((run / PLAN).read_bytes())
         return {key: document[key] for key in ("recipe", "arms", "provenance", "made_with")}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotFinished(

@@ -8,6 +8,7 @@ from typing import Any
 
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.recipe import recipe_folders
+from rlaudit.parse_json import parse_json
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ def _find(name_or_path: str) -> Path:
 
 def _from_json(path: Path, number: int, line: str) -> tuple[Any, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        row = parse_json(line)
+    except ValueError as error:
         raise UsageError(f"{path}:{number}: not JSON: {error}") from error
     answer = row.get("answer") if isinstance(row, dict) else None
     match row:

@@ -22,6 +22,7 @@ from filelock import FileLock, Timeout
 
 from rlaudit.engines.cells.seal import LARGEST, SEAL, Damage, Mark, Seal, mark_of, read_seal, regular_size
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 from rlaudit.secrets import mask
 from rlaudit.write_atomically import replacing, write_atomically
 
@@ -182,7 +183,7 @@ def cells_of_plan(folder: Path) -> Sequence[str] | None:
     if size is None:
         return None
     try:
-        told = json.loads(path.read_bytes()) if size <= LARGEST else {}
+        told = parse_json(path.read_bytes()) if size <= LARGEST else {}
         plan = hashlib.sha256((folder / PLAN).read_bytes()).hexdigest()
         return [str(key) for key in told["cells"]] if told["plan"] == plan else []
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

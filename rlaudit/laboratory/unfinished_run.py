@@ -1,6 +1,5 @@
 """A run that has not ended, as a report: what it has, what is missing, and no verdict."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from rlaudit.engines.cells.seal import SEAL, regular_size
 from rlaudit.laboratory.run_folder import CELL_FOLDERS, PLAN, cells_of_plan, damage_of_cell
 from rlaudit.layers import Layer
+from rlaudit.parse_json import parse_json
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.report import Report
 
@@ -85,7 +85,7 @@ def _said(status: Any, message: Any) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return _dict(found)

@@ -70,11 +70,12 @@ def loaded_engines(document: Report) -> list[LoadedEngines]:
 
 def seen_in(arm: Arm) -> dict[str, str]:
     """Label and value of what the arm's workers have and ran; nothing of what could not be seen."""
-    loaded = arm["loaded"]
+    loaded = arm.get("loaded", {})
+    features, because = loaded.get("features", {}), loaded.get("because", {})
     values = {
-        label: loaded["features"].get(name) or NOT_THERE
+        label: features.get(name) or NOT_THERE
         for name, label in LABELS.items()
-        if loaded["features"].get(name) or name in loaded["because"]
+        if features.get(name) or name in because
     }
     return values | {label: value for label, told in RAN.items() if (value := told(arm)) is not None}
 
@@ -92,15 +93,16 @@ def by_value(values: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _graphs_run(arm: Arm) -> str | None:
-    ran = arm["loaded"].get("ran")
-    return None if not ran else " and ".join(sorted(ran["graphs"] or ())) or NOT_THERE
+    ran = arm.get("loaded", {}).get("ran")
+    return None if not ran else " and ".join(sorted(ran.get("graphs") or ())) or NOT_THERE
 
 
 def _cascade(arm: Arm) -> str | None:
-    ran = arm["loaded"].get("ran")
+    ran = arm.get("loaded", {}).get("ran")
     if not ran:
         return None
-    return NOT_THERE if ran["cascade"] is None else "used" if ran["cascade"]["used"] else "not used"
+    counted = ran.get("cascade")
+    return NOT_THERE if counted is None else "used" if counted.get("used") else "not used"
 
 
 def _batch_dependence(arm: Arm) -> str | None:

@@ -8,13 +8,13 @@ from rlaudit.layers import Layer, Verdict
 
 if TYPE_CHECKING:
     from rlaudit.report.parts.diagnosis import Judged
-    from rlaudit.report.report import ExitCode, Report
+    from rlaudit.report.report import Command, ExitCode, Report
 
 SCHEMA: Final = "rlaudit-report/1"
 
 
 def new_report(
-    command: str,
+    command: "Command",
     exit_code: int,
     *,
     before: str | None = None,

@@ -9,7 +9,7 @@ An inspection takes less time than these classes take to import: what it runs na
 A field is added as NotRequired: reports of earlier releases lack it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -26,6 +26,15 @@ from rlaudit.report.parts.token_figures import TokenFigures
 from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 
+Command = Literal["inspect", "ablate", "compare", "curves", "watch", "diagnose", "selftest"]
+# What the report of a command is about, and never lacks; the others are about what every report has.
+ABOUT: Mapping[Command, str] = {
+    "compare": "comparisons",
+    "curves": "curves",
+    "watch": "watch",
+    "diagnose": "sources",
+    "selftest": "selftest",
+}
 ExitCode = Literal[0, 1, 2, 3, 70, 130]
 
 
@@ -34,7 +43,7 @@ class Report(TypedDict):
 
     schema: Literal["rlaudit-report/1"]
     rlaudit: str
-    command: str
+    command: Command
     exit_code: ExitCode
     description: NotRequired[str]
     versions: Versions

@@ -13,11 +13,15 @@ def report_schema() -> dict[str, Any]:
     """JSON-able. Takes a moment: pydantic is imported for it."""
     from pydantic import TypeAdapter
 
-    from rlaudit.report.report import Report
+    from rlaudit.report.report import ABOUT, Report
 
     made = TypeAdapter(Report).json_schema()
     closed: dict[str, Any] = _closed(made)
-    return {"$schema": DIALECT, **closed, "title": SCHEMA}
+    complete = [
+        {"if": {"properties": {"command": {"const": command}}}, "then": {"required": [part]}}
+        for command, part in ABOUT.items()
+    ]
+    return {"$schema": DIALECT, **closed, "allOf": complete, "title": SCHEMA}
 
 
 def _closed(schema: Any) -> Any:

@@ -1,7 +1,6 @@
 """JSONL read line by line: what is not JSON is named with its line number, everything else is used."""
 
 import gzip
-import json
 import tarfile
 import zlib
 from codecs import BOM_UTF8
@@ -14,6 +13,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from rlaudit.parse_json import parse_json
 from rlaudit.remote_path import file_version, is_remote
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.tar_lines import ARCHIVES, TarLines
@@ -64,10 +64,10 @@ def parsed(line: bytes) -> Any:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
         # NaN and infinities, which Python writes, or what is no JSON: in the words of the standard library.
-        return json.loads(line)
+        return parse_json(line)
     records = value if isinstance(value, list) else (value,)
     whole = all(abs(one) < EXACT for record in records if isinstance(record, dict) for one in _floats(record))
-    return value if whole else json.loads(line)
+    return value if whole else parse_json(line)
 
 
 def _floats(record: dict[str, Any]) -> list[float]:

@@ -4,7 +4,6 @@
 A run of `rlaudit ablate` keeps the ids of its prompts with its cells. Only scoring needs any of it.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rlaudit.parse_json import parse_json
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.json_lines import json_lines
 from rlaudit.tokens.logged_sequence import prompt_text
@@ -58,7 +58,7 @@ def _of_run(folder: Path) -> dict[str, Column]:
     told = []
     for path in sorted(folder.glob("cells/*/result.json")):
         try:
-            result = json.loads(path.read_text(encoding="utf-8"))
+            result = parse_json(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         ids = result.get("prompt_token_ids") if isinstance(result, dict) else None

@@ -1,11 +1,11 @@
 """What a checkpoint says of itself, where the config names a folder that is there."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.parse_json import parse_json
 
 LARGEST_BYTES = 1_000_000
 
@@ -23,7 +23,7 @@ def read_json_object(path: Path) -> Mapping[str, Any] | None:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_BYTES:
             return None
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

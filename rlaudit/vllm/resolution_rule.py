@@ -1,6 +1,5 @@
 """What one resolution rule is: how a release decides a value that the config leaves open."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,6 +8,7 @@ from packaging.version import Version
 
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 
@@ -114,7 +114,7 @@ def object_of(value: Any) -> dict[str, Any]:
     """An argument that takes a mapping or its JSON text; empty where it is neither."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
@@ -125,7 +125,7 @@ def part(view: View, name: str, *path: str) -> Any:
     value = view.given(name)
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
-            value = json.loads(value)
+            value = parse_json(value)
         except ValueError:
             return Unknown(f"{name} is not JSON")
     for key in path:

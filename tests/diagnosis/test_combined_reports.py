@@ -6,6 +6,7 @@ from rlaudit.diagnosis.combine import combined
 from rlaudit.diagnosis.finished_documents import FinishedDocument, read_document
 from rlaudit.diagnosis.worst_layer import worst_layers
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.report.new_report import new_report
 
 LAYERS = ("semantic", "inference path", "objective")
 
@@ -150,8 +151,8 @@ def test_a_run_that_has_not_ended_and_what_is_no_report_are_told_apart(tmp_path)
     (tmp_path / "plan.json").write_text("{}")
     with pytest.raises(NotFinished, match="has not finished"):
         read_document(tmp_path)
-    (tmp_path / "report.json").write_text(json.dumps(dict(report("ablate", "match").document)))
+    (tmp_path / "report.json").write_text(json.dumps(new_report("ablate", 0)))
     assert read_document(tmp_path).command == "ablate"
-    (tmp_path / "d.json").write_text(json.dumps({"schema": "rlaudit-report/1", "command": "diagnose"}))
+    (tmp_path / "d.json").write_text(json.dumps({**new_report("diagnose", 0), "sources": []}))
     with pytest.raises(UsageError, match="is of `rlaudit diagnose`"):
         read_document(tmp_path / "d.json")

@@ -1,11 +1,11 @@
 """The folders in which an interpreter's packages lie, found without running it; editable installs included."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from rlaudit.errors import UsageError
+from rlaudit.parse_json import parse_json
 
 _PACKAGES = (
     "lib/python*/site-packages",
@@ -32,7 +32,7 @@ def _editable(folder: Path) -> Iterator[Path]:
     """The projects that an environment takes from where they lie (`pip install -e`)."""
     for record in sorted(folder.glob("*.dist-info/direct_url.json")):
         try:
-            told = json.loads(record.read_text(encoding="utf-8"))
+            told = parse_json(record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         if isinstance(told, dict) and (told.get("dir_info") or {}).get("editable"):

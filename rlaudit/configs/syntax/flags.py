@@ -1,6 +1,5 @@
 """The options of a command: argparse-like tails, and Hydra's `key=value` overrides."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from typing import Any
 
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.parse_json import parse_json
 
 _NEGATIVE = re.compile(r"-\d+$|-\d*\.\d+$")
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)(?:=(.*))?", re.DOTALL)
@@ -124,8 +124,8 @@ def typed(text: str) -> Any:
 
 def _collection(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         pass
     from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
 

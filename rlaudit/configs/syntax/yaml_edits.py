@@ -13,6 +13,7 @@ from rlaudit.configs.engine_names import affirmed, canonical
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newline
+from rlaudit.parse_json import parse_json
 
 
 def yaml_writer(mapping: Node, spell: Spell, text: str) -> Write:
@@ -80,7 +81,7 @@ def _quotes_keys(mapping: Node, text: str) -> bool:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        parse_json(text)
     except ValueError:
         return False
     return True

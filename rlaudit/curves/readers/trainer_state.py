@@ -3,7 +3,6 @@
 In an output folder the one of the newest checkpoint is read: it holds the whole history.
 """
 
-import json
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from rlaudit.curves.json_lines import first_object
 from rlaudit.curves.run_log import Problems, Row, RunReader
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 
 
 def recognises(path: Path, start: bytes) -> bool:
@@ -27,7 +27,7 @@ def recognises(path: Path, start: bytes) -> bool:
 def read(path: Path, problems: Problems) -> Iterator[Row]:
     """The entries of the history. Raises NotFinished where the file is cut off: it is one JSON document."""
     try:
-        state = json.loads(path.read_text(encoding="utf-8-sig"))
+        state = parse_json(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise NotFinished(f"{path} is not whole JSON: {error}", "use the one of an earlier checkpoint") from error
     history = state.get("log_history") if isinstance(state, dict) else None

@@ -5,7 +5,6 @@ edges, a CRC-32 over type and data), each record a protocol buffer of W&B's own.
 Source: wandb/sdk/internal/datastore.py and wandb/proto/wandb_internal.proto; tried on files of wandb 0.31.
 """
 
-import json
 import struct
 import zlib
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typing import Any
 from rlaudit.curves.protobuf_wire import BYTES, fields, signed
 from rlaudit.curves.run_log import Problems, Row, RunReader
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 
 MAGIC = b":W&B"
 FILE_HEADER = struct.Struct("<4sHB")
@@ -96,7 +96,7 @@ def _item(item: bytes) -> tuple[str, Any]:
         if field in (KEY, NESTED_KEY) and isinstance(value, bytes):
             names.append(value.decode("utf-8", "replace"))
         elif field == VALUE and isinstance(value, bytes):
-            found = json.loads(value)
+            found = parse_json(value)
     return ".".join(name for name in names if name), found
 
 

@@ -5,7 +5,6 @@ Nothing is pickled: whoever reads a cell takes data from it, and code from its o
 that the cell is named after.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from rlaudit.engines.cells.cell import DESCRIPTION, IDENTITY, JOB, Cell
 from rlaudit.engines.cells.launch import PACKAGE
 from rlaudit.engines.environments.environment_spec import Environment, EnvironmentSpec
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.parse_json import parse_json
 from rlaudit.secrets import put_back
 
 AGAIN = "The ablate command of the run runs it."
@@ -26,7 +26,7 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
     Raises UsageError where none is described there, NotFinished where it is of another rlaudit or lacks its secrets.
     """
     try:
-        told = {name: json.loads((directory / name).read_bytes()) for name in (JOB, IDENTITY, DESCRIPTION)}
+        told = {name: parse_json((directory / name).read_bytes()) for name in (JOB, IDENTITY, DESCRIPTION)}
         identity = told.pop(IDENTITY)
         put_back(told, list(secrets))
         started = told[DESCRIPTION]
@@ -47,7 +47,7 @@ def read_described(directory: Path, secrets: Sequence[Any] = ()) -> Cell:
         key = cell.key
     except FileNotFoundError as error:
         raise UsageError(f"{directory} describes no cell: {error.filename} is missing", AGAIN) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotFinished(f"{directory} describes no cell that this rlaudit understands", AGAIN) from error
     if started["secrets"] != len(secrets):
         raise NotFinished(f"the cell {directory.name} needs secrets, which are kept nowhere", AGAIN)

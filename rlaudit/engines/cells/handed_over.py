@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlaudit.parse_json import parse_json
 from rlaudit.secrets import take_out
 from rlaudit.write_atomically import write_atomically
 
@@ -21,7 +22,7 @@ def hand_over(cell: Path, name: str, document: Mapping[str, Any]) -> None:
     public, taken = take_out(dict(document))
     write_atomically(cell / name, json.dumps(public).encode())
     file = cell / SECRETS
-    told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    told = parse_json(file.read_text(encoding="utf-8")) if file.exists() else {}
     told.pop(name, None)
     if taken:
         told[name] = taken

@@ -3,7 +3,6 @@
 The cell runs under a guardian (guarded.py). What it prints goes to its log, what it has to say to its events file.
 """
 
-import json
 import re
 import signal
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from rlaudit.engines.cells.log import read_log, root_cause, says_out_of_memory
 from rlaudit.engines.cells.masked_log import masked_log
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.parse_json import parse_json
 
 WORKER = Path(__file__).with_name("worker.py")
 # rlaudit itself, wherever it lies on the machine that runs a cell.
@@ -180,8 +180,8 @@ def _one_line(text: str) -> str:
 def _read_json(path: Path) -> dict[str, Any]:
     """The object in a file; empty where there is none, or half of one."""
     try:
-        document = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError, RecursionError):
+        document = parse_json(path.read_bytes())
+    except (FileNotFoundError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}
 
@@ -205,7 +205,7 @@ class EventTail:
                 if not line.endswith(b"\n"):
                     break
                 self._offset += len(line)
-                event: Event = json.loads(line)
+                event: Event = parse_json(line)
                 if event["event"] == "phase":
                     self.phase = event["name"]
                 self._on_event(event)

@@ -6,7 +6,6 @@ its number and start, in this boot and this container; a process of the same ses
 is entered by being born into it and its number is not given away while anybody is in it. Nothing else is touched.
 """
 
-import json
 import os
 import time
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from rlaudit.engines.cells.guardian import Process, end_all, machine, processes
+from rlaudit.parse_json import parse_json
 from rlaudit.say import say
 
 # A record of another boot may be that of another machine with the same home: it is left alone for so long.
@@ -89,7 +89,7 @@ def _alive() -> list[Process]:
 def _read(file: Path) -> Record | None:
     """The record; None for that of another machine, container or boot, and for one that is broken or just gone."""
     try:
-        written: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        written: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         here = machine()
         if any(written[key] != value for key, value in here.items()):
             if time.time() - file.stat().st_mtime > _SECONDS_TO_KEEP_A_FOREIGN_RECORD:

@@ -32,6 +32,7 @@ from rlaudit.engines.cells.ray_node import SAID, look, run, sees
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 
 # A cell that takes node after node with it is the fault of the cell.
 STARTS = 3
@@ -258,7 +259,7 @@ class _Task:
         """The answer is there: the outcome, or the loss of whoever was to give it."""
         exceptions = self._at.cluster.ray.exceptions
         try:
-            told = json.loads(self._at.cluster.ray.get(self.answer))
+            told = parse_json(self._at.cluster.ray.get(self.answer))
         except exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else error from None
         except exceptions.TaskCancelledError:
@@ -358,7 +359,7 @@ def _on(ray: Any, function: Any, node: Node) -> Any:
 
 def _answer(ray: Any, answer: Any) -> Mapping[str, Any]:
     try:
-        told: Mapping[str, Any] = json.loads(ray.get(answer))
+        told: Mapping[str, Any] = parse_json(ray.get(answer))
     except (ray.exceptions.RayError, ImportError) as error:
         return {"trouble": _first_line(error)}
     return told

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rlaudit.engines.file_digest import file_digest
+from rlaudit.parse_json import parse_json
 from rlaudit.write_atomically import write_atomically
 
 SEAL = "seal.json"
@@ -87,10 +88,10 @@ def read_seal(folder: Path, of: str | None = None) -> Seal | Damage:
             return Damage(path, "is missing")
         if size > LARGEST:
             return Damage(path, f"has {size:,} bytes and is no seal")
-        seal = _seal(json.loads(path.read_bytes()))
+        seal = _seal(parse_json(path.read_bytes()))
     except OSError as error:
         return Damage(path, f"cannot be read: {error.strerror}")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return Damage(path, "was cut off or altered")
     if of is not None and seal.of != of:
         return Damage(path, f"belongs to {seal.of} and not to {of}")

@@ -16,6 +16,7 @@ from rlaudit.engines.cells.inherited_variables import STRIPPED
 from rlaudit.engines.cells.launch import cell_environment
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.parse_json import parse_json
 
 # The worker and what it loads are written for it (worker.py); vLLM 0.8.5 is the last engine that runs on it.
 OLDEST_PYTHON = (3, 9)
@@ -120,7 +121,7 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
                 f"{name} did not answer within {SECONDS_TO_ANSWER:.0f} s", "An image is best fetched beforehand."
             )
         if not answers:
-            code = json.loads(usage.read_text())["exit_code"] if usage.exists() else None
+            code = parse_json(usage.read_text())["exit_code"] if usage.exists() else None
             complaint = _last_lines(complained) or _last_lines(said) or "it said nothing"
             raise NotFinished(
                 f"{name} does not run a Python interpreter: it {_ending(code)}; {complaint}",
@@ -131,7 +132,7 @@ def _answer(command: Command, name: str, questions: Mapping[str, Any]) -> dict[s
         raise UsageError(
             f"{name} starts {len(answers)} interpreters, expected one", "Ask for one task: srun --ntasks=1."
         )
-    told: dict[str, Any] = json.loads(answers[0])
+    told: dict[str, Any] = parse_json(answers[0])
     return told
 
 

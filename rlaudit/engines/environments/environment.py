@@ -30,6 +30,7 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.uv import Uv, find_uv
 from rlaudit.engines.hardware.driver import driver_is_there
 from rlaudit.errors import NotFinished, UsageError
+from rlaudit.parse_json import parse_json
 from rlaudit.secrets import mask
 
 __all__ = [
@@ -96,7 +97,7 @@ def _whole(spec: EnvironmentSpec, report: Callable[[str], None], uv: Path | None
 
 def _checked_with_driver(home: Path, environment: Environment) -> Environment:
     """An environment that was built where there was no driver, with what was left to check, where there is one."""
-    state = json.loads((home / STATE).read_text(encoding="utf-8"))
+    state = parse_json((home / STATE).read_text(encoding="utf-8"))
     if not state.get("unchecked") or not driver_is_there():
         return environment
     health = check(environment.spec, environment.command, inside=environment.directory)
@@ -177,7 +178,7 @@ def _write_state(home: Path, state: dict[str, Any]) -> None:
 def _read(home: Path) -> Environment | None:
     """An environment from its state file; None without one, of another format, or without its interpreter."""
     try:
-        state = json.loads((home / STATE).read_text(encoding="utf-8"))
+        state = parse_json((home / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if state.get("format") != FORMAT or not Path(state["python"]).exists():

@@ -5,7 +5,6 @@ module a release loads is recorded with the release (rlaudit/vllm/data/builds.js
 `vllm._C_stable_libtorch` from 0.19.0 on, on the CPU one for each instruction set.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pathlib import Path
 from rlaudit.engines.environments.environment_spec import Command, EnvironmentSpec
 from rlaudit.engines.environments.libstdcxx import NotHarmlessError, missing_version, weaken
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.builds import published_build
 
 _SECONDS_TO_IMPORT = 300
@@ -50,7 +50,7 @@ def check(spec: EnvironmentSpec, command: Command, inside: Path) -> Health:
         except subprocess.TimeoutExpired:
             raise NotFinished(f"{spec.name}: importing took more than {_SECONDS_TO_IMPORT} s") from None
         if ended.returncode == 0:
-            told = json.loads(ended.stdout.strip().splitlines()[-1]) if program[0] is _LOAD_OPERATORS else {}
+            told = parse_json(ended.stdout.strip().splitlines()[-1]) if program[0] is _LOAD_OPERATORS else {}
             return Health(tuple(repairs), tuple(told.get("unchecked", ())))
         # Where vLLM only warns, what the loader missed stands above the last line.
         missing = missing_version(ended.stderr)

@@ -4,12 +4,12 @@ A wheel brings neither, and the engine says so only deep inside its start. Sourc
 to 3.8, which takes CC, else gcc, else clang, and the include directory of the interpreter.
 """
 
-import json
 import os
 import subprocess
 
 from rlaudit.engines.environments.environment_spec import Command
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 
 _SECONDS_TO_LOOK = 60
 _LOOK = """
@@ -36,7 +36,7 @@ def missing_for_triton(command: Command) -> tuple[str, ...]:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise NotFinished(f"{command[0]} does not run: {error}") from None
-    return tuple(json.loads(told.stdout))
+    return tuple(parse_json(told.stdout))
 
 
 def said_of_missing(missing: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ same questions only by failing, which is why the index is asked directly; downlo
 """
 
 import base64
-import json
 import platform
 import ssl
 import urllib.error
@@ -23,6 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from rlaudit.engines.environments.pip_configuration import PackageSources
 from rlaudit.errors import NotFinished
+from rlaudit.parse_json import parse_json
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 _SECONDS_TO_ANSWER = 20
@@ -141,7 +141,7 @@ def _files(address: str, certificates: str | None) -> list[Wheel]:
         if error.code in {404, 410}:
             return []
         raise
-    return _from_json(json.loads(body), address) if kind.endswith("json") else _from_html(body, address)
+    return _from_json(parse_json(body), address) if kind.endswith("json") else _from_html(body, address)
 
 
 def _from_json(page: Any, address: str) -> list[Wheel]:

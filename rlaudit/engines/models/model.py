@@ -29,6 +29,7 @@ from rlaudit.engines.environments.uv import Uv, UvError, find_uv
 from rlaudit.engines.models.model_identity import STATE, contents
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.home import expanded
+from rlaudit.parse_json import parse_json
 from rlaudit.write_atomically import write_atomically
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
@@ -204,7 +205,7 @@ def _make(home: Path, part: Path, trainer: Environment, job: Mapping[str, Any], 
 
 def _read(home: Path) -> ModelOnDisk | None:
     try:
-        state = json.loads((home / STATE).read_text(encoding="utf-8"))
+        state = parse_json((home / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return ModelOnDisk(**state["model"]) if state.get("conversion") == _CONVERSION else None

@@ -6,7 +6,6 @@ Source: the hub's address of a file, /MODEL/resolve/REVISION/FILE, whose answers
 (huggingface_hub, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT).
 """
 
-import json
 import os
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from typing import Any
 from rlaudit.engines.models.hub_cache import snapshot
 from rlaudit.engines.models.model import DEFAULT_MODEL, SUMS_MODEL, require_hub_id
 from rlaudit.home import expanded
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.checkpoint import read_json_object
 
 DTYPE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -105,13 +105,13 @@ def _on_hub(model: str, revision: str | None, environ: Mapping[str, str]) -> Mod
     secret = environ.get("HF_TOKEN")
     headers = {"Authorization": f"Bearer {secret}"} if secret else {}
     with _answer(f"{address}/config.json", headers) as answer:
-        configuration = json.load(answer)
+        configuration = parse_json(answer.read())
         commit = answer.headers.get("X-Repo-Commit")
     if not isinstance(configuration, dict):
         raise ValueError("it is not a JSON object")
     try:
         with _answer(f"{address}/{INDEX}", headers) as answer:
-            return ModelFiles(model, configuration, _total_size(json.load(answer)), commit=commit)
+            return ModelFiles(model, configuration, _total_size(parse_json(answer.read())), commit=commit)
     except urllib.error.HTTPError:
         # A model in one file has no index, and one file is no large model.
         return ModelFiles(model, configuration, commit=commit)

@@ -6,7 +6,6 @@ release has it. What counts is what the loaded engine resolved, not what was ask
 that `inspect` and `ablate` expect here is a failure. Eager, because compiling takes longer than everything else.
 """
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from rlaudit.engines.environments.kernel_compiler import missing_for_triton
 from rlaudit.engines.hardware.accelerator import detect, machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.vllm.expected_engine import expected_engine
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.machine import Machine, machine_named
 from rlaudit.vllm.resolution.engine import EngineKind, has_v0, variables_for
@@ -251,7 +251,7 @@ def _prefix_caching(default: Outcome, outcome: Outcome, folder: Path) -> Symptom
         return _outcome("prefix caching", outcome, "")
     samples = folder / ("default" if outcome is default else "cached") / "samples.jsonl"
     usual = "on by default" if outcome is default else "off by default"
-    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
+    rows = [parse_json(line) for line in samples.read_text(encoding="utf-8").splitlines()]
     cached = rows[-1]["cached_tokens"]
     if cached is None:
         on = bool(outcome.result["resolved"]["enable_prefix_caching"])

@@ -13,13 +13,13 @@ Source: vllm/compilation/backends.py (make_compiler), vllm/config/compilation.py
 """
 
 import contextlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.errors import UsageError
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.catalogue import Catalogue
 
 CONFIG = "compilation_config"
@@ -70,7 +70,7 @@ def _written(config: Any, version: str) -> dict[str, Any]:
     """compilation_config as a mapping: vLLM also takes JSON, and a number for the level (now the mode)."""
     if isinstance(config, str):
         with contextlib.suppress(ValueError):
-            config = json.loads(config)
+            config = parse_json(config)
     if config is None:
         return {}
     if isinstance(config, Mapping):

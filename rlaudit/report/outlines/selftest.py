@@ -16,7 +16,7 @@ def outline(report: Report) -> Outline:
     found = report["selftest"]
     cells, targets = [_cell(one) for one in found["cells"]], [_target(one) for one in found["targets"]]
     return Outline(
-        f"self-test: {report['description']}",
+        f"self-test: {report.get('description', '')}",
         [
             Section("cells", "What was planted and what was named", [Table(CELLS, cells)]),
             Section("targets", "Targets", [Table(TARGETS, targets)] if targets else []),

@@ -60,7 +60,7 @@ def _draw(figure: "Figure", metric: CurveMetric) -> None:
     axes = plot(figure, left=52)
     points = metric["points"]
     steps = [at["step"] for at in points]
-    banded = [at for at in points if "low" in at]
+    banded = [at for at in points if "low" in at and "high" in at]
     axes.fill_between([at["step"] for at in banded], [at["low"] for at in banded], [at["high"] for at in banded],
                       color=BAND, linewidth=0)  # fmt: skip
     reference = axes.plot(steps, [at["reference"] for at in points], color=REFERENCE, linewidth=1.4,

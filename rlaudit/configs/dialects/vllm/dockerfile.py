@@ -4,7 +4,6 @@ The exec form is JSON, the shell form a script. An ENTRYPOINT in exec form gets 
 vLLM's own starts the server itself, so that a CMD of flags alone is a server too.
 """
 
-import json
 import re
 from collections.abc import Iterator
 
@@ -14,6 +13,7 @@ from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.shell_text import UnreadableShell, commands
+from rlaudit.parse_json import parse_json
 
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+", re.MULTILINE)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -114,7 +114,7 @@ def _exec_form(index: LineIndex, start: int, end: int) -> tuple[Node, ...] | Non
         if len(words) > MOST_WORDS:
             raise UnreadableShell(f"a command of more than {MOST_WORDS} words")
         try:
-            value = json.loads(match.group())
+            value = parse_json(match.group())
         except ValueError:
             return None
         place = index.place(start + match.start(), start + match.end(), "")

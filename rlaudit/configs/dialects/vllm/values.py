@@ -4,13 +4,13 @@ Source: vllm/engine/arg_utils.py `get_kwargs` (0.9.0 on) and `_compute_kwargs` (
 a Literal its words, a sequence takes several words, a dictionary or config object JSON, the rest its own type.
 """
 
-import json
 import re
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.parse_json import parse_json
 from rlaudit.vllm.catalogue import Declared
 from rlaudit.vllm.milestones import (
     AUTO_MODEL_LEN,
@@ -77,8 +77,8 @@ def _json(word: str, declared: Declared, vllm: Version) -> Any:
     if declared.name == "compilation_config" and vllm < COMPILATION_CONFIG_IS_NO_LEVEL and re.fullmatch(r"[0-3]", word):
         return int(word)
     try:
-        value = json.loads(word)
-    except (ValueError, RecursionError):
+        value = parse_json(word)
+    except ValueError:
         value = None
     if isinstance(value, dict | list):
         return value

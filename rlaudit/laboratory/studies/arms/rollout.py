@@ -1,6 +1,5 @@
 """The rollout side of an arm: its cell, and the sequences that the cell left."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block
 from rlaudit.laboratory.treatment import Treatment
+from rlaudit.parse_json import parse_json
 from rlaudit.tokens.integrity import integrity_faults
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.vllm.machine import Machine
@@ -128,7 +128,7 @@ def requests(prompts: int, samples: int, rounds: int, seed: int) -> list[dict[st
 def read_sequences(directory: Path) -> tuple[SampledSequence, ...]:
     """The sequences of a finished rollout cell, ordered by prompt and sample."""
     with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+        rows = [parse_json(line) for line in lines]
     sequences = [
         SampledSequence(
             prompt=row["prompt"],

@@ -19,6 +19,7 @@ from rlaudit.laboratory.moving_weights import require_room, seconds_to_move, sto
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
+from rlaudit.parse_json import parse_json
 from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
@@ -156,6 +157,6 @@ def tensor_names(folder: str) -> list[str]:
     names: list[str] = []
     for file in sorted(Path(folder).glob("*.safetensors")):
         with file.open("rb") as weights:
-            header = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
+            header = parse_json(weights.read(int.from_bytes(weights.read(8), "little")))
         names += [name for name in header if name != "__metadata__"]
     return names

@@ -1,12 +1,12 @@
 """What an engine process left: every request with the version that sampled each of its tokens, and every update."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase
+from rlaudit.parse_json import parse_json
 
 Tokens = tuple[int, ...]
 
@@ -114,7 +114,7 @@ def read_record(
 ) -> EngineRecord:
     """The record of a cell that finished. `prompts` are all prompts of the job, the unshared ones last."""
     with (directory / "samples.jsonl").open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+        rows = [parse_json(line) for line in lines]
     shared = len(prompts) // 2
     return EngineRecord(
         start=start,

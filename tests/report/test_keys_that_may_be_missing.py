@@ -1,0 +1,68 @@
+"""Reports of other releases lack keys: each that the schema lets be missing, taken away everywhere it stands."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import documents
+import pytest
+
+from rlaudit.report.formats.html import FORMAT as HTML
+from rlaudit.report.formats.markdown import FORMAT as MARKDOWN
+from rlaudit.report.formats.text import FORMAT as TEXT
+from rlaudit.report.report import ABOUT
+from rlaudit.report.schema import report_schema
+
+SCHEMA = report_schema()
+EXAMPLES = {path.parent.name: path for path in sorted((documents.ROOT / "examples").glob("*/*/report.json"))}
+MADE = {
+    made.__name__: made for made in (documents.comparison, documents.curves, documents.selftest, documents.diagnosis)
+}
+
+
+def resolved(schema: Any) -> list[Any]:
+    """The objects and arrays that a value of this schema may be."""
+    if "$ref" in schema:
+        return resolved(SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]])
+    return [one for option in schema["anyOf"] for one in resolved(option)] if "anyOf" in schema else [schema]
+
+
+def may_be_missing(value: Any, schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Paths of keys, places in lists left out."""
+    for kind in resolved(schema):
+        if isinstance(value, dict) and kind.get("properties"):
+            for key in set(value) & set(kind["properties"]):
+                if key not in (*kind.get("required", ()), ABOUT.get(value.get("command", ""))):
+                    yield (*path, key)
+                yield from may_be_missing(value[key], kind["properties"][key], (*path, key))
+        elif isinstance(value, list) and "items" in kind:
+            for one in value:
+                yield from may_be_missing(one, kind["items"], path)
+
+
+def without(value: Any, path: tuple[str, ...]) -> None:
+    """Take the key away wherever the path leads to it."""
+    if isinstance(value, list):
+        for one in value:
+            without(one, path)
+    elif isinstance(value, dict) and len(path) == 1:
+        value.pop(path[0], None)
+    elif isinstance(value, dict) and path[0] in value:
+        without(value[path[0]], path[1:])
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES, *MADE])
+def test_a_report_is_rendered_without_any_key_that_may_be_missing(name: str) -> None:
+    document = MADE[name]() if name in MADE else json.loads(Path(EXAMPLES[name]).read_text(encoding="utf-8"))
+    paths = sorted(set(may_be_missing(document, SCHEMA)))
+    assert paths
+    for path in paths:
+        less = copy.deepcopy(document)
+        without(less, path)
+        for rendered in (TEXT, MARKDOWN, HTML):
+            try:
+                assert rendered.text(less, 100)
+            except Exception as error:
+                raise AssertionError(f"without {'.'.join(path)}, as {rendered.name}") from error

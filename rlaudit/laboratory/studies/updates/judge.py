@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, RECOVERED, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.lag import LagGroup, lag_groups
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, RECOVERED, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.parts import Parts, PartsRead, judge_parts, read_parts, state_left
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Update
 from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requests
@@ -61,6 +61,11 @@ class JudgedCase:
     def ran(self) -> bool:
         """Whether there is something to judge."""
         return self.problem is None
+
+    @property
+    def where(self) -> str:
+        """The engine start and the case: what a finding of it is known by."""
+        return f"{self.record.start.name}: {self.case.name}"
 
 
 def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:

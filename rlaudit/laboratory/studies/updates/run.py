@@ -17,10 +17,11 @@ from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, UpdatePlan, unshared
 from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts
+from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_record, read_record
 from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper

@@ -14,7 +14,6 @@ from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requ
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
-from rlaudit.measurement.metric import ObjectiveSettings
 
 
 @dataclass(frozen=True)
@@ -97,17 +96,10 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
             return replace(judged, parts=_parts(record, case, flights, book, margin))
     return replace(
         judged,
-        lags=tuple(lag_groups(record.of(case, FLIGHT), book, _objective(run))),
+        lags=tuple(lag_groups(record.of(case, FLIGHT), book, run.recipe.objective.as_settings())),
         parts=_parts(record, case, flights, book, margin),
         staleness=judge_staleness(flights, book, margin),
         continuity=judge_continuity(case, flights, book, margin),
-    )
-
-
-def _objective(run: FinishedUpdates) -> ObjectiveSettings:
-    ppo, gspo = run.recipe.objective.ppo_epsilon, run.recipe.objective.gspo_epsilon
-    return ObjectiveSettings(
-        ppo_epsilon_low=ppo[0], ppo_epsilon_high=ppo[1], gspo_epsilon_low=gspo[0], gspo_epsilon_high=gspo[1]
     )
 
 

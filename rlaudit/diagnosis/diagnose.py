@@ -12,7 +12,7 @@ from rlaudit.diagnosis.distance import METRIC, Candidate, Distance, Reference, Y
 from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_path_of_arm
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.measured import MeasuredArm, measure_block, objective_settings
+from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.metric_of_layer import PATH_METRIC
 from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.parity import parity_yaml
@@ -71,7 +71,7 @@ def _diagnose_block(run: FinishedRun, block: BlockPlan) -> BlockDiagnosis:
     measured = measure_block(run, block)
     floor = noise_floor(run, block, measured)
     recipe = run.plan.recipe
-    settings = objective_settings(recipe)
+    settings = recipe.objective.as_settings()
     judged = _distance(block, measured, floor, settings, recipe.equivalence_margin, recipe.seed)
     distance = None if judged is None else judged[1]
     effects = effects_of(run, block, measured, floor, _k2_to_explain_from(judged, measured))

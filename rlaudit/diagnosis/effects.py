@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import unfelt_k2
-from rlaudit.diagnosis.measured import MeasuredArm, floor_of, objective_settings
+from rlaudit.diagnosis.measured import MeasuredArm, floor_of
 from rlaudit.diagnosis.metric_of_layer import PATH_METRIC, SEMANTIC_METRIC
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedRun
@@ -126,7 +126,7 @@ def _negligible_k2(run: FinishedRun, measured: Mapping[str, MeasuredArm]) -> flo
     if candidate is None:
         return 0.0
     shortest = int(candidate.pairs.sequence_lengths_S.min())
-    return unfelt_k2(candidate.measurements, objective_settings(recipe), shortest)
+    return unfelt_k2(candidate.measurements, recipe.objective.as_settings(), shortest)
 
 
 def _without_engagement(

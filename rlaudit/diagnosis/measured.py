@@ -11,7 +11,6 @@ from rlaudit.errors import NotFinished
 from rlaudit.laboratory.factor import ArmTrace, Observation
 from rlaudit.laboratory.scoring import GRIDS, Scores
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, known_factors, scoring_request
-from rlaudit.laboratory.studies.arms.recipe import Recipe
 from rlaudit.laboratory.studies.arms.run import FinishedArm, FinishedRun
 from rlaudit.layers import Verdict
 from rlaudit.meaning.from_scores import identify
@@ -20,7 +19,7 @@ from rlaudit.meaning.meaning import Meaning
 from rlaudit.meaning.scored_tokens import ScoredTokens
 from rlaudit.measurement.lattice import HeadPrecision, LatticeEvidence, lattice_hit_rate
 from rlaudit.measurement.measure import Measurement, measure
-from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.measurement.metric import ObjectiveSettings
 from rlaudit.tokens.pairs import LogprobPairs
 from rlaudit.tokens.sibling_groups import SiblingGroups
 from rlaudit.tokens.token_batch import TokenBatch
@@ -67,19 +66,12 @@ class MeasuredArm:
 
 def measure_block(run: FinishedRun, block: BlockPlan) -> dict[str, MeasuredArm]:
     """The block's finished arms by name; arms without tokens are left out, their failures are reported elsewhere."""
-    settings = objective_settings(run.plan.recipe)
+    settings = run.plan.recipe.objective.as_settings()
     return {
         name: _measure(run, arm, settings)
         for name, arm in run.of_block(block).items()
         if arm.ok and scoring_request(arm.arm).key in run.scores and arm.arm.model is None
     }
-
-
-def objective_settings(recipe: Recipe) -> ObjectiveSettings:
-    """The recipe's clip ranges, as the metrics take them. Those that are written are the objective's; none: both."""
-    keys = {"ppo_epsilon": Clip.TOKENS, "gspo_epsilon": Clip.SEQUENCES}
-    written = tuple(clip for key, clip in keys.items() if key in recipe.objective.model_fields_set)
-    return ObjectiveSettings(*recipe.objective.ppo_epsilon, *recipe.objective.gspo_epsilon, written or tuple(Clip))
 
 
 def _measure(run: FinishedRun, finished: FinishedArm, settings: ObjectiveSettings) -> MeasuredArm:

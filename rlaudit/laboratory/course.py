@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rlaudit.engines.cells.cell import Cell
+from rlaudit.engines.cells.launch import Failure, Outcome
+from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, GivenInterpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.laboratory.merge import Planned
@@ -23,6 +26,7 @@ from rlaudit.laboratory.scoring import Checkpoint, Scores, ScoringBatch, read_sc
 from rlaudit.laboratory.study import Finished, Plan, SomePlan, Study
 from rlaudit.laboratory.surroundings import Surroundings, prepare
 from rlaudit.laboratory.trial import try_trainer
+from rlaudit.laboratory.weight_path import refusal
 from rlaudit.progress import Progress
 
 
@@ -82,6 +86,29 @@ class Course:
             return read_scores(self.runner.directory(cell), batch, outcome.result)
 
         return answer
+
+    def engine(self, version: str, transport: str = "disk") -> Environment | Failure:
+        """The environment of an engine that is brought weights this way, or why there is none for it."""
+        refused = refusal(transport, self.context.device)
+        return self.surroundings.engines[version] if refused is None else Failure("unsupported", refused)
+
+    def outcomes(self, asked: Sequence[tuple[Cell | Failure, str]]) -> Iterator[Outcome]:
+        """The outcome of each cell, which comes with its title; of a Failure in the place of one, that failure.
+
+        All cells that have to run are submitted now, before the first is waited for.
+        """
+        outcomes = self.runner.outcomes([(cell, title) for cell, title in asked if isinstance(cell, Cell)])
+
+        def answers() -> Iterator[Outcome]:
+            for cell, _ in asked:
+                if isinstance(cell, Cell):
+                    yield next(outcomes)
+                else:
+                    self.progress.done()
+                    status = "unsupported" if cell.boundary == "unsupported" else "failed"
+                    yield Outcome(status, {}, cell, {})
+
+        return answers()
 
     def books(self) -> Bookkeeping:
         """What the run has cost so far."""

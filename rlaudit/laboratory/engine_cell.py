@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.ieee_float32 import kernel_cache
+from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
 from rlaudit.engines.models.model_identity import identities_in
+from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.engine_gpus import gpus_of
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine
 from rlaudit.laboratory.rollout_context import RolloutContext
+from rlaudit.vllm.cpu_block_size import smallest_cpu_block
+from rlaudit.vllm.resolution.engine import EngineKind, variables_for
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,33 @@ class EngineProcess:
     refusal: re.Pattern[str] | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
     timed: bool = False
+
+
+def usual_engine_args(version: str, dtype: str, device: str) -> dict[str, Any]:
+    """What engines of small experiments start with on cuda or cpu, unless a recipe says otherwise.
+
+    On a processor eagerly, as compiling takes longer than sampling does, and with blocks that short prompts can fill.
+    """
+    on_cpu = {"enforce_eager": True, "block_size": smallest_cpu_block(Version(version))} if device == "cpu" else {}
+    return {"dtype": dtype, **on_cpu}
+
+
+def engine_variables(
+    device: str,
+    version: str,
+    engine: EngineKind | None,
+    engine_args: Mapping[str, Any],
+    written: Mapping[str, str],
+    *,
+    fp32_head: bool = False,
+) -> dict[str, str]:
+    """Environment variables of an engine process on cuda or cpu; what is `written` in a recipe wins."""
+    return {
+        **(ENGINE.on_cpu if device == "cpu" else {}),
+        **ieee_float32(device, engine_args.get("dtype"), fp32_head),
+        **variables_for(engine, Version(version)),
+        **written,
+    }
 
 
 def engine_cell(context: RolloutContext, environment: Environment, process: EngineProcess) -> Cell:

@@ -8,7 +8,7 @@ import difflib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -16,6 +16,9 @@ from rlaudit.errors import UsageError
 from rlaudit.secrets import MASK, learn, masked_places
 from rlaudit.vllm.resolution.engine import EngineKind
 from rlaudit.yaml_file import read_yaml_file
+
+if TYPE_CHECKING:
+    from rlaudit.measurement.metric import ObjectiveSettings
 
 
 def _text_of_version(value: Any) -> Any:
@@ -59,6 +62,15 @@ class Objective(Keys):
 
     ppo_epsilon: tuple[float, float] = Field((0.2, 0.2), description="Token clip range of PPO and GRPO.")
     gspo_epsilon: tuple[float, float] = Field((3e-4, 4e-4), description="Sequence clip range of GSPO.")
+
+    def as_settings(self) -> "ObjectiveSettings":
+        """As the metrics take them. The ranges that are written are the objective's; where none is, both."""
+        # Statistics take half a second to import, which whoever only reads a recipe should not wait for.
+        from rlaudit.measurement.metric import Clip, ObjectiveSettings
+
+        ranges = {Clip.TOKENS: "ppo_epsilon", Clip.SEQUENCES: "gspo_epsilon"}
+        written = tuple(clip for clip, key in ranges.items() if key in self.model_fields_set)
+        return ObjectiveSettings(*self.ppo_epsilon, *self.gspo_epsilon, written or tuple(Clip))
 
 
 class AnyRecipe(Keys):

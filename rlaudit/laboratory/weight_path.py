@@ -5,11 +5,12 @@ gloo (broadcast); that process's GPU memory (ipc, CUDA only); the release's own 
 only). Which one really ran, and over what, the engine's process says (engines/vllm/scripts/weight_transports.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 WeightPath = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
 Transport = Literal["disk", "broadcast", "ipc", "native"]
+PauseMode = Literal["none", "keep", "wait", "abort"]
 
 BRINGS = {
     "disk": "read from disk",
@@ -18,6 +19,7 @@ BRINGS = {
     "native": "sent by a second process over vLLM's own weight transfer ({backend})",
 }
 SPELT = {"nccl": "NCCL"}
+ON_GPUS = {"nccl": "NCCL", "cuda": "CUDA IPC"}
 LOADS = {
     "reload_weights": "loaded by the engine's reload_weights, which finds the files itself",
     "reload_from_iterator": "given to the engine's reload_weights as tensors",
@@ -62,6 +64,12 @@ def loading_path(path: WeightPath | None, transport: Transport, kind: str | None
         return "reload_weights"
     # CPU builds compute with packed copies of the weights, which only a reload makes again.
     return "load_weights" if device == "cuda" else "reload_from_iterator"
+
+
+def unseen_backends(ran: Iterable[Mapping[str, Any] | None]) -> list[str]:
+    """What weights can come over on GPUs and did not here; `ran` are the engines' words on their transports."""
+    seen = {(told or {}).get("backend") for told in ran}
+    return [name for backend, name in ON_GPUS.items() if backend not in seen]
 
 
 def in_words(path: str, ran: Mapping[str, Any] | None) -> str:

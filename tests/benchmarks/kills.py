@@ -68,8 +68,8 @@ if sys.argv[1]:
 del sys.argv[1:4]
 main()
 """
-# What a report says of the run and not of the engines.
-OF_THE_RUN = ("run",)
+# What a report, or its part about trainings, says of the run and not of the engines.
+OF_THE_RUN = ("run", "cost", "provenance")
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,8 @@ def conclusions(run_dir: Path) -> dict[str, Any]:
         report = json.loads((run_dir / "report.json").read_text())
     except (OSError, ValueError):
         return {}
-    for arm in report["arms"] if "arms" in report else report["canary"]["arms"]:
+    report |= report.pop("canary", {})
+    for arm in report["arms"]:
         for key in ("seconds", "tokens_per_second", "peak_memory_mib", "usage", "load_seconds", "generate_seconds"):
             arm.pop(key, None)
     return {key: value for key, value in report.items() if key not in OF_THE_RUN}

@@ -13,7 +13,7 @@ from rlaudit.laboratory.studies.arms.plan import Arm, make_plan
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, TrainingArm
-from rlaudit.laboratory.studies.updates.matrix import EngineStart, plan_starts
+from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.study import load_study
 from rlaudit.vllm.catalogue import Catalogue

@@ -3,7 +3,8 @@
 import pytest
 from flights import ScoredFlights, run_of
 
-from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED, plan_starts
+from rlaudit.laboratory.studies.updates.cases import AFTER, FLIGHT, UNSHARED
+from rlaudit.laboratory.studies.updates.plan import plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.selftest.engines.run_engine_plants import HERE
 from rlaudit.selftest.engines.run_update_plants import judge_table, judge_updates, table_of

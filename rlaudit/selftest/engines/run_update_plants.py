@@ -8,7 +8,8 @@ import numpy as np
 from rlaudit.attribution.attribute import Attribution, attribute
 from rlaudit.laboratory.course import carried_out
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.updates.matrix import AFTER, FLIGHT, UNSHARED, plan_updates
+from rlaudit.laboratory.studies.updates.cases import AFTER, FLIGHT, UNSHARED
+from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates

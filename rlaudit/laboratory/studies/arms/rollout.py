@@ -10,11 +10,10 @@ import numpy as np
 from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.launch import Failure
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.hardware.ieee_float32 import ieee_float32
 from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.execution import execution_args
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
-from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell
+from rlaudit.laboratory.engine_cell import EngineProcess, engine_cell, engine_variables
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.studies.arms.plan import Arm, known_factors
 from rlaudit.laboratory.studies.arms.recipe import Block
@@ -56,14 +55,20 @@ class EngineSettings:
 def engine_settings(treatment: Treatment, device: str) -> EngineSettings:
     """Engine arguments and environment variables of a treatment on `device`: cuda or cpu."""
     on_cuda = device == "cuda"
-    of_device = treatment.cuda_variables if on_cuda else ENGINE.on_cpu
-    ieee = ieee_float32(device, treatment.engine_args.get("dtype"), treatment.fp32_head)
+    variables = engine_variables(
+        device,
+        treatment.version,
+        treatment.engine,
+        treatment.engine_args,
+        treatment.variables,
+        fp32_head=treatment.fp32_head,
+    )
     return EngineSettings(
         engine_args=execution_args(
             treatment.version, treatment.engine_args, treatment.compiles, treatment.captures_graphs, device
         ),
         optional_engine_args=dict(treatment.cuda_engine_args) if on_cuda else {},
-        variables={**of_device, **ieee, **treatment.declared},
+        variables={**(treatment.cuda_variables if on_cuda else {}), **variables},
     )
 
 

@@ -100,24 +100,14 @@ def _rolled(
     course: Course, block: BlockPlan, arms: Sequence[Arm], titles: Mapping[ArmId, str]
 ) -> Iterator[FinishedArm]:
     """Arms that do not wait for each other, asked for now."""
-    engines = course.surroundings.engines
-    cells = {
-        arm.name: rollout_cell(course.context, block.settings, arm, engine)
+    cells = [
+        engine
+        if isinstance(engine := course.engine(arm.treatment.version), Failure)
+        else rollout_cell(course.context, block.settings, arm, engine)
         for arm in arms
-        if not isinstance(engine := engines[arm.treatment.version], Failure)
-    }
-    outcomes = course.runner.outcomes([(cell, titles[block.name, name]) for name, cell in cells.items()])
-
-    def finished() -> Iterator[FinishedArm]:
-        for arm in arms:
-            engine = engines[arm.treatment.version]
-            if isinstance(engine, Failure):
-                course.progress.done()
-                yield FinishedArm(arm, "failed", engine)
-            else:
-                yield _sampled(course, arm, cells[arm.name], next(outcomes))
-
-    return finished()
+    ]
+    outcomes = course.outcomes([(cell, titles[block.name, arm.name]) for arm, cell in zip(arms, cells, strict=True)])
+    return (_sampled(course, arm, cell, outcome) for arm, cell, outcome in zip(arms, cells, outcomes, strict=True))
 
 
 class _Scoring:
@@ -149,9 +139,10 @@ class _Scoring:
         return {key: self._asked[key]() for key in dict.fromkeys(keys)}
 
 
-def _sampled(course: Course, arm: Arm, cell: Cell, outcome: Outcome) -> FinishedArm:
-    finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, cell.key)
-    if outcome.status != "ok":
+def _sampled(course: Course, arm: Arm, cell: Cell | Failure, outcome: Outcome) -> FinishedArm:
+    key = cell.key if isinstance(cell, Cell) else ""
+    finished_arm = FinishedArm(arm, outcome.status, outcome.failure, outcome.result, outcome.usage, key)
+    if not isinstance(cell, Cell) or outcome.status != "ok":
         return finished_arm
     sequences = read_sequences(course.runner.directory(cell))
     fault = broken_logprobs(sequences)

@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rlaudit.arrays import Floats
 from rlaudit.curves.comparison import Comparison, MetricResult, Outcome, compare
 from rlaudit.curves.curve import Run
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, Claim, TrainingArm
 from rlaudit.laboratory.studies.canary.run import FinishedCanary, FinishedTraining
 from rlaudit.layers import Verdict
-
-Floats = NDArray[np.float64]
 
 CLIP_RATE, KL, ENTROPY = "rl/clamp_log_ratio_new_old_indicator", "rl/kl_new_old", "rl/entropy"
 REWARD, LOGPROBS, RATIO, LAG = "rl/reward", "rl/new_logprobs", "rl/ratio_new_old", "stats/lag"
@@ -211,7 +209,7 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
         objective = Objective.LAG if lag > 0 and apart > felt else Objective.NOTHING
     return JudgedArm(
         arm, trainings, found, semantic, path, objective, start, later, felt, lag, correction,
-        max_lag=int(_most(curves, MAX_LAG)), flight=flight,
+        max_lag=_max_lag(curves), flight=flight,
         met=int(sum(float(values_of(run, IN_FLIGHT).sum()) for run in curves)),
     )  # fmt: skip
 
@@ -228,8 +226,8 @@ def _over_seeds(curves: Sequence[Run], key: str, of: Callable[[Floats], float]) 
     return float(np.mean([of(values_of(run, key)) for run in curves]))
 
 
-def _most(curves: Sequence[Run], key: str) -> float:
-    return max((float(values_of(run, key).max()) for run in curves if values_of(run, key).size), default=0.0)
+def _max_lag(curves: Sequence[Run]) -> int:
+    return max((int(values_of(run, MAX_LAG).max()) for run in curves if values_of(run, MAX_LAG).size), default=0)
 
 
 def _semantic(curves: Sequence[Run], arm: TrainingArm, start: float, felt: float) -> Semantic:
@@ -275,4 +273,4 @@ def _with_its_twin(one: JudgedArm, arms: Sequence[JudgedArm]) -> JudgedArm:
         and other.arm.model_copy(update={"name": ""})
         == one.arm.model_copy(update={"name": "", "updates": one.arm.updates.model_copy(update=cleared)})
     ]
-    return JudgedArm(**{**vars(one), "path": Path.STALE_CACHE}) if same else one
+    return replace(one, path=Path.STALE_CACHE) if same else one

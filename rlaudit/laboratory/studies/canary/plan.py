@@ -8,20 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from packaging.version import Version
-
 from rlaudit.engines.hardware.accelerator import Accelerator
-from rlaudit.engines.hardware.ieee_float32 import ieee_float32
-from rlaudit.engines.vllm.engine import ENGINE
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine, expected_engine
 from rlaudit.errors import UsageError
+from rlaudit.laboratory.engine_cell import engine_variables, usual_engine_args
 from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.canary.recipe import CanaryRecipe, TrainingArm
 from rlaudit.laboratory.study import EngineWanted
-from rlaudit.vllm.cpu_block_size import smallest_cpu_block
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.resolution.engine import variables_for
 
 
 @dataclass(frozen=True)
@@ -78,21 +73,14 @@ class CanaryPlan:
 
     def engine_args(self, arm: TrainingArm) -> dict[str, Any]:
         """Arguments of the arm's engine."""
-        return {
-            **_usual_args(arm.version, self.recipe.dtype, self.device),
-            **self.recipe.engine_args,
-            **arm.engine_args,
-        }
+        usual = usual_engine_args(arm.version, self.recipe.dtype, self.device)
+        return {**usual, **self.recipe.engine_args, **arm.engine_args}
 
     def variables(self, arm: TrainingArm) -> dict[str, str]:
         """Environment variables of the arm's engine process."""
-        return {
-            **(ENGINE.on_cpu if self.device == "cpu" else {}),
-            **ieee_float32(self.device, self.engine_args(arm).get("dtype"), arm.fp32_head),
-            **variables_for(arm.engine, Version(arm.version)),
-            **self.recipe.environment_variables,
-            **arm.environment_variables,
-        }
+        written = {**self.recipe.environment_variables, **arm.environment_variables}
+        arguments = self.engine_args(arm)
+        return engine_variables(self.device, arm.version, arm.engine, arguments, written, fp32_head=arm.fp32_head)
 
     def expected(self, arm: TrainingArm, machine: Machine, model: str | None = None) -> ExpectedEngine:
         """The engine, V0 or V1, that the arm is about on this machine."""
@@ -111,9 +99,3 @@ def plan_trainings(recipe: CanaryRecipe, accelerator: Accelerator, prompts: Prom
     runs = tuple(TrainingRun(arm, seed) for seed in seeds for arm in recipe.arms)
     in_text = not all(isinstance(prompt, dict) for prompt in prompts.prompts)
     return CanaryPlan(recipe, runs, prompts.answers, in_text, accelerator.kind)
-
-
-def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
-    if device != "cpu":
-        return {"dtype": dtype}
-    return {"dtype": dtype, "enforce_eager": True, "block_size": smallest_cpu_block(Version(version))}

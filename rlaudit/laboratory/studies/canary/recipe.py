@@ -22,11 +22,10 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
-from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
+from rlaudit.laboratory.weight_path import PauseMode, Transport, WeightPath, check_path
 from rlaudit.trainer import __path__ as trainer_folder
 
 TRAINER = Path(trainer_folder[0])
-Mode = Literal["none", "keep", "wait", "abort"]
 
 
 def _shipped(kind: str) -> Callable[[str], str]:
@@ -93,7 +92,7 @@ class WeightHandover(Keys):
         description="How the worker loads them. Unset: reload_weights from disk, load_weights on V0 and for what comes "
         "from another process, reload_from_iterator for that on CPU builds.",
     )
-    mode: Mode = Field("wait", description="How the engine is paused meanwhile.")
+    mode: PauseMode = Field("wait", description="How the engine is paused meanwhile.")
     clear_cache: bool = Field(True, description="pause_generation's clear_cache.")
     reset_cache: bool = Field(False, description="Call reset_prefix_cache after the load.")
     every: int = Field(1, ge=1, description="Steps between two updates; more than 1 is lag, and logged as lag.")

@@ -8,7 +8,7 @@ from typing import Any
 from rlaudit.curves.curve import Run, run_of, step_keys
 from rlaudit.curves.open_run import open_run
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.launch import Failure, shipped
+from rlaudit.engines.cells.launch import Failure, Outcome, shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.visible_gpus import ORDER, VISIBLE
 from rlaudit.engines.vllm.engine import ENGINE
@@ -19,7 +19,7 @@ from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.studies.canary.plan import CanaryPlan, TrainingRun
 from rlaudit.laboratory.studies.canary.recipe import TRAINER, reward_file
 from rlaudit.laboratory.surroundings import Surroundings
-from rlaudit.laboratory.weight_path import loading_path, refusal
+from rlaudit.laboratory.weight_path import loading_path
 from rlaudit.progress import Progress
 
 TRAIN = TRAINER / "train.py"
@@ -62,36 +62,28 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
     """
     course = Course(plan, folder, surroundings, progress)
     progress.expect(len(plan.runs))
-    cells = {
-        run.name: training_cell(plan, run, course, engine)
+    cells = [
+        engine
+        if isinstance(engine := course.engine(run.arm.version, run.arm.updates.transport), Failure)
+        else training_cell(plan, run, course, engine)
         for run in plan.runs
-        if not isinstance(engine := _engine(run, course), Failure)
-    }
+    ]
     if any(run.arm.updates.transport == "disk" for run in plan.runs):
         # One after the other, each in the folder of its training.
         size = float32_bytes(course.context.model, course.context.revision)
         require_room(size, [course.folder / "weights handed over"])
-    titles = {run.name: f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)}
-    outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
-    trainings = []
-    for run in plan.runs:
-        engine = _engine(run, course)
-        if isinstance(engine, Failure):
-            progress.done()
-            status = "unsupported" if engine.boundary == "unsupported" else "failed"
-            trainings.append(FinishedTraining(run, status, engine))
-            continue
-        outcome = next(outcomes)
-        metrics = course.runner.directory(cells[run.name]) / METRICS
-        curves = read_curves(metrics) if outcome.status == "ok" else None
-        trainings.append(FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics))
-    return FinishedCanary(plan, tuple(trainings), surroundings, course.books())
+    titles = [f"{number}/{len(plan.runs)} {run.name}" for number, run in enumerate(plan.runs, 1)]
+    outcomes = course.outcomes(list(zip(cells, titles, strict=True)))
+    trainings = tuple(
+        _trained(course, run, cell, outcome) for run, cell, outcome in zip(plan.runs, cells, outcomes, strict=True)
+    )
+    return FinishedCanary(plan, trainings, surroundings, course.books())
 
 
-def _engine(run: TrainingRun, course: Course) -> Environment | Failure:
-    """The environment of a training's engine, or why there is none for it."""
-    refused = refusal(run.arm.updates.transport, course.context.device)
-    return course.surroundings.engines[run.arm.version] if refused is None else Failure("unsupported", refused)
+def _trained(course: Course, run: TrainingRun, cell: Cell | Failure, outcome: Outcome) -> FinishedTraining:
+    metrics = course.runner.directory(cell) / METRICS if isinstance(cell, Cell) else None
+    curves = read_curves(metrics) if metrics is not None and outcome.status == "ok" else None
+    return FinishedTraining(run, outcome.status, outcome.failure, outcome.result, curves, metrics)
 
 
 def read_curves(metrics: Path) -> Run:

@@ -12,7 +12,7 @@ Not covered: clear_cache=False, where the old keys and values of the request mov
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, UpdateCase
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, UpdateCase
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
@@ -59,14 +59,7 @@ def _judge(case: UpdateCase, after: Measurement | None, cold: Measurement | None
 
 
 def _first_after(flight: Flight) -> int | None:
-    return next(
-        (
-            place
-            for place, version in enumerate(flight.versions)
-            if place and version is not None and version != flight.submitted
-        ),
-        None,
-    )
+    return next((place for place, later in enumerate(flight.after_update) if place and later), None)
 
 
 def _repeats(flight: Flight) -> bool:
@@ -75,9 +68,7 @@ def _repeats(flight: Flight) -> bool:
 
 
 def _k3(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
-    def told(flight: Flight) -> list[bool]:
-        return [
-            flight.run != FLIGHT or (version is not None and version != flight.submitted) for version in flight.versions
-        ]
-
-    return k3_of(pairs_of(flights, book.under_own_versions, told))
+    """Of requests in flight only what came after the update counts."""
+    return k3_of(
+        pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update if flight.run == FLIGHT else None)
+    )

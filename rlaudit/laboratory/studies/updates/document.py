@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates import parts
+from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
 from rlaudit.laboratory.studies.updates.findings import findings_of
 from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.recommendation import is_clean, recommend
@@ -12,7 +13,7 @@ from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
-from rlaudit.laboratory.weight_path import in_words
+from rlaudit.laboratory.weight_path import in_words, unseen_backends
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
@@ -71,7 +72,7 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
     undecided = [
         judged
         for judged in cases
-        if judged.case.kind in ("matrix", "in a row")
+        if judged.case.kind in OF_MATRIX
         and not judged.unsupported
         and (
             not judged.ran
@@ -79,7 +80,7 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
             or judged.staleness.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
         )
     ]
-    died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind != "fault"]
+    died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind is not CaseKind.FAULT]
     if undecided or died or _without_a_sequence(cases):
         return 3
     return int(fail_on_mismatch and any(finding.severity == ERROR for finding in found))
@@ -87,7 +88,7 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
 
 def _without_a_sequence(cases: Sequence[JudgedCase]) -> list[str]:
     """Releases of which sequences of calls were asked for, and none exists."""
-    asked = [judged for judged in cases if judged.case.kind in ("matrix", "in a row")]
+    asked = [judged for judged in cases if judged.case.kind in OF_MATRIX]
     releases = dict.fromkeys(judged.record.start.version for judged in asked)
     runnable = {judged.record.start.version for judged in asked if not judged.unsupported}
     return [release for release in releases if release not in runnable]
@@ -119,9 +120,13 @@ def _conclusion(found: UpdateFinding, command: str | None) -> Conclusion:
 
 def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list[Judged]:
     errors = [finding for finding in found if finding.severity == ERROR]
-    matrix = [judged for judged in cases if judged.case.kind == "matrix" and judged.ran]
+    matrix = [judged for judged in cases if judged.case.kind is CaseKind.MATRIX and judged.ran]
     clean = [judged for judged in matrix if is_clean(judged)]
-    paths = [judged.parts for judged in cases if judged.case.kind in ("matrix", "path") and judged.ran and judged.parts]
+    paths = [
+        judged.parts
+        for judged in cases
+        if judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH) and judged.ran and judged.parts
+    ]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
     said = [
         f"{len(good)} of {len(tried)} {what}"
@@ -173,7 +178,7 @@ def _case(judged: JudgedCase) -> UpdateCase:
         "mode": case.mode,
         "clear_cache": case.clear_cache,
         "problem": judged.problem,
-        "clean": is_clean(judged) if case.kind == "matrix" else None,
+        "clean": is_clean(judged) if case.kind is CaseKind.MATRIX else None,
         "in_flight": plain(judged.in_flight),
         "around": plain(judged.others),
         "updates": plain(judged.updates),
@@ -230,8 +235,7 @@ def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )
-    ran = {str((judged.record.transport or {}).get("backend")) for judged in cases if judged.ran}
-    unseen = [name for name, backend in (("NCCL", "nccl"), ("CUDA IPC", "cuda")) if backend not in ran]
+    unseen = unseen_backends(judged.record.transport for judged in cases if judged.ran)
     if unseen:
         lines.append(f"{' and '.join(unseen)}: no weights came over {'them' if len(unseen) > 1 else 'it'}")
     lines.append("more than one worker: weights that are split over GPUs are not read back")

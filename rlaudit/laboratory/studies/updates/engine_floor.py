@@ -6,7 +6,7 @@ their tokens are as near to the trainer as those of the engine that nobody had t
 
 from collections.abc import Sequence
 
-from rlaudit.laboratory.studies.updates.matrix import BEFORE, FLIGHT
+from rlaudit.laboratory.studies.updates.cases import BEFORE, FLIGHT
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 

@@ -5,7 +5,8 @@ Rates were measured with the default model in float32 on 2 quiet cores; a GPU st
 
 from rlaudit.engines.hardware.accelerator import Accelerator, machine_of
 from rlaudit.laboratory.prompts import PromptSet
-from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase, UpdatePlan
+from rlaudit.laboratory.studies.updates.cases import UpdateCase
+from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.study import Cost
 
 START_SECONDS = {"cpu": 20.0, "cuda": 60.0}

@@ -4,15 +4,14 @@ An error is something that an RL run would train on without knowing. A warning w
 about a release that a caller has to know.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from rlaudit.inspection.finding import Severity
+from rlaudit.laboratory.studies.updates.cases import FLIGHT, HONEST, CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase, words_of
-from rlaudit.laboratory.studies.updates.matrix import FLIGHT, HONEST, CaseKind
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, summary
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.stale_findings import stale_findings
-from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding
+from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding, finding_of
 from rlaudit.layers import Verdict
 
 CALLS = {
@@ -22,7 +21,6 @@ CALLS = {
     "update": "the update",
     "restore": "loading a whole checkpoint",
 }
-Make = Callable[..., UpdateFinding]
 
 
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
@@ -36,33 +34,31 @@ def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
 
 def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
     start, case = judged.record.start, judged.case
-
-    def finding(name: str, severity: Severity, message: str, sure: str = "", following: str = "") -> UpdateFinding:
-        where = f"{start.name}: {case.name}"
-        return UpdateFinding(name, severity, start.version, start.path, where, message, sure, following)
-
     if judged.problem is not None:
         if judged.unsupported or case.kind in (CaseKind.PATH, CaseKind.PLANTED):
-            yield finding("refused", NOTE, f"vLLM {start.version}, {start.path}: {judged.problem}")
+            yield finding_of(judged, "refused", NOTE, f"vLLM {start.version}, {start.path}: {judged.problem}")
         else:
-            yield finding("case-not-run", WARNING, f"{start.name}, {case.name}: {judged.problem}")
+            yield finding_of(judged, "case-not-run", WARNING, f"{start.name}, {case.name}: {judged.problem}")
         return
     if case.fault is not None:
-        yield from _of_fault(judged, finding)
+        yield from _of_fault(judged)
         return
     if judged.parts is not None and case.kind is CaseKind.PLANTED:
-        yield _of_planted(judged.parts, judged, finding)
+        yield _of_planted(judged.parts, judged)
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
-        yield finding("flight-broken", ERROR, f"{start.name}, {case.name}: {judged.continuity.because}")
+        yield finding_of(judged, "flight-broken", ERROR, f"{start.name}, {case.name}: {judged.continuity.because}")
     for who, count in (("in flight", judged.in_flight), ("submitted around the update", judged.others)):
         if not count.in_order:
-            yield finding("requests-lost", ERROR, f"{start.name}, {case.name}: of the requests {who}, {_wrong(count)}")
+            yield finding_of(
+                judged, "requests-lost", ERROR, f"{start.name}, {case.name}: of the requests {who}, {_wrong(count)}"
+            )
     if case.mode == "abort" and judged.in_flight.aborted:
         twice = sum(flight.surplus_logprobs > 0 for flight in judged.record.of(case, FLIGHT))
         repeated = (
             f"; the last output of {twice} repeats logprobs that came before: do not append them" if twice else ""
         )
-        yield finding(
+        yield finding_of(
+            judged,
             "requests-aborted",
             NOTE,
             f"vLLM {start.version}: mode=abort ended {judged.in_flight.aborted} of {judged.in_flight.submitted} "
@@ -91,14 +87,14 @@ def _of_parts(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             severity=ERROR if parts.stale else WARNING,
             version=version,
             path=judged.record.start.path,
-            case=f"{judged.record.start.name}: {judged.case.name}",
+            case=judged.where,
             message=f"vLLM {version}{with_}, loading by {paths}: {because}",
             sure=parts.sure,
             next=_mend_parts(parts),
         )
 
 
-def _of_planted(parts: Parts, judged: JudgedCase, make: Make) -> UpdateFinding:
+def _of_planted(parts: Parts, judged: JudgedCase) -> UpdateFinding:
     case, read = judged.case, parts.read
     wanted = case.planted or case.late
     how = "left out" if case.planted else "sent again as it was before"
@@ -106,12 +102,13 @@ def _of_planted(parts: Parts, judged: JudgedCase, make: Make) -> UpdateFinding:
     named = [part for part in wanted if any(part in name for name in old)]
     others = [name for name in old if not _any_of(wanted, [name]) and name != HEAD]
     if len(named) == len(wanted) and not others:
-        return make("planted-found", NOTE, f"the part {how} on purpose was named: {summary(wanted)}")
+        return finding_of(judged, "planted-found", NOTE, f"the part {how} on purpose was named: {summary(wanted)}")
     unread = () if read is None else read.unread
     if read is not None and case.late and not named and not others and not _any_of(wanted, unread):
         text = f"vLLM {judged.record.start.version}, {judged.record.start.path}: what is sent again as it was before"
-        return make("late-copy-ignored", NOTE, f"{text} changes nothing ({summary(wanted)})", parts.sure)
-    return make(
+        return finding_of(judged, "late-copy-ignored", NOTE, f"{text} changes nothing ({summary(wanted)})", parts.sure)
+    return finding_of(
+        judged,
         "planted-missed",
         ERROR,
         f"a part {how} on purpose was not named ({', '.join(wanted)}): do not trust this audit of parts here",
@@ -122,26 +119,29 @@ def _any_of(parts: Sequence[str], names: Sequence[str]) -> bool:
     return any(part in name for part in parts for name in names)
 
 
-def _of_fault(judged: JudgedCase, make: Make) -> Iterator[UpdateFinding]:
+def _of_fault(judged: JudgedCase) -> Iterator[UpdateFinding]:
     outcome = judged.fault
     if outcome is None:
         return
     fault, version = judged.case.fault, judged.record.start.version
     if judged.in_flight.lost:
-        yield make("hang", ERROR, f"vLLM {version}, {fault}: {judged.in_flight.lost} requests never ended")
+        yield finding_of(
+            judged, "hang", ERROR, f"vLLM {version}, {fault}: {judged.in_flight.lost} requests never ended"
+        )
     for call in outcome.hangs:
         text = f"vLLM {version}, {fault}: {CALLS.get(call, call)} does not come back; give it a time limit of your own"
-        yield make("call-hangs", WARNING, text)
+        yield finding_of(judged, "call-hangs", WARNING, text)
     if fault == "killed":
         if outcome.healthy:
             text = f"vLLM {version}: an engine killed while paused calls itself healthy"
-            yield make("dead-engine-healthy", ERROR, text, outcome.health_said)
+            yield finding_of(judged, "dead-engine-healthy", ERROR, text, outcome.health_said)
         return
     left = outcome.left
     if outcome.refused is None:
         words = (fault or "fault").replace("-", " ")
         old = summary(left.old) if left is not None and left.old else "nothing that could be read"
-        yield make(
+        yield finding_of(
+            judged,
             "broken-checkpoint-accepted",
             ERROR,
             f"vLLM {version}, {judged.record.start.path}: a checkpoint with a {words} is loaded without an error; "
@@ -152,7 +152,8 @@ def _of_fault(judged: JudgedCase, make: Make) -> Iterator[UpdateFinding]:
         return
     if outcome.healthy:
         silent = "" if _says_why(outcome.refused) else "; the exception does not say what was wrong, only the log does"
-        yield make(
+        yield finding_of(
+            judged,
             "failed-update-healthy",
             WARNING,
             f"vLLM {version}, {fault}: the update fails, and check_health() raises nothing afterwards{silent}",

@@ -3,18 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, RECOVERED, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.lag import LagGroup, lag_groups
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, FLIGHT, RECOVERED, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.parts import Parts, PartsRead, judge_parts, read_parts, state_left
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Update
 from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requests
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
-from rlaudit.measurement.metric import ObjectiveSettings
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,11 @@ class JudgedCase:
         """Whether there is something to judge."""
         return self.problem is None
 
+    @property
+    def where(self) -> str:
+        """The engine start and the case: what a finding of it is known by."""
+        return f"{self.record.start.name}: {self.case.name}"
+
 
 def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
     """All cases, in the order in which they ran."""
@@ -92,17 +96,10 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
             return replace(judged, parts=_parts(record, case, flights, book, margin))
     return replace(
         judged,
-        lags=tuple(lag_groups(record.of(case, FLIGHT), book, _objective(run))),
+        lags=tuple(lag_groups(record.of(case, FLIGHT), book, run.recipe.objective.as_settings())),
         parts=_parts(record, case, flights, book, margin),
         staleness=judge_staleness(flights, book, margin),
         continuity=judge_continuity(case, flights, book, margin),
-    )
-
-
-def _objective(run: FinishedUpdates) -> ObjectiveSettings:
-    ppo, gspo = run.recipe.objective.ppo_epsilon, run.recipe.objective.gspo_epsilon
-    return ObjectiveSettings(
-        ppo_epsilon_low=ppo[0], ppo_epsilon_high=ppo[1], gspo_epsilon_low=gspo[0], gspo_epsilon_high=gspo[1]
     )
 
 

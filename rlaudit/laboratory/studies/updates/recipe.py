@@ -22,9 +22,8 @@ from rlaudit.laboratory.recipe import (
     validated,
     with_profile,
 )
-from rlaudit.laboratory.weight_path import Transport, WeightPath, check_path
+from rlaudit.laboratory.weight_path import PauseMode, Transport, WeightPath, check_path
 
-Mode = Literal["none", "keep", "wait", "abort"]
 Fault = Literal["truncated", "wrong-shape", "missing-tensor", "killed"]
 
 
@@ -43,7 +42,7 @@ class EngineToUpdate(Keys):
         description="How weights are loaded in the matrix. Unset: reload_weights from disk; else load_weights, and on "
         "CPU builds, which pack weights, reload_from_iterator.",
     )
-    modes: list[Mode] = Field(
+    modes: list[PauseMode] = Field(
         ["keep", "wait", "abort"],
         description="Ways to pause; none loads between two steps without a pause.",
     )

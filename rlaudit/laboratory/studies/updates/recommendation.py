@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
+from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import CaseKind
 from rlaudit.layers import Verdict
 from rlaudit.vllm.milestones import UPDATES_START_AND_FINISH
 
@@ -64,13 +64,19 @@ def _of_start(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) ->
     caution = f"; on this build, {stale[0]} all the same" if stale else ""
     if choice is None:
         return Recommendation(start.version, levels, None, f"no sequence that was tried is clean{caution}")
-    bad = [f"{judged.case.name} ({_blemish(judged)})" for judged in matrix if judged.ran and not is_clean(judged)]
+    blemishes = {judged.case.name: _blemish(judged) for judged in matrix if judged.ran}
+    bad = [f"{name} ({blemish})" for name, blemish in blemishes.items() if blemish is not None]
     seen = f"; not clean: {'; '.join(bad)}" if bad else ""
     return Recommendation(start.version, levels, code_for(choice), f"{choice.case.name} is clean here{seen}{caution}")
 
 
-def _blemish(judged: JudgedCase) -> str:
-    """Why a case is not clean, in a few words."""
+def is_clean(judged: JudgedCase) -> bool:
+    """Whether a case lost nothing and served nothing stale: prefix cache, and keys and values of flights."""
+    return judged.ran and _blemish(judged) is None
+
+
+def _blemish(judged: JudgedCase) -> str | None:
+    """Why a case that ran is not clean, in a few words; None where it is."""
     stale = judged.staleness
     if not (judged.in_flight.in_order and judged.others.in_order):
         return "requests are lost"
@@ -78,21 +84,12 @@ def _blemish(judged: JudgedCase) -> str:
         return "stale keys and values are served" if stale is not None and stale.found else "not decided"
     if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
         return "tokens after the resume do not follow from those before"
-    k3 = "" if stale.flight is None or stale.flight.value is None else f", k3 {stale.flight.value:.2g}"
-    return f"nothing stale is served to new requests, but those in flight go on with their old keys and values{k3}"
-
-
-def is_clean(judged: JudgedCase) -> bool:
-    """Whether a case lost nothing and served nothing stale: prefix cache, and keys and values of flights."""
-    if not judged.ran or not (judged.in_flight.in_order and judged.others.in_order):
-        return False
-    if judged.staleness is None or judged.staleness.verdict is not Verdict.MATCH:
-        return False
-    if judged.continuity is not None and judged.continuity.verdict is Verdict.MISMATCH:
-        return False
-    flight, margin = judged.staleness.flight, judged.staleness.flight_margin
+    flight, margin = stale.flight, stale.flight_margin
     # A request that went on over the update on its old keys and values is as stale as a cached prompt.
-    return flight is None or flight.high is None or margin is None or flight.high <= margin
+    if flight is None or flight.high is None or margin is None or flight.high <= margin:
+        return None
+    k3 = "" if flight.value is None else f", k3 {flight.value:.2g}"
+    return f"nothing stale is served to new requests, but those in flight go on with their old keys and values{k3}"
 
 
 def code_for(judged: JudgedCase) -> str:

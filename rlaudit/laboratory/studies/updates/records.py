@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlaudit.laboratory.studies.updates.matrix import EngineStart, UpdateCase
+from rlaudit.laboratory.studies.updates.cases import UpdateCase
+from rlaudit.laboratory.studies.updates.plan import EngineStart
 from rlaudit.parse_json import parse_json
 
 Tokens = tuple[int, ...]
@@ -42,6 +43,11 @@ class Flight:
     def trainer_version(self) -> int:
         """The version that the trainer holds when it gets this sequence."""
         return self.submitted if self.finished is None else self.finished
+
+    @property
+    def after_update(self) -> list[bool]:
+        """Per token whether it surely came from newer weights than those in force when the request was submitted."""
+        return [version is not None and version != self.submitted for version in self.versions]
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
+from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import OF_MATRIX, CaseKind
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, WARNING, UpdateFinding
 from rlaudit.secrets import mask
@@ -38,7 +38,7 @@ def write_reproductions(
     recipe: UpdateRecipe, found: tuple[UpdateFinding, ...], cases: tuple[JudgedCase, ...], folder: Path
 ) -> dict[UpdateFinding, str]:
     """A recipe file for every error and warning, and the command that runs it."""
-    by_name = {f"{judged.record.start.name}: {judged.case.name}": judged for judged in cases}
+    by_name = {judged.where: judged for judged in cases}
     commands: dict[UpdateFinding, str] = {}
     folder.mkdir(parents=True, exist_ok=True)
     serious = [finding for finding in found if finding.severity in (ERROR, WARNING) and finding.case in by_name]

@@ -17,16 +17,16 @@ from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, EngineStart, UpdatePlan, unshared
 from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts
+from rlaudit.laboratory.studies.updates.plan import EngineStart, UpdatePlan
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
 from rlaudit.laboratory.studies.updates.records import EngineRecord, failed_record, read_record
 from rlaudit.laboratory.studies.updates.score_keeper import ScoreKeeper
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, wanted_scores
 from rlaudit.laboratory.surroundings import Surroundings
-from rlaudit.laboratory.weight_path import refusal
 from rlaudit.progress import Progress
 
 
@@ -131,29 +131,21 @@ def _records(
     plan: UpdatePlan, course: Course, prompts: Sequence[Sequence[int]], store: CheckpointStore
 ) -> Iterator[EngineRecord]:
     """What every engine start left."""
-    cells = {}
-    device = course.context.device
+    cells: list[Cell | Failure] = []
     for start in plan.starts:
-        engine = course.surroundings.engines[start.version]
-        if not isinstance(engine, Failure) and refusal(start.transport, device) is None:
-            checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
-            cells[start.name] = cell_of_start(plan.recipe, start, course.context, prompts, checkpoints, engine)
-    titles = {start.name: f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)}
-    outcomes = course.runner.outcomes([(cell, titles[name]) for name, cell in cells.items()])
-    for start in plan.starts:
-        engine = course.surroundings.engines[start.version]
+        engine = course.engine(start.version, start.transport)
         if isinstance(engine, Failure):
-            yield failed_record(start, "failed", engine.message, "")
+            cells.append(engine)
             continue
-        refused = refusal(start.transport, device)
-        if refused is not None:
-            yield failed_record(start, "unsupported", refused, "")
-            continue
-        cell, outcome = cells[start.name], next(outcomes)
-        if outcome.status == "ok":
+        checkpoints = {name: store.checkpoint(name) for name in checkpoints_of(start)}
+        cells.append(cell_of_start(plan.recipe, start, course.context, prompts, checkpoints, engine))
+    titles = [f"{number}/{len(plan.starts)} {start.name}" for number, start in enumerate(plan.starts, 1)]
+    outcomes = course.outcomes(list(zip(cells, titles, strict=True)))
+    for start, cell, outcome in zip(plan.starts, cells, outcomes, strict=True):
+        if isinstance(cell, Cell) and outcome.status == "ok":
             yield read_record(start, course.runner.directory(cell), outcome.result, prompts, cell.key)
         else:
-            yield failed_record(start, outcome.status, outcome.why, cell.key)
+            yield failed_record(start, outcome.status, outcome.why, cell.key if isinstance(cell, Cell) else "")
 
 
 def cell_of_start(

@@ -11,11 +11,12 @@ import numpy as np
 from rlaudit.arrays import Floats
 from rlaudit.laboratory.course import Course
 from rlaudit.laboratory.scoring import ScoringBatch, SequenceKey
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, HONEST
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore, tensor_names
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.locate import Located, locate_old, parts_in_order
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER, HONEST, UpdatePlan
 from rlaudit.laboratory.studies.updates.parts import HEAD
+from rlaudit.laboratory.studies.updates.plan import UpdatePlan
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.metrics.k3 import k3

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.laboratory.scoring import SequenceKey
-from rlaudit.laboratory.studies.updates.matrix import COLD, COLD_AFTER, FLIGHT, RECOVERED
+from rlaudit.laboratory.studies.updates.cases import COLD, COLD_AFTER, FLIGHT, RECOVERED
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs

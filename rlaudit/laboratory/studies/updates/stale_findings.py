@@ -6,11 +6,17 @@ they do not: three statements with the weakest of their figures, so that none is
 
 from collections.abc import Iterator, Sequence
 
-from rlaudit.inspection.finding import Severity
+from rlaudit.laboratory.studies.updates.cases import CaseKind
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import CaseKind
 from rlaudit.laboratory.studies.updates.staleness import Staleness
-from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding, interval
+from rlaudit.laboratory.studies.updates.update_finding import (
+    ERROR,
+    NOTE,
+    WARNING,
+    UpdateFinding,
+    finding_of,
+    interval,
+)
 from rlaudit.layers import Verdict
 from rlaudit.measurement.contrast import Contrast
 from rlaudit.measurement.measure import Measurement
@@ -48,18 +54,12 @@ def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateF
     ]
     unclear = [(judged, found) for judged, found in cases if found.verdict is Verdict.INCONCLUSIVE]
 
-    def finding(
-        name: str, severity: Severity, judged: JudgedCase, message: str, sure: str, following: str = ""
-    ) -> UpdateFinding:
-        where = f"{start.name}: {judged.case.name}"
-        return UpdateFinding(name, severity, start.version, start.path, where, message, sure, following)
-
     if stale:
         least = min(stale, key=lambda one: one[2].low or 0.0)
-        yield finding(
+        yield finding_of(
+            least[0],
             "stale-kv",
             ERROR,
-            least[0],
             f"{start.name}: new requests are served keys and values of the old weights with "
             f"{sequences([judged for judged, _, _ in stale])}",
             f"excess k3 at least {_interval(least[2])} nats in each, against a noise control of at most "
@@ -69,18 +69,19 @@ def _of_start(cases: Sequence[tuple[JudgedCase, Staleness]]) -> Iterator[UpdateF
         )
     if clean:
         most = max(clean, key=lambda one: one[2].high or 0.0)
-        yield finding(
+        yield finding_of(
+            most[0],
             "no-stale-kv",
             NOTE,
-            most[0],
             f"{start.name}: new requests are served nothing stale with "
             f"{sequences([judged for judged, _, _ in clean])}: excess k3 at most {_interval(most[2])}, "
             f"{max(found.cached_tokens for _, found, _ in clean)} prompt tokens from the cache",
-            "",
         )
     for judged, found in unclear:
         text = f"{judged.record.start.name}, {judged.case.name}: {found.because}"
-        yield finding("stale-kv-undecided", WARNING, judged, text, "undecided", "more prompts (--prompts, --samples)")
+        yield finding_of(
+            judged, "stale-kv-undecided", WARNING, text, "undecided", "more prompts (--prompts, --samples)"
+        )
 
 
 def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
@@ -105,7 +106,7 @@ def _of_flights(cases: Sequence[JudgedCase]) -> Iterator[UpdateFinding]:
             severity=WARNING,
             version=version,
             path=judged.record.start.path,
-            case=f"{judged.record.start.name}: {judged.case.name}",
+            case=judged.where,
             message=f"vLLM {version}, {', '.join(levels)}: requests in flight go on with old keys and values with "
             f"{sequences([one for one, _ in found_of_version])}",
             sure=f"k3 of their later tokens under the new weights {interval(flight.value, flight.low, flight.high)}"

@@ -15,7 +15,7 @@ issue 4917. vLLM leaves resetting to its caller on purpose (vllm issue 46125).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rlaudit.laboratory.studies.updates.matrix import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
 from rlaudit.laboratory.studies.updates.records import Flight
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
@@ -56,7 +56,7 @@ class Staleness:
         return self.verdict is Verdict.MISMATCH
 
 
-def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float = 1e-3) -> Staleness:
+def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float) -> Staleness:
     """Run the protocol over the requests of one case. `relevant`: an excess k3 in nats that counts however large the
     step between the versions is."""
     runs = {run: _complete(flights, run) for run in (AFTER, UNSHARED, COLD_AFTER, WARM_AFTER, FLIGHT)}
@@ -125,11 +125,7 @@ def _distance(cold: Sequence[Flight], book: Scorebook) -> float:
 
 def _after_update(flights: Sequence[Flight], book: Scorebook) -> Measurement | None:
     """k3 of the tokens that a request in flight got after the update: its own keys and values are the old ones."""
-
-    def later(flight: Flight) -> list[bool]:
-        return [version is not None and version != flight.submitted for version in flight.versions]
-
-    return k3_of(pairs_of(flights, book.under_own_versions, later))
+    return k3_of(pairs_of(flights, book.under_own_versions, lambda flight: flight.after_update))
 
 
 def _high(found: Measurement | None) -> float:

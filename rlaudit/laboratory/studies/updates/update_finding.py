@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 
 from rlaudit.inspection.finding import Severity
+from rlaudit.laboratory.studies.updates.judge import JudgedCase
 
 ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
 @dataclass(frozen=True)
 class UpdateFinding:
-    """`name` is stable; `version` and `path` are of vLLM; `case` names where it was seen. `sure`: the figures."""
+    """`name` is stable; `version` and `path` are of vLLM; `case` is where it was seen (JudgedCase.where). `sure`: the
+    figures.
+    """
 
     name: str
     severity: Severity
@@ -19,6 +22,14 @@ class UpdateFinding:
     message: str
     sure: str = ""
     next: str = ""
+
+
+def finding_of(
+    judged: JudgedCase, name: str, severity: Severity, message: str, sure: str = "", following: str = ""
+) -> UpdateFinding:
+    """What one case shows. following: the next step."""
+    start = judged.record.start
+    return UpdateFinding(name, severity, start.version, start.path, judged.where, message, sure, following)
 
 
 def interval(value: float | None, low: float | None, high: float | None) -> str:

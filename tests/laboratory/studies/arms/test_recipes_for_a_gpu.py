@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rlaudit.laboratory.studies.arms.plan import make_plan
-from rlaudit.laboratory.studies.updates.matrix import plan_starts
+from rlaudit.laboratory.studies.updates.plan import plan_starts
 from rlaudit.laboratory.study import load_study
 
 FOLDER = Path(__file__).parents[3] / "engine_runs"

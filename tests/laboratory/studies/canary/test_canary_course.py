@@ -32,7 +32,7 @@ DOCUMENT: dict[str, Any] = {
 
 def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedCanary:
     # The stand-in takes none of the arguments that a CPU engine is given.
-    monkeypatch.setattr(canary_plan, "_usual_args", lambda version, dtype, device: {})
+    monkeypatch.setattr(canary_plan, "usual_engine_args", lambda version, dtype, device: {})
     monkeypatch.setattr(canary_run, "TRAIN", HERE / "stand_ins" / "train.py")
     model = folder / "model"
     model.mkdir(exist_ok=True)

@@ -24,7 +24,7 @@ from rlaudit.laboratory.prompts import PromptSet
 from rlaudit.laboratory.run_folder import opened
 from rlaudit.laboratory.studies.updates import checkpoints
 from rlaudit.laboratory.studies.updates.document import document_of
-from rlaudit.laboratory.studies.updates.matrix import plan_updates
+from rlaudit.laboratory.studies.updates.plan import plan_updates
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe, update_recipe_of
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates, execute
 from rlaudit.laboratory.surroundings import Surroundings
@@ -57,7 +57,7 @@ def recipe_with(**engine: Any) -> UpdateRecipe:
 
 def run_in(folder: Path, monkeypatch: pytest.MonkeyPatch, recipe: UpdateRecipe) -> FinishedUpdates:
     # The stand-in takes none of the arguments that a CPU engine is given.
-    monkeypatch.setattr("rlaudit.laboratory.studies.updates.matrix._usual_args", lambda version, dtype, device: {})
+    monkeypatch.setattr("rlaudit.laboratory.studies.updates.plan._usual_args", lambda version, dtype, device: {})
     monkeypatch.setattr(surroundings_module, "TOKENIZE", HERE / "stand_ins" / "tokenize_prompts.py")
     monkeypatch.setattr(checkpoints, "DERIVE", HERE / "stand_ins" / "derive_checkpoints.py")
     monkeypatch.setattr(scoring, "SCORE", HERE / "stand_ins" / "score.py")

@@ -2,8 +2,8 @@
 
 from flights import ScoredFlights, run_of
 
+from rlaudit.laboratory.studies.updates.cases import BEFORE, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
-from rlaudit.laboratory.studies.updates.matrix import BEFORE, COLD_AFTER, FLIGHT
 
 MARGIN = 1e-3
 

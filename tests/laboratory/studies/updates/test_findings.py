@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.document import exit_code
 from rlaudit.laboratory.studies.updates.findings import findings_of
 from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import CaseKind, EngineStart, UpdateCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, PartsRead
+from rlaudit.laboratory.studies.updates.plan import EngineStart
 from rlaudit.laboratory.studies.updates.recommendation import recommend
 from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.laboratory.studies.updates.requests import RequestCount

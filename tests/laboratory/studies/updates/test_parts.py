@@ -4,7 +4,7 @@ from typing import Any
 
 from flights import ScoredFlights, run_of
 
-from rlaudit.laboratory.studies.updates.matrix import COLD_AFTER
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
 from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts, state_left
 from rlaudit.laboratory.studies.updates.records import ReadBack
 from rlaudit.layers import Verdict

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.judge import JudgedCase
-from rlaudit.laboratory.studies.updates.matrix import CaseKind, EngineStart, UpdateCase
+from rlaudit.laboratory.studies.updates.plan import EngineStart
 from rlaudit.laboratory.studies.updates.records import EngineRecord
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.stale_findings import sequences, stale_findings

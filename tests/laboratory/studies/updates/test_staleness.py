@@ -3,11 +3,13 @@
 import pytest
 from flights import ScoredFlights, run_of
 
-from rlaudit.laboratory.studies.updates.matrix import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, FLIGHT, UNSHARED, WARM_AFTER
 from rlaudit.laboratory.studies.updates.staleness import judge_staleness
 from rlaudit.layers import Verdict
 
 NEW = [1] * 8
+# The margin of a recipe that names none, in nats of k3.
+RELEVANT = 1e-3
 
 
 def protocol(excess: float, cached: int, cold: float = 0.0, warm: float = 0.0, samples: int = 2) -> ScoredFlights:
@@ -20,7 +22,7 @@ def protocol(excess: float, cached: int, cold: float = 0.0, warm: float = 0.0, s
 
 def test_old_keys_and_values_are_convicted_by_the_requests_that_took_them_from_the_cache() -> None:
     scored = protocol(excess=0.2, cached=3)
-    stale = judge_staleness(scored.flights, scored.book)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.MISMATCH
     assert stale.excess is not None and stale.excess.low is not None and stale.excess.low > 0.005
     assert stale.cached_tokens == 3 * 32
@@ -28,7 +30,7 @@ def test_old_keys_and_values_are_convicted_by_the_requests_that_took_them_from_t
 
 def test_a_cache_that_was_cleared_is_acquitted_with_an_interval() -> None:
     scored = protocol(excess=0.0, cached=0)
-    stale = judge_staleness(scored.flights, scored.book)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.MATCH
     assert stale.excess is not None and stale.excess.high is not None and stale.excess.high < 1e-4
 
@@ -36,41 +38,41 @@ def test_a_cache_that_was_cleared_is_acquitted_with_an_interval() -> None:
 def test_weights_that_were_never_loaded_are_not_called_stale_keys() -> None:
     """They move every run alike, so that the excess over a cold run is nothing."""
     scored = protocol(excess=0.3, cached=3, cold=0.3, warm=0.3)
-    assert judge_staleness(scored.flights, scored.book).verdict is not Verdict.MISMATCH
+    assert judge_staleness(scored.flights, scored.book, RELEVANT).verdict is not Verdict.MISMATCH
 
 
 def test_noise_of_a_warm_cache_is_allowed_for() -> None:
     scored = protocol(excess=0.05, cached=3, warm=0.08)
-    assert judge_staleness(scored.flights, scored.book).verdict is not Verdict.MISMATCH
+    assert judge_staleness(scored.flights, scored.book, RELEVANT).verdict is not Verdict.MISMATCH
 
 
 def test_noise_beyond_what_matters_acquits_nobody() -> None:
     scored = protocol(excess=0.05, cached=3, warm=0.08)
-    stale = judge_staleness(scored.flights, scored.book)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.INCONCLUSIVE and "a warm cache alone" in stale.because
 
 
 def test_excess_without_a_token_from_the_cache_is_another_fault() -> None:
     scored = protocol(excess=0.2, cached=0)
-    stale = judge_staleness(scored.flights, scored.book)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.INCONCLUSIVE and "another fault" in stale.because
 
 
 def test_too_few_requests_are_neither_convicted_nor_acquitted() -> None:
     scored = protocol(excess=0.2, cached=3, samples=1)
-    stale = judge_staleness(scored.flights, scored.book)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert stale.verdict is Verdict.INCONCLUSIVE
     assert "below 32" in stale.because
 
 
 def test_a_case_that_ended_early_is_not_tested() -> None:
     scored = ScoredFlights().add(run_of(FLIGHT, [0, 0]), v0=0.0)
-    assert judge_staleness(scored.flights, scored.book).verdict is Verdict.NOT_TESTED
+    assert judge_staleness(scored.flights, scored.book, RELEVANT).verdict is Verdict.NOT_TESTED
 
 
 def test_the_decay_counts_tokens_from_the_last_cached_block() -> None:
     scored = protocol(excess=0.2, cached=3)
-    stale = judge_staleness(scored.flights, scored.book)
+    stale = judge_staleness(scored.flights, scored.book, RELEVANT)
     assert [name for name, _ in stale.decay] == ["0 to 3", "4 to 7"]
     assert [found.tokens for _, found in stale.decay] == [128, 128]
 
@@ -79,6 +81,6 @@ def test_the_decay_counts_tokens_from_the_last_cached_block() -> None:
 def test_the_flight_is_judged_by_its_tokens_after_the_update(size: float, above: bool) -> None:
     scored = protocol(excess=0.0, cached=0)
     scored.add(run_of(FLIGHT, [0, 0, 1, 1], 1), v0=0.0, v1=size)
-    flight = judge_staleness(scored.flights, scored.book).flight
+    flight = judge_staleness(scored.flights, scored.book, RELEVANT).flight
     assert flight is not None and flight.tokens == 32
     assert flight.value is not None and (flight.value > 0.01) is above

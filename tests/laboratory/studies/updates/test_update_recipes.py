@@ -8,7 +8,7 @@ import pytest
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.updates.matrix import plan_starts, plan_updates
+from rlaudit.laboratory.studies.updates.plan import plan_starts, plan_updates
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.study import load_study, releases
 from rlaudit.vllm.machine import machine_named

@@ -8,16 +8,8 @@ import pytest
 from rlaudit.engines.hardware.accelerator import detect
 from rlaudit.errors import UsageError
 from rlaudit.laboratory.prompts import load_prompts
-from rlaudit.laboratory.studies.updates.matrix import (
-    AFTER,
-    COLD_AFTER,
-    UNSHARED,
-    WARM_AFTER,
-    EngineStart,
-    Requests,
-    plan_starts,
-    unshared,
-)
+from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, UNSHARED, WARM_AFTER, Requests, unshared
+from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
 from rlaudit.laboratory.studies.updates.run import checkpoints_of, versions_needed
 from rlaudit.laboratory.study import load_study

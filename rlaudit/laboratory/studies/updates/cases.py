@@ -1,0 +1,213 @@
+"""The cases of an audit of weight updates: who samples what, and when the weights change.
+
+A case of the matrix is the stale-KV protocol with a flight in the middle of it. All runs ask the same prompts:
+    cold          version 0, empty cache: one token each, which fills the cache
+    flight        version 0, served from that cache; the update meets it after a third of its tokens
+    after         version 1, submitted while the engine is paused: warm, and stale if anything is kept;
+                  with it `unshared`, the same prompts behind a token of their own, which no cache can hold
+    cold after    version 1, cache emptied: what `after` should have said
+    warm after    version 1, cache of `cold after`: the noise control
+Many cases share one engine start (plan.py), and each begins by restoring version 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from rlaudit.laboratory.studies.updates.recipe import WeightUpdates
+
+BEFORE, COLD, FLIGHT, AFTER, UNSHARED = "before", "cold", "flight", "after", "unshared"
+COLD_AFTER, WARM_AFTER, RECOVERED = "cold after", "warm after", "recovered"
+# So long a dead engine may call itself healthy before that is a finding.
+WATCH_SECONDS = 10
+
+Step = dict[str, Any]
+
+
+class CaseKind(StrEnum):
+    """What a case is for."""
+
+    MATRIX = "matrix"
+    ROW = "in a row"
+    PATH = "path"
+    PLANTED = "planted"
+    FAULT = "fault"
+
+
+# Cases that are judged as a trainer's update would be: whole, and with requests in flight.
+OF_MATRIX = (CaseKind.MATRIX, CaseKind.ROW)
+# Cases that break nothing and leave nothing out.
+HONEST = (*OF_MATRIX, CaseKind.PATH)
+
+
+@dataclass(frozen=True)
+class UpdateCase:
+    """One course of requests and updates.
+
+    `mode` is none where the engine is not paused. planted, late: parts of tensor names that its update leaves out, and
+    that it sends again as they were. go_on: whether a step that fails leaves the rest to be played.
+    """
+
+    name: str
+    kind: CaseKind
+    steps: tuple[Step, ...]
+    mode: str = "keep"
+    clear_cache: bool = True
+    fault: str | None = None
+    planted: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    go_on: bool = False
+
+    def as_job(self) -> dict[str, Any]:
+        """The case as the worker script reads it."""
+        return {"name": self.name, "go_on": self.go_on, "steps": list(self.steps)}
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Who asks what. Prompts 0 .. prompts-1 are shared by all runs; prompt + prompts is the unshared twin."""
+
+    prompts: int
+    samples: int
+    seed: int
+
+    def of(self, samples: int | None = None, *, unshared: bool = False, stream: int = 0) -> list[dict[str, int]]:
+        """Requests with seeds that depend on prompt, sample and stream only: runs of one stream can be paired."""
+        wanted = samples or self.samples
+        offset = self.prompts if unshared else 0
+        return [
+            {
+                "prompt": prompt + offset,
+                "sample": sample,
+                "seed": (self.seed * 1_000_003 + stream * 10_007 + (prompt + offset) * 101 + sample) % 2**31,
+            }
+            for prompt in range(self.prompts)
+            for sample in range(wanted)
+        ]
+
+
+def unshared(prompts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """The prompts, each behind a token that stands nowhere else in front: its first block is in no cache."""
+    starting = {prompt[0] for prompt in prompts}
+    free = (token for token in range(1000, 1_000_000) if token not in starting)
+    return [[next(free), *prompt] for prompt in prompts]
+
+
+def _submit(run: str, requests: list[dict[str, int]], max_tokens: int, until: int | None = None) -> Step:
+    return {"do": "submit", "run": run, "requests": requests, "max_tokens": max_tokens, "until": until}
+
+
+def _update(
+    version: int,
+    mode: str,
+    clear_cache: bool,
+    while_paused: list[Step],
+    skip: Sequence[str] = (),
+    late: Sequence[str] = (),
+) -> Step:
+    return {
+        "do": "update",
+        "version": str(version),
+        "mode": mode,
+        "clear_cache": clear_cache,
+        "while_paused": while_paused,
+        "skip": list(skip),
+        "late": list(late),
+    }
+
+
+def matrix_case(mode: str, clear: bool, settings: WeightUpdates, requests: Requests, *, read_back: bool) -> UpdateCase:
+    """One cell of the matrix, as the module describes it."""
+    after = settings.after_tokens
+    paused = [
+        _submit(AFTER, requests.of(stream=2), after),
+        _submit(UNSHARED, requests.of(1, unshared=True, stream=2), after),
+    ]
+    steps = [
+        {"do": "restore"},
+        _submit(COLD, requests.of(1), 1),
+        _submit(FLIGHT, requests.of(stream=1), settings.flight_tokens, until=settings.flight_tokens // 3),
+        _update(1, mode, clear, paused),
+        {"do": "settle"},
+        *([{"do": "read_back"}] if read_back else []),
+        {"do": "reset_prefix_cache"},
+        _submit(COLD_AFTER, requests.of(stream=2), after),
+        _submit(WARM_AFTER, requests.of(stream=2), after),
+    ]
+    name = f"mode={mode}, clear_cache={clear}" if mode != "none" else "no pause"
+    return UpdateCase(name, CaseKind.MATRIX, tuple(steps), mode, clear)
+
+
+def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> UpdateCase:
+    """Several updates of one flight without clearing: lags up to `updates`, and how long stale blocks live."""
+    flight, after = settings.flight_tokens, settings.after_tokens
+    steps: list[Step] = [
+        {"do": "restore"},
+        _submit(COLD, requests.of(1), 1),
+        _submit(FLIGHT, requests.of(stream=1), flight, until=flight // (updates + 1)),
+    ]
+    for number in range(1, updates + 1):
+        steps.append(_update(number, "keep", False, []))
+        if number < updates:
+            steps.append({"do": "advance", "run": FLIGHT, "until": flight * (number + 1) // (updates + 1)})
+    steps.append({"do": "settle"})
+    steps += [
+        _submit(AFTER, requests.of(stream=2), after),
+        {"do": "reset_prefix_cache"},
+        _submit(COLD_AFTER, requests.of(stream=2), after),
+        _submit(WARM_AFTER, requests.of(stream=2), after),
+    ]
+    return UpdateCase(
+        f"{updates} updates in a row, mode=keep, clear_cache=False", CaseKind.ROW, tuple(steps), "keep", False
+    )
+
+
+def path_case(
+    settings: WeightUpdates,
+    requests: Requests,
+    *,
+    planted: tuple[str, ...] = (),
+    late: tuple[str, ...] = (),
+    in_flight: bool = False,
+) -> UpdateCase:
+    """One update, of an idle engine or of one with requests in flight, what it holds afterwards, and what it samples
+    before and after."""
+    length = settings.flight_tokens if in_flight else settings.after_tokens
+    until = length // 3 if in_flight else None
+    mode, clear = ("keep", False) if in_flight else ("wait", True)
+    steps = (
+        {"do": "restore"},
+        _submit(FLIGHT if in_flight else BEFORE, requests.of(stream=1), length, until),
+        _update(1, mode, clear, [], planted, late),
+        {"do": "settle"},
+        {"do": "read_back"},
+        {"do": "reset_prefix_cache"},
+        _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
+    )
+    kind = CaseKind.PLANTED if planted or late else CaseKind.PATH
+    return UpdateCase(_path_name(planted, late, in_flight), kind, steps, mode, clear, None, planted, late, go_on=True)
+
+
+def _path_name(planted: Sequence[str], late: Sequence[str], in_flight: bool) -> str:
+    met = ", requests in flight" if in_flight else ""
+    if planted:
+        return f"planted: {', '.join(planted)} left out{met}"
+    if late:
+        return f"planted: {', '.join(late)} sent again, as before{met}"
+    return f"what the path updates{met}"
+
+
+def fault_case(settings: WeightUpdates, requests: Requests, fault: str) -> UpdateCase:
+    """An update that has to fail, or an engine that is killed in the pause: what it says, and whether it comes back."""
+    flight = _submit(FLIGHT, requests.of(1, stream=1), settings.flight_tokens, until=2)
+    pause = {"mode": "keep", "clear_cache": False}
+    if fault == "killed":
+        steps: list[Step] = [flight, {"do": "pause", **pause}, {"do": "kill"}]
+        steps += [{"do": "health", "watch": WATCH_SECONDS}, {"do": "resume"}]
+    else:
+        update = {"do": "update", "version": fault, **pause, "while_paused": [], "skip": [], "late": []}
+        steps = [flight, update, {"do": "settle"}, {"do": "health"}, {"do": "read_back"}]
+        steps += [{"do": "restore"}, {"do": "resume"}]
+        steps.append(_submit(RECOVERED, requests.of(1, stream=2), settings.after_tokens))
+    return UpdateCase(fault, CaseKind.FAULT, tuple(steps), "keep", False, fault=fault, go_on=True)

@@ -235,7 +235,13 @@ def _tokens_parquet(path: Path, records: list[Record], random: Random) -> Path:
 
 def _table(path: Path, records: list[Record], random: Random) -> Path:
     names = dict.fromkeys(name for record in records for name in record)
-    columns = {name: _array([record.get(name) for record in records], random) for name in names}
+    arrays = {name: _array([record.get(name) for record in records], random) for name in names}
+    # Parquet has no struct without a field.
+    columns = {
+        name: array
+        for name, array in arrays.items()
+        if not (pa.types.is_struct(array.type) and not array.type.num_fields)
+    }
     path = path.with_suffix(".parquet")
     compression = random.choice(("snappy", "zstd", "none"))
     size = random.choice((1, 7, 1 << 20))

@@ -124,10 +124,15 @@ def test_a_line_is_what_the_standard_library_makes_of_it(line):
     assert repr(parsed(line)) == repr(json.loads(line))
 
 
-@pytest.mark.parametrize("line", [b"{", b'{"a": tru}', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("line", [b"{", b'{"a": tru}', b"\xff"])
 def test_what_is_no_json_is_said_by_the_standard_library(line):
-    with pytest.raises((ValueError, RecursionError)) as expected:
+    with pytest.raises(ValueError) as expected:
         json.loads(line)
     with pytest.raises(expected.type) as found:
         parsed(line)
     assert str(found.value) == str(expected.value)
+
+
+def test_a_line_that_is_nested_too_deeply_is_no_json():
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parsed(b"[" * 100_000)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rlaudit.cli import where_cells_run as where
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
+from rlaudit.cli.same_command import same_command
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
@@ -19,12 +21,18 @@ from rlaudit.say import say
 
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
+    from rlaudit.diagnosis.compare_tables import Comparer
     from rlaudit.measurement.metric import ObjectiveSettings
+    from rlaudit.report.report import Report
     from rlaudit.tokens.open_table import TokenTable
     from rlaudit.tokens.renamed_columns import RenamedColumns
 
 
+EXECUTOR_HELP = "Who reads the files into --state DIR: local, or ray[:ADDRESS], a cluster whose nodes all see both."
+
+
 def compare(
+    context: typer.Context,
     rollouts: Annotated[
         Path | None,
         typer.Argument(
@@ -107,6 +115,7 @@ def compare(
         list[Path] | None,
         typer.Option(metavar="DIR", help="Instead of ROLLOUTS: what shards kept in this --state DIR; repeatable."),
     ] = None,
+    executor: Annotated[str, typer.Option(help=EXECUTOR_HELP, metavar="WHERE")] = where.LOCAL,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
         str | None, typer.Option(help="A model (path or hub id) that scores a sample as the trainer would.")
@@ -146,11 +155,9 @@ def compare(
 ) -> int:
     """Find out whether logged rollout logprobs mean what the trainer assumes, and how far they are apart."""
     # Statistics and tables take a second to import, which no other command should wait for.
-    from rlaudit.diagnosis.compare_document import document_of
     from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
     from rlaudit.diagnosis.kept_parts import merged_log, parse_shard
-    from rlaudit.report.plain import plain
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import check_used, parse_columns
 
@@ -168,6 +175,7 @@ def compare(
     }
     renamed = parse_columns(columns or [], KNOWN)
     _check_asked(rollouts, trainer, state, shard, merge, score, sql)
+    address = _cluster(executor, state, shard)
     log = merged_log(merge, settings) if merge else None
     if log is not None and (ppo_epsilon or gspo_epsilon) and log.settings.objective != settings.objective:
         raise UsageError("clip ranges decide what is summed while a log is read", "give them with --shard")
@@ -192,24 +200,58 @@ def compare(
             say(f"{files} of {there} files of {rollouts} are read; rlaudit compare --merge {state} judges the whole")
             return 0
         wanted = list(tables) if log is None else [log.table]
+        if address is not None and state is not None:
+            _read_on_ray(address, context, tables[0], state, progress)
         for table, today in todays(wanted, befores, before):
             against = None if today is None else comparer.compare_today(today, today_trainer)
             if log is None:
                 comparer.compare(table, own_trainer, against)
             else:
                 comparer.merge(log, against)
-    compared = comparer.compared
-    assumed = list(dict.fromkeys(comparer.assumed))
-    document = document_of(compared, assumed, fail_on is FailOn.ERROR, allow_partial)
+    document = _document(comparer, fail_on is FailOn.ERROR, allow_partial)
+    write_outputs(outputs, document)
+    return int(document["exit_code"])
+
+
+def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report":
+    """The report of all that was compared; lines that could not be used are said beside it."""
+    from rlaudit.diagnosis.compare_document import document_of
+    from rlaudit.report.plain import plain
+
+    document = document_of(comparer.compared, list(dict.fromkeys(comparer.assumed)), fails, allow_partial)
     names = [one["name"] for one in document["comparisons"]]
     drawn = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
     # Rollouts that no trainer has scored have no log ratios to draw.
     document["token_figures"] = plain([one for one in drawn if one["tokens"]])
-    for one in compared:
+    for one in comparer.compared:
         for line in one.faults.lines():
             say(line)
-    write_outputs(outputs, document)
-    return int(document["exit_code"])
+    return document
+
+
+def _cluster(executor: str, state: Path | None, shard: str | None) -> str | None:
+    """The address of the Ray cluster that reads the files; None for this machine.
+
+    Raises UsageError for an executor without a folder that its nodes can write to.
+    """
+    address = where.ray_address(executor)
+    if address is not None and (state is None or shard is not None):
+        raise UsageError(
+            "--executor ray reads the files of a log into --state DIR",
+            "leave out --shard" if state is not None else "name a folder that all nodes see with --state DIR",
+        )
+    return address
+
+
+def _read_on_ray(address: str, context: typer.Context, table: "TokenTable", state: Path, progress: Progress) -> None:
+    """Have the nodes of a cluster keep what the files of a log add. Only what decides that is said to them."""
+    from rlaudit.cli.read_on_ray import read_on_ray
+
+    here = {"rollouts", "state", "executor", "before", "before_trainer", "output", "fail_on", "quiet", "allow_partial"}
+    log = str(table.path) if is_remote(table.path) else str(table.path.absolute())
+    words = [*same_command(context, here), log, "--quiet", "--state", str(state.absolute())]
+    with progress.step(f"{len(table.files)} files are read by the nodes of the Ray cluster"):
+        read_on_ray(address, words, state.absolute(), len(table.files), progress.note)
 
 
 def _rollouts(

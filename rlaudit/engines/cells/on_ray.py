@@ -10,10 +10,8 @@ killed takes its tasks with it, whose guardians end the engines.
 """
 
 import json
-import logging
 import os
 import shutil
-import socket
 import time
 import uuid
 from collections import Counter
@@ -28,6 +26,7 @@ from rlaudit.engines.cells.cell import Cell, describe, ended
 from rlaudit.engines.cells.executor import Note, OnEvent
 from rlaudit.engines.cells.inherited_variables import deciding
 from rlaudit.engines.cells.launch import EventTail, Failure, Outcome
+from rlaudit.engines.cells.ray_connection import connected, first_line
 from rlaudit.engines.cells.ray_node import SAID, look, run, sees
 from rlaudit.engines.hardware.accelerator import Accelerator
 from rlaudit.engines.hardware.accelerator_identity import accelerator_identity
@@ -36,7 +35,6 @@ from rlaudit.parse_json import parse_json
 
 # A cell that takes node after node with it is the fault of the cell.
 STARTS = 3
-CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 60.0
 # A file that one node has closed is seen by another when its file system says so; NFS looks again within a minute.
 SEEN_WITHIN_SECONDS = 90.0
@@ -72,24 +70,7 @@ class Cluster:
 
         Raises NotFinished where Ray is not installed, there is no cluster, or no node of it can be used.
         """
-        try:
-            import ray
-        except ImportError as error:
-            raise NotFinished(
-                "--executor ray: Ray is not installed beside this rlaudit",
-                "Install rlaudit[ray] here and on the cluster's nodes.",
-            ) from error
-        at = address or os.environ.get("RAY_ADDRESS", "")
-        try:
-            at = at or _of_this_machine()
-            _require_answer(at)
-            ray.init(at, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise NotFinished(
-                f"there is no Ray cluster {'at ' + at if at else 'on this machine'}: {_first_line(error)}",
-                "Start one (ray start --head), or give its address: --executor ray:HOST:PORT.",
-            ) from error
-        return cls._of_nodes(ray, cpu)
+        return cls._of_nodes(connected(address), cpu)
 
     @classmethod
     def _of_nodes(cls, ray: Any, cpu: bool) -> "Cluster":
@@ -266,7 +247,7 @@ class _Task:
             self.outcome = Outcome("failed", {}, Failure("launch", "cancelled"), {})
             return
         except exceptions.RayError as error:
-            self._lost(_first_line(error))
+            self._lost(first_line(error))
             return
         if "refused" in told:
             self._refused = NotFinished(f"{self._title}: {told['refused']}", told["way_out"])
@@ -318,21 +299,6 @@ class _Task:
             self._on_event({"event": "phase", "name": said.read_text(encoding="utf-8")})
 
 
-def _of_this_machine() -> str:
-    """The address of the cluster that this machine belongs to; empty where it belongs to none."""
-    from ray._private.services import canonicalize_bootstrap_address
-
-    return str(canonicalize_bootstrap_address("auto") or "")
-
-
-def _require_answer(address: str) -> None:
-    """Raises OSError where nobody listens: Ray asks a cluster that is gone for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():
-        raise ConnectionError("no address of the form HOST:PORT" if address else "none was started")
-    socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
-
-
 def _until_ended(ray: Any, left: list[Any]) -> list[Any]:
     """Those that have not ended in time; a second Ctrl-C must not leave the first one's engines behind."""
     deadline = time.monotonic() + CANCEL_SECONDS
@@ -361,7 +327,7 @@ def _answer(ray: Any, answer: Any) -> Mapping[str, Any]:
     try:
         told: Mapping[str, Any] = parse_json(ray.get(answer))
     except (ray.exceptions.RayError, ImportError) as error:
-        return {"trouble": _first_line(error)}
+        return {"trouble": first_line(error)}
     return told
 
 
@@ -375,11 +341,3 @@ def _seen(ray: Any, answer: Any) -> str:
 def _outcome(told: Mapping[str, Any]) -> Outcome:
     failure = told["failure"]
     return Outcome(told["status"], told["result"], None if failure is None else Failure(**failure), told["usage"])
-
-
-def _first_line(error: BaseException) -> str:
-    """The first sentence of what Ray says, which is more than fits one; of a task's error the last line, its cause."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if not lines:
-        return type(error).__name__
-    return lines[-1] if "Traceback" in str(error) else lines[0].partition(". ")[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlaudit.cli import where_cells_run as where
+from rlaudit.cli.executor_option import LOCAL
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import Output, parse_outputs, write_file, write_outputs
@@ -51,7 +52,7 @@ def ablate(
         bool, typer.Option("--cpu", help="Use the CPU profile and engines although there is a GPU.")
     ] = False,
     jobs: Annotated[str, typer.Option(help=where.JOBS_HELP)] = where.AUTO,
-    executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = where.LOCAL,
+    executor: Annotated[str, typer.Option(help=where.EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
     shard: Annotated[str | None, typer.Option(help=where.SHARD_HELP, metavar="I/N")] = None,
     merge: Annotated[bool, typer.Option("--merge", help=where.MERGE_HELP)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be run, and stop.")] = False,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlaudit.cli import where_cells_run as where
+from rlaudit.cli.executor_option import LOCAL, ray_address
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
@@ -115,7 +115,7 @@ def compare(
         list[Path] | None,
         typer.Option(metavar="DIR", help="Instead of ROLLOUTS: what shards kept in this --state DIR; repeatable."),
     ] = None,
-    executor: Annotated[str, typer.Option(help=EXECUTOR_HELP, metavar="WHERE")] = where.LOCAL,
+    executor: Annotated[str, typer.Option(help=EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
         str | None, typer.Option(help="A model (path or hub id) that scores a sample as the trainer would.")
@@ -234,7 +234,7 @@ def _cluster(executor: str, state: Path | None, shard: str | None) -> str | None
 
     Raises UsageError for an executor without a folder that its nodes can write to.
     """
-    address = where.ray_address(executor)
+    address = ray_address(executor)
     if address is not None and (state is None or shard is not None):
         raise UsageError(
             "--executor ray reads the files of a log into --state DIR",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.cli.executor_option import ray_address
 from rlaudit.engines.cells.executor import Note
 from rlaudit.engines.cells.shard import OfAShard, Shard
 from rlaudit.engines.hardware.accelerator import Accelerator
@@ -18,20 +19,6 @@ if TYPE_CHECKING:
 JOBS_HELP = "Cells at once: a number, or auto, which is one per GPU and one on a CPU. On a CPU each has its own cores."
 AUTO = "auto"
 EXECUTOR_HELP = "Where cells run: local, or ray[:ADDRESS], a Ray cluster whose nodes all see the run directory."
-LOCAL, RAY = "local", "ray"
-
-
-def ray_address(executor: str) -> str | None:
-    """The address of the Ray cluster, empty for the one this machine belongs to; None for this machine alone.
-
-    Raises UsageError for another word.
-    """
-    kind, _, address = executor.partition(":")
-    if kind == RAY:
-        return address
-    if executor != LOCAL:
-        raise UsageError(f"--executor {executor}: there are {LOCAL} and {RAY}[:ADDRESS]")
-    return None
 
 
 def jobs_of(option: str) -> int | None:

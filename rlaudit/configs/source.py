@@ -12,7 +12,7 @@ from rlaudit.read_regular import read_regular
 from rlaudit.secrets import learn_text
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
     from rlaudit.configs.syntax.shell_command import Command
 
 Parsed = TypeVar("Parsed")
@@ -92,7 +92,7 @@ class Source:
         if self.suffix != ".py" or not any(name in self.text for name in wanted):
             return ()
         if wanted not in self._calls:
-            from rlaudit.configs.syntax.python_text import calls
+            from rlaudit.configs.syntax.python_calls import calls
 
             self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
         return self._calls[wanted]
@@ -105,7 +105,7 @@ class Source:
 
     def dictionaries(self, key: str) -> tuple[Node, ...]:
         """Every dictionary of a Python file that has a key."""
-        from rlaudit.configs.syntax.python_text import dictionaries
+        from rlaudit.configs.syntax.python_displays import dictionaries
 
         if self.suffix != ".py" or not re.search(rf"[\"']{re.escape(key)}[\"']\s*:", self.text):
             return ()
@@ -113,7 +113,7 @@ class Source:
 
     def displays(self, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
         """Every list and tuple of a Python file that holds a text which is wanted."""
-        from rlaudit.configs.syntax.python_text import displays
+        from rlaudit.configs.syntax.python_displays import displays
 
         if self.suffix != ".py":
             return ()

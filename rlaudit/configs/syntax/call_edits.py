@@ -14,7 +14,7 @@ from rlaudit.configs.syntax.spelling import Spell, Write, apply, line_end, newli
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.node import Node
     from rlaudit.configs.syntax.place import Place
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 
 def call_writer(call: "Call", spell: Spell, text: str) -> Write:

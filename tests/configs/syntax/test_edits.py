@@ -9,7 +9,7 @@ from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.python_text import calls
+from rlaudit.configs.syntax.python_calls import calls
 from rlaudit.configs.syntax.shell_text import commands
 from rlaudit.configs.syntax.spelling import Write, apply, scalar_text
 from rlaudit.configs.syntax.toml_edits import toml_writer

@@ -13,7 +13,8 @@ from rlaudit.configs.dialects.vllm import python as vllm_python
 from rlaudit.configs.dialects.vllm import serve as vllm_serve
 from rlaudit.configs.dialects.vllm import server_report as vllm_server_report
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.python_text import UnreadablePython, calls
+from rlaudit.configs.syntax.python_calls import calls
+from rlaudit.configs.syntax.python_text import UnreadablePython
 from rlaudit.configs.syntax.shell_text import UnreadableShell, commands
 from rlaudit.configs.syntax.toml_text import UnreadableToml, parse_toml
 from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml

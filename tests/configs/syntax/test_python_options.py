@@ -5,7 +5,7 @@ from textwrap import dedent
 import pytest
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.python_text import Call, calls
+from rlaudit.configs.syntax.python_calls import Call, calls
 
 PARSER = """
 import argparse

@@ -25,7 +25,7 @@ from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.yaml_edits import yaml_writer
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 CALLS: Mapping[str, str] = {
     "GRPOConfig": "GRPO",

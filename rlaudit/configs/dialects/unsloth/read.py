@@ -21,7 +21,7 @@ from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 _CONFIGS = ("GRPOConfig", "UnslothGRPOConfig")
 _SAMPLING = ("SamplingParams", "vLLMSamplingParams")

@@ -13,7 +13,7 @@ from rlaudit.configs.syntax.node import Node
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 GENERATE = "generate"
 

@@ -16,7 +16,7 @@ from rlaudit.configs.syntax.flags import typed
 from rlaudit.configs.syntax.node import Node, entries
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 ROUTES: Mapping[str, str] = {
     "pause": PAUSE, "reset_prefix_cache": RESET, "wake_up": AWAKE, "collective_rpc": BY_NAME,

@@ -25,7 +25,7 @@ from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")

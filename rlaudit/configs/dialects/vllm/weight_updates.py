@@ -15,7 +15,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
 
 if TYPE_CHECKING:
-    from rlaudit.configs.syntax.python_text import Call
+    from rlaudit.configs.syntax.python_calls import Call
 
 PAUSE, RESET, AWAKE, BY_NAME = "pause_generation", "reset_prefix_cache", "wake_up", "collective_rpc"
 UPDATES = ("update_weights", "reload_weights", "load_weights", "update_named_param", "start_weight_update")

@@ -1,7 +1,8 @@
 import pytest
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.python_text import Call, UnreadablePython, calls
+from rlaudit.configs.syntax.python_calls import Call, calls
+from rlaudit.configs.syntax.python_text import UnreadablePython
 
 
 def one(text: str) -> Call:

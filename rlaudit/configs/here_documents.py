@@ -43,7 +43,8 @@ def here_documents(source: Source) -> tuple[HereDocument, ...]:
     text = source.text
     if not source.is_shell or "<<" not in text or not ("vllm" in text or "rollout" in text):
         return ()
-    from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+    from rlaudit.configs.syntax.unreadable import UnreadableText
+    from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
     found = []
     try:
@@ -55,7 +56,7 @@ def here_documents(source: Source) -> tuple[HereDocument, ...]:
             continue
         try:
             roots = parse_plain_yaml(str(command.heredoc.value), source.path)
-        except (UnreadableYaml, RecursionError):
+        except (UnreadableText, RecursionError):
             continue
         if roots and isinstance(roots[0].value, dict) and len(roots[0].value) >= _FEWEST_KEYS:
             root = _told(moved(roots[0], command.inside))

@@ -16,7 +16,7 @@ _LAUNCHES = ("-m", "serve")
 def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[tuple[Node, ...], Node]]:
     """The words of each list that starts something and holds a text that is wanted, and the list itself.
 
-    A list that is extended later ends in an unknown word. Raises UnreadablePython.
+    A list that is extended later ends in an unknown word. Raises UnreadableText.
     """
     for display in source.displays(wanted):
         words = tuple(_shown(node) for node in words_of(display.elements()))

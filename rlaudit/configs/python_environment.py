@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.python_text import UnreadablePython, parse, span
+from rlaudit.configs.syntax.python_text import parse, span
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 
 def python_environment(
@@ -20,7 +21,7 @@ def python_environment(
         return {}
     try:
         tree = parse(source.text)
-    except UnreadablePython as error:
+    except UnreadableText as error:
         source.refuse("os.environ", error)
         return {}
     index = LineIndex(source.text, source.path)

@@ -14,7 +14,8 @@ from typing import Any
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.python_text import UnreadablePython, parse
+from rlaudit.configs.syntax.python_text import parse
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 FEWEST_OF_A_BLOCK = 4
 
@@ -127,7 +128,7 @@ def literal(value: ast.expr | None) -> Any:
 def _nodes(source: Source) -> tuple[ast.AST, ...]:
     try:
         tree = parse(source.text)
-    except UnreadablePython:
+    except UnreadableText:
         return ()
     return tuple(sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)))
 

@@ -24,7 +24,8 @@ from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_scopes import is_main_guard
-from rlaudit.configs.syntax.python_text import UnreadablePython, parse
+from rlaudit.configs.syntax.python_text import parse
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
 _MOST_FILES = 16
@@ -238,7 +239,7 @@ def stops_in(source: Source, vllm: Version) -> tuple[Stop, ...]:
 def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     try:
         tree = parse(source.text)
-    except (UnreadablePython, RecursionError):
+    except (UnreadableText, RecursionError):
         return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
     called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in ENGINES)

@@ -86,10 +86,11 @@ def _after_arguments(text: str, begin: int, end: int) -> tuple[bool, str] | None
 def _checked_python(edits: tuple[Edit, ...] | None, text: str) -> tuple[Edit, ...] | None:
     if not edits:
         return edits
-    from rlaudit.configs.syntax.python_text import UnreadablePython, parse
+    from rlaudit.configs.syntax.python_text import parse
+    from rlaudit.configs.syntax.unreadable import UnreadableText
 
     try:
         parse(apply(text, edits))
-    except UnreadablePython:
+    except UnreadableText:
         return None
     return edits

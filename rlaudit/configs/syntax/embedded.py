@@ -14,7 +14,7 @@ _LONG_ESCAPES = {"x": 4, "u": 6, "U": 10}
 def scalar_commands(node: Node, index: LineIndex, outside: Mapping[str, str] | None = None) -> tuple[Command, ...]:
     """The commands of a shell script that is a YAML scalar of any style. outside: see `commands`.
 
-    Raises UnreadableShell.
+    Raises UnreadableText.
     """
     # Reading shell costs start-up time that other files should not pay.
     from rlaudit.configs.syntax.shell_text import commands

@@ -127,12 +127,13 @@ def _collection(text: str) -> Any:
         return parse_json(text)
     except ValueError:
         pass
-    from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+    from rlaudit.configs.syntax.unreadable import UnreadableText
+    from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
     try:
         # Hydra writes {a:1,b:2} where YAML wants a blank after the colon.
         documents = parse_plain_yaml(re.sub(r"(?<=[\w\"']):(?=[^\s/])", ": ", text), "")
-    except UnreadableYaml:
+    except UnreadableText:
         return text
     return documents[0].plain() if documents else text
 

@@ -9,8 +9,8 @@ from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_blocks import just_assigned
 from rlaudit.configs.syntax.python_program import MOST_WRAPPERS, Program
 from rlaudit.configs.syntax.python_scopes import Scope
-from rlaudit.configs.syntax.python_text import UnreadablePython
 from rlaudit.configs.syntax.python_values import PythonValues
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 MOST_CALLS = 300
 
@@ -42,7 +42,7 @@ class Call:
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
-    """Every call of one of `names`, in order of the file. Raises UnreadablePython.
+    """Every call of one of `names`, in order of the file. Raises UnreadableText.
 
     A subclass of a name counts as the name, and so does `ray.remote(...)(Name).remote(...)` and `Name.remote(...)`.
     """
@@ -61,7 +61,7 @@ class _Finder:
             (call, functions, found) for call, functions in self.program.calls if (found := self._called(call.func))
         ]
         if len(wanted) > MOST_CALLS:
-            raise UnreadablePython(f"more than {MOST_CALLS} engines or samplers", wanted[MOST_CALLS][0].lineno)
+            raise UnreadableText(f"more than {MOST_CALLS} engines or samplers", wanted[MOST_CALLS][0].lineno)
         for call, functions, found in wanted:
             yield self._call(call, found, self.values.scope(functions))
 

@@ -12,7 +12,7 @@ from rlaudit.configs.syntax.python_values import DEEPEST, PythonValues
 def displays(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
     """Every list and tuple that holds a text which is wanted, starred lists that the file tells filled in.
 
-    Raises UnreadablePython.
+    Raises UnreadableText.
     """
     values = PythonValues(text, path)
     found: list[Node] = []
@@ -28,7 +28,7 @@ def displays(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[Node,
 
 
 def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
-    """Every dictionary display that has a key, the outermost first. Raises UnreadablePython."""
+    """Every dictionary display that has a key, the outermost first. Raises UnreadableText."""
     values = PythonValues(text, path)
     found = [
         (node, around) for node, around in _nodes(values.tree)

@@ -8,33 +8,26 @@ from functools import lru_cache
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 MOST_CHARACTERS = 400_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class UnreadablePython(ValueError):
-    """Not Python 3, or nested too deeply. `line` is 1-based, 0 where unknown."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
 @lru_cache(maxsize=16)
 def parse(text: str) -> ast.Module:
-    """The syntax tree, which nobody changes: a file is asked many things. Raises UnreadablePython."""
+    """The syntax tree, which nobody changes: a file is asked many things. Raises UnreadableText."""
     if len(text) > MOST_CHARACTERS:
-        raise UnreadablePython(f"more than {MOST_CHARACTERS} characters")
+        raise UnreadableText(f"more than {MOST_CHARACTERS} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
         read_as = f"as read by Python {sys.version_info.major}.{sys.version_info.minor}"
-        raise UnreadablePython(f"{error.msg or 'not Python'} ({read_as})", error.lineno or 0) from None
+        raise UnreadableText(f"{error.msg or 'not Python'} ({read_as})", error.lineno or 0) from None
     except (RecursionError, MemoryError, ValueError) as error:
-        raise UnreadablePython(str(error) or "nested too deeply") from None
+        raise UnreadableText(str(error) or "nested too deeply") from None
 
 
 class PythonText:

@@ -27,7 +27,7 @@ class PythonValues:
     """Expressions of one text as nodes, as far as the text tells them.
 
     opaque: names of functions whose results are not followed. taken: options that were taken at their defaults since
-    the list was emptied. Raises UnreadablePython.
+    the list was emptied. Raises UnreadableText.
     """
 
     def __init__(self, text: str, path: str, opaque: frozenset[str] = frozenset()) -> None:

@@ -17,7 +17,8 @@ from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, said
 from rlaudit.configs.syntax.shell_fields import Field, Piece
 from rlaudit.configs.syntax.shell_handover import handed_over
 from rlaudit.configs.syntax.shell_variables import Variables
-from rlaudit.configs.syntax.shell_words import Lexer, Token, UnreadableShell
+from rlaudit.configs.syntax.shell_words import Lexer, Token
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 MOST_CHARACTERS = 500_000
 MOST_WORDS = 20_000
@@ -35,12 +36,12 @@ def commands(
     """Every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
 
     index: where the characters of `text` stand, for a script inside another file. outside: variables that are set
-    elsewhere, each with the sentence that says so. Raises UnreadableShell.
+    elsewhere, each with the sentence that says so. Raises UnreadableText.
     """
     if len(text) > MOST_CHARACTERS:
-        raise UnreadableShell(f"more than {MOST_CHARACTERS} characters")
+        raise UnreadableText(f"more than {MOST_CHARACTERS} characters")
     if "\0" in text:
-        raise UnreadableShell("not a text file", text.count("\n", 0, text.index("\0")) + 1)
+        raise UnreadableText("not a text file", text.count("\n", 0, text.index("\0")) + 1)
     variables = Variables({name: [Field((Piece(name, 0, why),), 0, 0, "")] for name, why in (outside or {}).items()})
     reader = _Reader(text, index or LineIndex(text, path), variables, 0)
     return tuple(reader.commands())
@@ -216,7 +217,7 @@ class _Reader:
         reader = _Reader(text, self.index.part(origins), variables, self.depth + 1)
         try:
             yield from reader.commands()
-        except UnreadableShell:
+        except UnreadableText:
             return
 
     def keywords(self, held: list[Token]) -> list[Token]:
@@ -316,4 +317,4 @@ class _Reader:
                         self.variables.set(word, [Field.unknown(f"{word} is read from input", field.start)])
 
 
-__all__ = ["Command", "UnreadableShell", "commands"]
+__all__ = ["Command", "commands"]

@@ -22,7 +22,8 @@ from rlaudit.configs.syntax.shell_fields import (
     unset,
     where_written,
 )
-from rlaudit.configs.syntax.shell_words import Lexer, Part, Token, UnreadableShell
+from rlaudit.configs.syntax.shell_words import Lexer, Part, Token
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 LONGEST = 30_000
 MOST_EXPANSIONS = 1_000
@@ -166,7 +167,7 @@ class Variables:
         """Exported variables as nodes."""
         if self.snapshot is None:
             if len(self.exports) > MOST_EXPORTS:
-                raise UnreadableShell(f"more than {MOST_EXPORTS} exported variables")
+                raise UnreadableText(f"more than {MOST_EXPORTS} exported variables")
             self.snapshot = {
                 name: self.known[name][0].node(index) for name in sorted(self.exports) if self.known.get(name)
             }
@@ -248,7 +249,7 @@ class Variables:
     def _spend(self, characters: int, words: int = 1) -> None:
         self.spent += characters + COST_OF_A_WORD * words
         if self.spent > MOST_CHARACTERS:
-            raise UnreadableShell(f"its variables expand to more than {MOST_CHARACTERS} characters")
+            raise UnreadableText(f"its variables expand to more than {MOST_CHARACTERS} characters")
 
     def _expansion(self, part: Part, depth: int) -> list[Field]:  # noqa: PLR0911 - one for each kind of expansion
         """The fields of `$NAME` or `${...}`."""
@@ -316,7 +317,7 @@ class Variables:
                         continue
                     one = lexer.part(parts)
                     parts += [one] if one is not None else []
-        except UnreadableShell:
+        except UnreadableText:
             return [unknown_at(part, "its default is not a complete word")]
         pieces = [
             piece

@@ -13,20 +13,14 @@ in the file, would stay.
 import re
 from dataclasses import dataclass, field
 
+from rlaudit.configs.syntax.unreadable import UnreadableText
+
 OPERATORS = (";;&", ";;", ";&", "&&", "||", "|&", ";", "|", "(", ")", "\n")
 _NAME_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]\s]*\])?\+?=")
 _REDIRECT = re.compile(r"\d{0,2}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|&>>|&>")
 _SIMPLE_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _BLANK = " \t\r"
 LONGEST_ARITHMETIC = 500
-
-
-class UnreadableShell(ValueError):
-    """Not a shell script, or one that ends inside a quote. `line` is 1-based."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class Token:
 
 @dataclass
 class Lexer:
-    """Cuts `text` into tokens. Raises UnreadableShell."""
+    """Cuts `text` into tokens. Raises UnreadableText."""
 
     text: str
     at: int = 0
@@ -81,9 +75,9 @@ class Lexer:
         return self.tokens
 
     def within_limit(self, words: int) -> None:
-        """Raise UnreadableShell for the word too many."""
+        """Raise UnreadableText for the word too many."""
         if words > self.limit:
-            raise UnreadableShell(f"longer than a script: more than {self.limit} words")
+            raise UnreadableText(f"longer than a script: more than {self.limit} words")
 
     def next(self) -> Token | None:  # noqa: PLR0911 - one for each kind of token
         """The token at the current position; None for blanks and comments."""
@@ -325,15 +319,15 @@ class Lexer:
                 continue
             try:
                 parts.append(inner.expansion(True))
-            except UnreadableShell:
+            except UnreadableText:
                 parts.append(Part(inner.text[stop], stop, True))
                 inner.at = stop + 1
         return tuple(parts)
 
-    def unclosed(self, start: int) -> UnreadableShell:
+    def unclosed(self, start: int) -> UnreadableText:
         """The error for something that is opened and never closed."""
         line = self.text.count("\n", 0, start) + 1
-        return UnreadableShell(f"{self.text[start : start + 2].strip()} is opened here and never closed", line)
+        return UnreadableText(f"{self.text[start : start + 2].strip()} is opened here and never closed", line)
 
 
 _SPECIAL = re.compile(r'["\\$`]')

@@ -11,6 +11,7 @@ from typing import Any
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.unreadable import UnreadableText, refuse_depth, refuse_length
 
 MOST_CHARACTERS = 150_000
 MOST_LINES = 5_000
@@ -19,23 +20,14 @@ DEEPEST = 100
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"[ \t]*")
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*+")
-_DEEP = re.compile(r"[\[\]{}]")
 _BASIC_END = re.compile(r'(?:[^"\\\n]|\\.)*+"')
 _LONG_END = re.compile(r'(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}', re.DOTALL)
 _LONG_LITERAL_END = re.compile(r"(?:[^']|'{1,2}(?!'))*+'{3,5}")
 _PLAIN = re.compile(r"[^,\]}#\r\n]+")
 
 
-class UnreadableToml(ValueError):
-    """Not TOML, or too large to be a config. `line` is 1-based, 0 where unknown."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
 def parse_toml(text: str, path: str) -> Node:
-    """The root table. Raises UnreadableToml."""
+    """The root table. Raises UnreadableText."""
     import tomllib
 
     _refuse_extremes(text)
@@ -44,27 +36,22 @@ def parse_toml(text: str, path: str) -> Node:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
-        raise UnreadableToml(str(error), int(found.group(1)) if found else 0) from None
+        raise UnreadableText(str(error), int(found.group(1)) if found else 0) from None
     except (RecursionError, ValueError) as error:
-        raise UnreadableToml(str(error) or "nested too deeply") from None
+        raise UnreadableText(str(error) or "nested too deeply") from None
     walker = _Walker(text, path)
     try:
         return walker.document(data)
     except (IndexError, RecursionError, KeyError, TypeError, AttributeError) as error:  # pragma: no cover
-        raise UnreadableToml(f"its places cannot be told: {error}") from None
+        raise UnreadableText(f"its places cannot be told: {error}") from None
 
 
 def _refuse_extremes(text: str) -> None:
-    if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(",") > MOST_LINES:
-        raise UnreadableToml(f"larger than a config: more than {MOST_LINES} lines or list elements")
-    depth = 0
-    for bracket in _DEEP.finditer(text):
-        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
-        if depth > DEEPEST:
-            raise UnreadableToml(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, bracket.start()) + 1)
+    refuse_length(text, MOST_LINES, MOST_CHARACTERS)
+    refuse_depth(text, DEEPEST)
     for run in re.finditer(r"[\w.\"' \t-]{200,}+", text):
         if run.group().count(".") > MOST_DOTS and "=" not in run.group():
-            raise UnreadableToml(f"a key of more than {MOST_DOTS} parts", text.count("\n", 0, run.start()) + 1)
+            raise UnreadableText(f"a key of more than {MOST_DOTS} parts", text.count("\n", 0, run.start()) + 1)
 
 
 class _Walker:

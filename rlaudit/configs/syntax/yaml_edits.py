@@ -149,14 +149,15 @@ def _checked_yaml(
     """
     if not edits or spelt is None:
         return edits
-    from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+    from rlaudit.configs.syntax.unreadable import UnreadableText
+    from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
     key, wanted = spelt
     try:
         value = parse_plain_yaml(wanted, "")
         before = _parsed(text)
         after = parse_plain_yaml(apply(text, edits), "")
-    except UnreadableYaml:
+    except UnreadableText:
         return None
     plain = value[0].plain() if value else None
     hoped = [_with_key(root, mapping, key, plain) for root in before]

@@ -13,6 +13,7 @@ import yaml
 
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.unreadable import UnreadableText, refuse_depth, refuse_length
 
 MOST_NODES = 60_000
 MOST_LINES = 20_000
@@ -23,44 +24,30 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TRUE = {"yes", "true", "on"}
 # PyYAML reads YAML 1.1, where 1e-6 is a string; OmegaConf, and with it every Hydra config, reads it as a float.
 _FLOAT = re.compile(r"[-+]?(\d[\d_]*)(\.[\d_]*)?[eE][-+]?\d+|[-+]?\.\d[\d_]*([eE][-+]?\d+)?")
-_BRACKETS = re.compile(r"[\[\]{}]")
 _COMPACT = re.compile(r"(?:[-?:][ \t]+)+")
 
 
-class UnreadableYaml(ValueError):
-    """Not YAML, or too deep or too large to be a config. `line` is 1-based, 0 where unknown."""
-
-    def __init__(self, reason: str, line: int = 0) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
 def parse_plain_yaml(text: str, path: str) -> tuple[Node, ...]:
-    """The documents of `text`, with `${...}` as any other text. Raises UnreadableYaml."""
+    """The documents of `text`, with `${...}` as any other text. Raises UnreadableText."""
     _refuse_extremes(text)
     try:
         roots = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise UnreadableYaml(str(error.problem or error.context or "not YAML"), line) from None
+        raise UnreadableText(str(error.problem or error.context or "not YAML"), line) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UnreadableYaml(str(error) or "nested too deeply") from None
+        raise UnreadableText(str(error) or "nested too deeply") from None
     builder = _Builder(text, path)
     return tuple(builder.node(root, (), None, 0) for root in roots if root is not None)
 
 
 def _refuse_extremes(text: str) -> None:
-    """Raise UnreadableYaml for what would cost seconds, or overflow the stack of libyaml's recursive composer."""
-    if len(text) > MOST_CHARACTERS or text.count("\n") + text.count(",") > MOST_LINES:
-        raise UnreadableYaml(f"larger than a config: more than {MOST_LINES} lines or list elements")
-    depth = 0
-    for bracket in _BRACKETS.finditer(text):
-        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
-        if depth > DEEPEST:
-            raise UnreadableYaml(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, bracket.start()) + 1)
+    """Raise UnreadableText for what would cost seconds, or overflow the stack of libyaml's recursive composer."""
+    refuse_length(text, MOST_LINES, MOST_CHARACTERS)
+    refuse_depth(text, DEEPEST)
     for run in _COMPACT.finditer(text):
         if run.end() - run.start() > 2 * DEEPEST and len(run.group().split()) > DEEPEST:
-            raise UnreadableYaml(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, run.start()) + 1)
+            raise UnreadableText(f"nested deeper than {DEEPEST} levels", text.count("\n", 0, run.start()) + 1)
 
 
 class _Builder:
@@ -79,12 +66,12 @@ class _Builder:
         return Node(scalar(raw), place, key, self.text[place.start : place.end])
 
     def counted(self, raw: Any, depth: int) -> None:
-        """Raise UnreadableYaml for the node too many, or too deep."""
+        """Raise UnreadableText for the node too many, or too deep."""
         self.count += 1
         if self.count > MOST_NODES:
-            raise UnreadableYaml(f"more than {MOST_NODES} values, counting aliases", raw.start_mark.line + 1)
+            raise UnreadableText(f"more than {MOST_NODES} values, counting aliases", raw.start_mark.line + 1)
         if depth > DEEPEST:
-            raise UnreadableYaml(f"nested deeper than {DEEPEST} levels", raw.start_mark.line + 1)
+            raise UnreadableText(f"nested deeper than {DEEPEST} levels", raw.start_mark.line + 1)
 
     def entries(self, raw: Any, keys: tuple[str, ...], depth: int) -> Iterator[tuple[str, Node]]:
         """Own keys last, so that they win over merged ones; of several merged mappings the first wins."""

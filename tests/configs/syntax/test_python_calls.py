@@ -2,7 +2,7 @@ import pytest
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_calls import Call, calls
-from rlaudit.configs.syntax.python_text import UnreadablePython
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 
 def one(text: str) -> Call:
@@ -104,7 +104,7 @@ def test_places_count_characters_and_not_bytes(newline: str) -> None:
     ["LLM(", "LLM(" * 5000, "x=" + "-" * 5000 + "1", "LLM(x=" + "(" * 300 + ")" * 300 + ")", "LLM()\n" * 1000, "a\0b"],
 )
 def test_what_cannot_be_parsed_is_refused_with_a_reason(text: str) -> None:
-    with pytest.raises(UnreadablePython) as refusal:
+    with pytest.raises(UnreadableText) as refusal:
         calls(text, "run.py", {"LLM"})
     assert str(refusal.value)
 

@@ -1,7 +1,8 @@
 import pytest
 
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.configs.syntax.shell_text import Command, UnreadableShell, commands
+from rlaudit.configs.syntax.shell_text import Command, commands
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 
 def words(text: str) -> list[object]:
@@ -138,7 +139,7 @@ def test_pipes_and_redirections_are_no_words() -> None:
     ("text", "line"), [("a\nserve 'x", 2), ('serve "x', 1), ("serve $(x", 1), ("A=(1 2", 1), ("a\0b", 1)]
 )
 def test_an_open_quote_is_refused_with_its_line(text: str, line: int) -> None:
-    with pytest.raises(UnreadableShell) as refusal:
+    with pytest.raises(UnreadableText) as refusal:
         commands(text, "run.sh")
     assert refusal.value.line == line
 
@@ -166,7 +167,7 @@ def test_a_word_of_very_many_expansions_is_not_evaluated(text: str) -> None:
 def test_explosions_end_in_unknown_or_in_a_refusal(text: str) -> None:
     try:
         found = commands(text, "run.sh")
-    except UnreadableShell as refusal:
+    except UnreadableText as refusal:
         assert str(refusal)
     else:
         assert sum(len(str(word.value)) for command in found for word in command.words) < 2_000_000

@@ -3,7 +3,8 @@ import tomllib
 import pytest
 
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.toml_text import UnreadableToml, parse_toml
+from rlaudit.configs.syntax.toml_text import parse_toml
+from rlaudit.configs.syntax.unreadable import UnreadableText
 
 TEXT = '''# top
 title = "x"
@@ -70,6 +71,6 @@ def test_windows_line_ends_move_no_place() -> None:
     ],
 )
 def test_what_is_no_config_is_refused_with_a_reason(text: str) -> None:
-    with pytest.raises(UnreadableToml) as refusal:
+    with pytest.raises(UnreadableText) as refusal:
         parse_toml(text, "")
     assert str(refusal.value)

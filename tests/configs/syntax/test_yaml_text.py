@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 
 
 def test_every_value_knows_its_line_column_span_and_path_of_keys() -> None:
@@ -75,7 +76,7 @@ def test_a_foreign_tag_is_unknown_and_is_not_obeyed() -> None:
     ],
 )
 def test_what_is_no_config_is_refused_with_a_reason(text: str) -> None:
-    with pytest.raises(UnreadableYaml) as refusal:
+    with pytest.raises(UnreadableText) as refusal:
         parse_plain_yaml(text, "")
     assert str(refusal.value)
 

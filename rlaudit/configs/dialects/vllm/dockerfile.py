@@ -12,7 +12,8 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
-from rlaudit.configs.syntax.shell_text import UnreadableShell, commands
+from rlaudit.configs.syntax.shell_text import commands
+from rlaudit.configs.syntax.unreadable import UnreadableText
 from rlaudit.parse_json import parse_json
 
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+", re.MULTILINE)
@@ -23,7 +24,7 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s]*)|([
 
 
 def dockerfile_invocations(source: Source) -> tuple[Invocation, ...]:
-    """The server that the last stage's ENTRYPOINT and CMD start. Raises UnreadableShell."""
+    """The server that the last stage's ENTRYPOINT and CMD start. Raises UnreadableText."""
     index = LineIndex(source.text, source.path)
     image = entrypoint = command = None
     variables: dict[str, Node] = {}
@@ -71,7 +72,7 @@ def _started(
 
 
 def _shell_form(index: LineIndex, start: int, end: int) -> tuple[Command, ...]:
-    """The commands of a script; comment lines between its lines are no part of it. Raises UnreadableShell."""
+    """The commands of a script; comment lines between its lines are no part of it. Raises UnreadableText."""
     kept: list[int] = []
     at = start
     for line in index.text[start:end].splitlines(keepends=True):
@@ -112,7 +113,7 @@ def _exec_form(index: LineIndex, start: int, end: int) -> tuple[Node, ...] | Non
     words: list[Node] = []
     for match in _STRING.finditer(text):
         if len(words) > MOST_WORDS:
-            raise UnreadableShell(f"a command of more than {MOST_WORDS} words")
+            raise UnreadableText(f"a command of more than {MOST_WORDS} words")
         try:
             value = parse_json(match.group())
         except ValueError:

@@ -41,7 +41,7 @@ _LMCACHE = {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}
 
 
 def is_helm(source: Source) -> bool:
-    """Whether `vllmConfig` of a chart's values or of a VLLMRuntime is there. Raises UnreadableYaml."""
+    """Whether `vllmConfig` of a chart's values or of a VLLMRuntime is there. Raises UnreadableText."""
     return "vllmConfig" in source.text and any(True for _ in _specs(source))
 
 

@@ -22,7 +22,8 @@ from rlaudit.configs.syntax.flags import Flag, flags
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write
-from rlaudit.configs.syntax.yaml_text import UnreadableYaml, parse_plain_yaml
+from rlaudit.configs.syntax.unreadable import UnreadableText
+from rlaudit.configs.syntax.yaml_text import parse_plain_yaml
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 
@@ -76,7 +77,7 @@ def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invo
             return None
         draft.parts = (*draft.parts, neighbour.path)
         roots = parse_plain_yaml(neighbour.text, neighbour.path)
-    except UnreadableYaml as error:
+    except UnreadableText as error:
         draft.not_seen.append(f"{name}, the file of --config: {error}")
         return None
     return roots[0] if roots else None

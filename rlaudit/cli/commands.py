@@ -27,7 +27,7 @@ COMMANDS = {
     "report": "rlaudit.cli.report:report",
     "engines": "rlaudit.cli.engines:app",
     "explain": "rlaudit.cli.explain:explain",
-    "list": "rlaudit.cli.explain:list_",
+    "list": "rlaudit.cli.list_what:list_",
 }
 
 

@@ -21,6 +21,11 @@ def known_rules() -> Mapping[str, Rule]:
     return {**found, **discover(rules, "RULE", Rule)}
 
 
+def rule_names() -> list[str]:
+    """Every rule, and what is found about suppressions themselves."""
+    return [*known_rules(), *ABOUT_SUPPRESSIONS]
+
+
 def selected(
     rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
 ) -> tuple[dict[str, Rule], set[str]]:

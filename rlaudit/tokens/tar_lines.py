@@ -18,8 +18,10 @@ class TarLines(io.RawIOBase):
     """
 
     def __init__(self, packed: Any) -> None:
+        # What cannot be opened is closed all the same, when it is collected.
         self._packed = packed
-        self._archive: Any = tarfile.open(fileobj=packed, mode="r|")  # noqa: SIM115 - closed with this
+        self._archive: Any = None
+        self._archive = tarfile.open(fileobj=packed, mode="r|")  # noqa: SIM115 - closed with this
         self._member: IO[bytes] | None = None
         self._line_ended = True
 
@@ -47,7 +49,8 @@ class TarLines(io.RawIOBase):
     def close(self) -> None:
         """The archive as well."""
         if not self.closed:
-            self._archive.close()
+            if self._archive is not None:
+                self._archive.close()
             self._packed.close()
         super().close()
 

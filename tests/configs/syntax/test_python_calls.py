@@ -108,7 +108,7 @@ def test_places_count_characters_and_not_bytes(newline: str) -> None:
         "LLM(x=" + "(" * 300 + ")" * 300 + ")",
         "LLM()\n" * 1000,
         "a\0b",
-    ],  # fmt: skip
+    ],
 )
 def test_what_cannot_be_parsed_is_refused_with_a_reason(text: str) -> None:
     with pytest.raises(UnreadableText) as refusal:

@@ -21,8 +21,11 @@ def listed(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def fail(*_: object, kind: int) -> None:
-    raise OSError(kind, os.strerror(kind))
+def failing(kind: int) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise OSError(kind, os.strerror(kind))
+
+    return fail
 
 
 @pytest.mark.parametrize("kind", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
@@ -33,7 +36,7 @@ def test_a_write_that_fails_leaves_the_old_file_alone_and_says_which_it_was(
     path = tmp_path / "report.json"
     path.write_text("the last good one")
     with monkeypatch.context() as broken, pytest.raises(OSError, match=r"report\.json") as raised:
-        broken.setattr(step, partial(fail, kind=kind))
+        broken.setattr(step, failing(kind))
         write_atomically(path, b"new")
     assert raised.value.errno == kind
     assert path.read_text() == "the last good one"

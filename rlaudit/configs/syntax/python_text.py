@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.syntax.line_index import LineIndex
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import REST, Node, Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_blocks import just_assigned
 from rlaudit.configs.syntax.python_literals import (
@@ -241,7 +241,7 @@ class _Reader:
             else:
                 reason = mapping.value.reason if isinstance(mapping.value, Unknown) else "it is not a dictionary"
                 open_reason = open_reason or f"**{ast.unparse(keyword.value)[:60]}: {reason}"
-        arguments.pop("**", None)
+        arguments.pop(REST, None)
         positional = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -324,7 +324,7 @@ class _Reader:
         return dtype or Unknown(f"{short(expression)} is known only when it runs")
 
     def mapping(self, expression: ast.Dict, scope: Scope, setting: str, depth: int) -> Any:
-        """A dictionary display; unpacked dictionaries are merged in, unknown ones leave `**` behind."""
+        """A dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
         entries: dict[str, Node] = {}
         for key, value in zip(expression.keys, expression.values, strict=True):
             if key is None:
@@ -332,7 +332,7 @@ class _Reader:
                 if isinstance(inner.value, dict):
                     entries.update(inner.value)
                 else:
-                    entries["**"] = inner
+                    entries[REST] = inner
                 continue
             name = self.value(key, scope, setting, depth + 1)
             if not isinstance(name, str):
@@ -363,7 +363,7 @@ class _Reader:
         if not later or not isinstance(value, dict | Unknown):
             return value
         at = self.place(later[0][1] or ast.Constant(None, lineno=1, col_offset=0), "")
-        value = dict(value) if isinstance(value, dict) else {"**": Node(value, at)}
+        value = dict(value) if isinstance(value, dict) else {REST: Node(value, at)}
         for key, entry, why in later:
             if entry is None:
                 value.pop(key, None)
@@ -402,7 +402,7 @@ class _Reader:
             if change.key is None:
                 why = Unknown(f"self.{expression.attr} is changed in a way that is known only when it runs")
                 value = {key: replace(node, value=why) for key, node in value.items()}
-                value["**"] = Node(why, self.place(expression, ""))
+                value[REST] = Node(why, self.place(expression, ""))
                 continue
             node = self.node(change.value, self.scope(change.around), change.key, None, depth + 1)
             sure = change.always and change.around == made
@@ -444,7 +444,7 @@ class _Reader:
         if name in positions and positions.index(name) < len(call.args):
             return self.value(call.args[positions.index(name)], scope, name, depth + 1)
         for mapping in mappings:
-            if not isinstance(mapping, dict) or "**" in mapping:
+            if not isinstance(mapping, dict) or REST in mapping:
                 return mapping if isinstance(mapping, Unknown) else Unknown(f"{name} may be among unknown keywords")
             if name in mapping:
                 return mapping[name].value
@@ -461,7 +461,7 @@ class _Reader:
         entries: dict[str, Node] = {}
         for mapping in mappings:
             unknown = mapping if isinstance(mapping, Unknown) else Unknown("it is not a dictionary")
-            entries |= mapping if isinstance(mapping, dict) else {"**": Node(unknown, self.place(call, ""))}
+            entries |= mapping if isinstance(mapping, dict) else {REST: Node(unknown, self.place(call, ""))}
         for one in call.keywords:
             if one.arg is not None:
                 entries[one.arg] = self.node(one.value, scope, one.arg, self.keyword_place(one), depth + 1)
@@ -473,7 +473,7 @@ class _Reader:
         if assigned is None or not isinstance(value, dict):
             return why
         rest = Node(why, self.place(assigned, ""), None, "")
-        return {key: replace(node, value=why) for key, node in value.items()} | {"**": rest}
+        return {key: replace(node, value=why) for key, node in value.items()} | {REST: rest}
 
     def joined(self, expression: ast.JoinedStr, scope: Scope, depth: int) -> Any:
         """An f-string of known parts."""
@@ -501,7 +501,7 @@ class _Reader:
             for keyword in expression.keywords:
                 if keyword.arg is None:
                     more = self.node(keyword.value, scope, setting, None, depth + 1)
-                    entries.update(more.value if isinstance(more.value, dict) else {"**": more})
+                    entries.update(more.value if isinstance(more.value, dict) else {REST: more})
                 else:
                     where = self.keyword_place(keyword)
                     entries[keyword.arg] = self.node(keyword.value, scope, keyword.arg, where, depth + 1)
@@ -539,7 +539,7 @@ def _asked(node: ast.expr, names: frozenset[str], subclasses: dict[str, str], pr
 
 
 def _more(mapping: Node) -> str:
-    left = mapping.value.get("**")
+    left = mapping.value.get(REST)
     return left.value.reason if left is not None and isinstance(left.value, Unknown) else ""
 
 

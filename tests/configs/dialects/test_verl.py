@@ -257,3 +257,13 @@ def test_a_dictionary_of_python_is_read_and_written() -> None:
     assert config.sampling["temperature"].value == 0.7
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert '"temperature": 0.7, "max_num_seqs": 64}' in rewritten(config, text, "max_num_seqs", 64)
+
+
+def test_engine_kwargs_of_a_dictionary_that_takes_more_leave_the_rest_open() -> None:
+    text = (
+        "CONFIG = {'actor_rollout_ref': {'rollout': {'mode': 'async', 'n': 8,\n"
+        "    'engine_kwargs': {'vllm': {'seed': 4, **more()}}}}}\n"
+    )
+    config = read_one(DIALECT, text, "0.18.1", "train.py")
+    assert "**" not in config.engine and any("further keys" in one for one in config.not_seen)
+    assert isinstance(config.engine.get("async_scheduling").value, Unknown)

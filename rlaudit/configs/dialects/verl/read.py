@@ -18,6 +18,7 @@ from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import writer_for
 from rlaudit.configs.draft import Draft, arriving, known, unwritten
+from rlaudit.configs.elsewhere import left_open
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
@@ -168,12 +169,13 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if own is not None or one.command is not None:
         write = writer_for(own or rollout, one.command, source, release)
     home = own or one.own
-    return draft.done(
+    config = draft.done(
         model=one.root.get("actor_rollout_ref", "model", "path"),
         offline=release.in_process is True,
         place=one.command.place if one.command is not None else (home.key or home.place),
         write=write,
     )
+    return left_open(config, rollout.get("engine_kwargs", "vllm"), "engine_kwargs.vllm")
 
 
 def _sampling(draft: Draft, rollout: Node, release: Release, *, inherits: bool) -> None:

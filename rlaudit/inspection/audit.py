@@ -83,8 +83,11 @@ class Audit:
 
     @property
     def generates(self) -> bool:
-        """Whether the engine samples tokens; one for embeddings or scores returns no logprobs."""
-        return task_of(self.after.resolution) in (None, "auto", "generate", "draft")
+        """Whether the engine samples tokens; one for embeddings or scores returns no logprobs. One whose task is not
+        known here, as that of a server that another command starts, may.
+        """
+        task = task_of(self.after.resolution)
+        return isinstance(task, Unknown) or task in (None, "auto", "generate", "draft")
 
     def crosses(self, first: Version) -> bool:
         """Whether a behaviour is new: its first release is newer than before, and not newer than after."""

@@ -113,6 +113,20 @@ def test_a_guide_about_commands_and_other_programs_are_not_servers() -> None:
     assert not DIALECT.recognise(source_of("#!/bin/sh\nvllm bench serve --model m\n", "run.sh"))
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("run.sh", "vllm serve --help=max-model-len\n"),
+        ("run.sh", "python -m vllm.entrypoints.openai.api_server -h | grep logprobs\n"),
+        ("run.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-m',"
+                   " 'vllm.entrypoints.openai.api_server', '--help'])\n"),
+    ],
+)  # fmt: skip
+def test_a_question_for_the_flags_starts_no_server(path: str, text: str) -> None:
+    assert not DIALECT.recognise(source_of(text, path))
+    assert DIALECT.recognise(source_of("vllm serve m --host h --hf-overrides '{}'\n", "run.sh"))
+
+
 def test_a_switch_takes_no_value_and_a_number_must_be_one() -> None:
     config = shell("vllm serve m --enable-prefix-caching true --seed x --enforce-eager=false\n")
     assert config.engine["enable_prefix_caching"].value is True

@@ -27,6 +27,7 @@ from rlaudit.configs.syntax.python_scopes import is_main_guard
 from rlaudit.configs.syntax.python_text import UnreadablePython, parse
 
 ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
+_FROM_COMMAND_LINE = "from_cli_args"
 _MOST_FILES = 16
 _LONGEST = 100
 
@@ -247,7 +248,8 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     except (UnreadablePython, RecursionError):
         return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
-    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in ENGINES)
+    named = {*ENGINES, _FROM_COMMAND_LINE}
+    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in named)
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
     file = _File(source, VersionTests(vllm), builds, engines, engine_objects(tree))

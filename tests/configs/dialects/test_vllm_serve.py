@@ -60,6 +60,8 @@ def test_a_script_gives_values_as_typed_with_their_places() -> None:
         "vllm serve --seed 1 m",
         "cd x && vllm serve m --seed 1",
         "until curl x; do vllm serve m --seed 1; done",
+        'CMD=(uv run vllm)\n"${CMD[@]}" serve m --seed 1',
+        'srun bash -c "hello $RANK && vllm serve m --seed 1"',
     ],
 )
 def test_every_way_to_start_a_server_is_found(line: str) -> None:

@@ -6,7 +6,7 @@ from packaging.version import Version
 from rlaudit.configs.source import Source
 from rlaudit.inspection.encoding import decode
 from rlaudit.inspection.files import TextFile
-from rlaudit.inspection.inspect_file import Context, inspect_file
+from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules
 from rlaudit.vllm.machine import Machine
@@ -25,10 +25,13 @@ CASES = {
 }  # fmt: skip
 
 
-def rules_of(path: str, text: str) -> set[str]:
+def inspected(path: str, text: str) -> InspectedFile:
     context = Context(known_rules(), known_dialects(), Machine(), Version("0.8.5"), Version("0.18.1"))
-    file = TextFile(Source(path, text), decode(text.encode())[1], named=True)
-    return {finding.rule for finding in inspect_file(file, context).findings}
+    return inspect_file(TextFile(Source(path, text), decode(text.encode())[1], named=True), context)
+
+
+def rules_of(path: str, text: str) -> set[str]:
+    return {finding.rule for finding in inspected(path, text).findings}
 
 
 @pytest.mark.parametrize(("path", "text", "rule"), CASES.values(), ids=CASES.keys())
@@ -40,3 +43,14 @@ def test_an_engine_for_embeddings_returns_no_logprobs() -> None:
     text = "from vllm import LLM, SamplingParams\nllm = LLM(model='m', {})\nSamplingParams(top_p=0.9, logprobs=1)\n"
     assert "filters-not-replayed" in rules_of("run.py", text.format("seed=1"))
     assert "filters-not-replayed" not in rules_of("run.py", text.format("runner='pooling'"))
+
+
+def test_variables_in_a_section_that_no_reader_takes_are_not_passed_over() -> None:
+    text = (
+        "launcher:\n  env_vars:\n    VLLM_ATTENTION_BACKEND: FLASH_ATTN\n    OMP_NUM_THREADS: 16\n"
+        "policy:\n  generation:\n    backend: vllm\n    temperature: 1.0\n    vllm_cfg: {tensor_parallel_size: 2}\n"
+    )
+    (said,) = [one for one in inspected("grpo.yaml", text).not_seen if "VLLM_" in one]
+    assert said.startswith("grpo.yaml:3: VLLM_ATTENTION_BACKEND: ")
+    read = "services:\n  a:\n    command: vllm serve m\n    environment: {VLLM_USE_V1: '1'}\n"
+    assert not [one for one in inspected("compose.yaml", read).not_seen if "VLLM_" in one]

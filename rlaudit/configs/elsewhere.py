@@ -3,11 +3,12 @@ default.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rlaudit.configs.draft import Settings
-from rlaudit.configs.rollout_config import Origin, Setting
-from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
+from rlaudit.configs.syntax.node import Node, Unknown, rest
 
 
 class Elsewhere(Settings):
@@ -34,3 +35,12 @@ def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:
         return settings
     written = {name: setting for name, setting in settings.items() if setting.place is not None}
     return Elsewhere(f"it may be among the further arguments of {call}", written)
+
+
+def left_open(config: RolloutConfig, arguments: Node | None, name: str) -> RolloutConfig:
+    """A config whose mapping of engine arguments may hold more than is read of it: any other argument may be there."""
+    why = rest(arguments)
+    if not why:
+        return config
+    engine = Elsewhere(f"it may be among the further keys of {name}", config.engine)
+    return replace(config, engine=engine, not_seen=(*config.not_seen, f"further keys of {name}: {why}"))

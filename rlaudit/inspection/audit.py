@@ -7,6 +7,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
@@ -83,8 +84,13 @@ class Audit:
 
     @property
     def generates(self) -> bool:
-        """Whether the engine samples tokens; one for embeddings or scores returns no logprobs."""
-        return task_of(self.after.resolution) in (None, "auto", "generate", "draft")
+        """Whether the engine samples tokens; one for embeddings or scores returns no logprobs. One whose task is not
+        known here, as that of a server that another command starts, does where this file may say how.
+        """
+        task = task_of(self.after.resolution)
+        if isinstance(task, Unknown):
+            return not isinstance(self.config.sampling, Elsewhere)
+        return task in (None, "auto", "generate", "draft")
 
     def crosses(self, first: Version) -> bool:
         """Whether a behaviour is new: its first release is newer than before, and not newer than after."""

@@ -13,6 +13,7 @@ from rlaudit.configs.here_documents import HereDocument, here_documents
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.discover import Offers, discover
+from rlaudit.inspection.unread_variables import unread_variables
 
 # What every file that sets up rollouts on vLLM says somewhere (tests/inspection/test_unreadable_files.py).
 _ROLLOUTS = re.compile("vllm|rollout|inference|update_(weights|named_param)|weight_update", re.IGNORECASE)
@@ -169,6 +170,7 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
     if pairs and source.options_taken:
         options = ", ".join(source.options_taken)
         not_seen.append(f"{source.path}: what its command line says; taken at their defaults are {options}")
+    not_seen += unread_variables(source, [pair.after for pair in pairs])
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 

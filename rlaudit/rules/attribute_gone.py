@@ -6,7 +6,8 @@ What changed
     with VLLM_ENABLE_V1_MULTIPROCESSING=0. What each release from 0.8.5 on has was read from its sources.
 
 Why it matters
-    AttributeError where the line runs, often at the first weight update, after the engine has started.
+    AttributeError where the line runs, often at the first weight update, after the engine has started. Under a broad
+    `except` that goes on without a word there is no error at all: rollouts keep the weights they began with.
 
 Example
     Reported:

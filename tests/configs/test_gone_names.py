@@ -100,3 +100,20 @@ def test_in_a_function_of_a_framework_s_source_it_is_a_note():
     }
     assert [one.severity for one in told[True]] == [Severity.ERROR]
     assert [one.severity for one in told[False]] == [Severity.NOTE]
+
+
+@pytest.mark.parametrize(("handler", "said"), [
+    ("except:\n        return", True),
+    ("except Exception as error:\n        print(error)", True),
+    ("except AttributeError:\n        pass", False),
+    ("except Exception:\n        reload_from_disk()", False),
+    ("except KeyError:\n        pass\n    except Exception:\n        raise", False),
+])  # fmt: skip
+def test_an_update_whose_error_is_passed_over_without_a_word_is_said(handler, said):
+    text = (
+        "from vllm import LLM\nllm = LLM('m')\ndef update(weights):\n    try:\n"
+        f"        llm.llm_engine.model_executor.driver_worker.load_weights(weights)\n    {handler}\n"
+    )
+    found = stops_in(Source("train.py", text), Version("0.18.1"))
+    assert [stop.what.count("`except` in line 6") for stop in found] == [1] * said
+    assert not any(stop.certain for stop in found)

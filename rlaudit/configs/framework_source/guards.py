@@ -12,6 +12,8 @@ _CATCHES = {
     "Exception": _ANY,
     "BaseException": _ANY,
 }
+_EVERYTHING = {"Exception", "BaseException"}
+_SAYS = {"print", "debug", "info", "warning", "warn", "error", "exception"}
 _ASKS = {"hasattr": frozenset({StopKind.ATTRIBUTE}), "find_spec": frozenset({StopKind.IMPORT})}
 _FOR_CHECKERS = "TYPE_CHECKING"
 
@@ -22,6 +24,28 @@ def caught_by(error: ast.expr | None) -> frozenset[StopKind]:
         return _ANY
     named = error.elts if isinstance(error, ast.Tuple) else [error]
     return frozenset().union(*(_CATCHES.get(ast.unparse(one).rpartition(".")[2], frozenset()) for one in named))
+
+
+def passes_over(handlers: list[ast.ExceptHandler]) -> int | None:
+    """The line of the `except` that takes a missing attribute like any other error and does nothing but say so: what
+    the program meant to do is left out, and it goes on. 0 where it is dealt with, None where none catches it.
+    """
+    for handler in handlers:
+        if StopKind.ATTRIBUTE in caught_by(handler.type):
+            meant = handler.type is not None and ast.unparse(handler.type) not in _EVERYTHING
+            return 0 if meant or not all(map(_is_idle, handler.body)) else handler.lineno
+    return None
+
+
+def _is_idle(line: ast.stmt) -> bool:
+    match line:
+        case ast.Pass() | ast.Continue() | ast.Break() | ast.Return(value=None | ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
+            return name in _SAYS
+        case ast.Expr(value=ast.Constant()):
+            return True
+    return False
 
 
 def asked_by(test: ast.expr) -> frozenset[StopKind] | None:

@@ -18,7 +18,7 @@ from rlaudit.configs.framework_source.bindings import handed_over, place
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
 from rlaudit.configs.framework_source.gone_imports import gone_imports
-from rlaudit.configs.framework_source.guards import asked_by, caught_by
+from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
@@ -28,6 +28,7 @@ from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
 ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
+_FROM_COMMAND_LINE = "from_cli_args"
 _MOST_FILES = 16
 _LONGEST = 100
 
@@ -36,12 +37,14 @@ _LONGEST = 100
 class _Where:
     """certain: it runs when the file is loaded or the engine is built. always: no branch that is open leads to it.
     decided: a test on the version leads to it. caught: kinds of stops whose error is caught, or that a test is for.
+    hidden: the line of the `except` that passes over a missing attribute, 0 where none does.
     """
 
     certain: bool = True
     always: bool = True
     decided: bool = False
     caught: frozenset[StopKind] = frozenset()
+    hidden: int = 0
 
 
 @dataclass(eq=False)
@@ -89,7 +92,8 @@ class _File:
         handled = [caught_by(one.type) for one in line.handlers]
         before = len(self.caught)
         guarded = replace(where, always=where.always and not line.handlers, caught=where.caught.union(*handled))
-        self.run(line.body, guarded)
+        over = passes_over(line.handlers)
+        self.run(line.body, guarded if over is None else replace(guarded, hidden=over))
         stopped = set(self.caught[before:])
         for handler, kinds in zip(line.handlers, handled, strict=True):
             reached = bool(stopped & kinds)
@@ -103,7 +107,8 @@ class _File:
         """`with suppress(ImportError):` is another way to write a `try`."""
         quiet = [caught_by(argument) for item in line.items if isinstance(item.context_expr, ast.Call)
                  and _name(item.context_expr.func) == "suppress" for argument in item.context_expr.args]  # fmt: skip
-        return self.run(line.body, replace(where, caught=where.caught.union(*quiet)))
+        inside = replace(where, caught=where.caught.union(*quiet), hidden=0 if any(quiet) else where.hidden)
+        return self.run(line.body, inside)
 
     def _simple(self, line: ast.stmt, where: _Where) -> bool:
         match line:
@@ -139,7 +144,7 @@ class _File:
         asked = asked_by(line.test)
         if asked is None:
             return self.run(line.orelse, where)
-        where = replace(where, caught=where.caught | asked)
+        where = replace(where, caught=where.caught | asked, hidden=0 if asked else where.hidden)
         holds = self.tests.test(line.test)
         if holds is not None:
             return self.run(line.body if holds else line.orelse, replace(where, decided=True))
@@ -202,7 +207,9 @@ class _File:
     def _stop(self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE) -> None:
         if kind in where.caught:
             self.caught.append(kind)
-            return
+            if kind is not StopKind.ATTRIBUTE or not where.hidden:
+                return
+            what += f"; the `except` in line {where.hidden} passes over it, and the rest of the `try` is never done"
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         written = Place(self.source.path, line, column + 1, "")
         self.stops.append(Stop(place(self.source, node), what, where.certain and where.always, kind, written))
@@ -242,7 +249,8 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     except (UnreadableText, RecursionError):
         return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
-    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in ENGINES)
+    named = {*ENGINES, _FROM_COMMAND_LINE}
+    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in named)
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
     file = _File(source, VersionTests(vllm), builds, engines, engine_objects(tree))

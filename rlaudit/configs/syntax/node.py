@@ -7,6 +7,9 @@ from typing import Any
 
 from rlaudit.configs.syntax.place import Place
 
+# The key under which a mapping of Python keeps what else it gets: `{**more}`, `kwargs[name] = value`.
+REST = "**"
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -77,6 +80,14 @@ def within(node: Node | None, *path: str) -> Node | None:
 
 
 def entries(node: Node | None) -> Iterator[tuple[str, Node]]:
-    """Keys and nodes of a mapping that may not be there."""
+    """Keys and nodes of a mapping that may not be there; not its rest, which is no key that anybody wrote."""
     if node is not None:
-        yield from node.items()
+        yield from ((key, child) for key, child in node.items() if key != REST)
+
+
+def rest(node: Node | None) -> str:
+    """Why a mapping may hold more than is read of it, or is not known at all; empty where everything is read."""
+    left = within(node, REST) if node is not None and isinstance(node.value, dict) else node
+    if left is None or left.value is None:
+        return ""
+    return left.value.reason if isinstance(left.value, Unknown) else ""

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import REST, Node, Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_blocks import just_assigned
 from rlaudit.configs.syntax.python_program import MOST_WRAPPERS, Program
@@ -129,7 +129,7 @@ class _Finder:
             else:
                 reason = mapping.value.reason if isinstance(mapping.value, Unknown) else "it is not a dictionary"
                 open_reason = open_reason or f"**{ast.unparse(keyword.value)[:60]}: {reason}"
-        arguments.pop("**", None)
+        arguments.pop(REST, None)
         positional = []
         for argument in node.args:
             if isinstance(argument, ast.Starred):
@@ -163,5 +163,5 @@ def _asked(node: ast.expr, names: frozenset[str], subclasses: dict[str, str], pr
 
 
 def _more(mapping: Node) -> str:
-    left = mapping.value.get("**")
+    left = mapping.value.get(REST)
     return left.value.reason if left is not None and isinstance(left.value, Unknown) else ""

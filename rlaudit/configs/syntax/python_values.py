@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import REST, Node, Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_literals import LONGEST_TEXT, computed, converted, negated, short, torch_dtype
 from rlaudit.configs.syntax.python_options import options_of
@@ -89,7 +89,7 @@ class PythonValues:
         return dtype or Unknown(f"{short(expression)} is known only when it runs")
 
     def _mapping(self, expression: ast.Dict, scope: Scope, setting: str, depth: int) -> Any:
-        """A dictionary display; unpacked dictionaries are merged in, unknown ones leave `**` behind."""
+        """A dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
         entries: dict[str, Node] = {}
         for key, value in zip(expression.keys, expression.values, strict=True):
             if key is None:
@@ -97,7 +97,7 @@ class PythonValues:
                 if isinstance(inner.value, dict):
                     entries.update(inner.value)
                 else:
-                    entries["**"] = inner
+                    entries[REST] = inner
                 continue
             name = self.value(key, scope, setting, depth + 1)
             if not isinstance(name, str):
@@ -128,7 +128,7 @@ class PythonValues:
         if not later or not isinstance(value, dict | Unknown):
             return value
         at = self.text.place(later[0][1] or ast.Constant(None, lineno=1, col_offset=0), "")
-        value = dict(value) if isinstance(value, dict) else {"**": Node(value, at)}
+        value = dict(value) if isinstance(value, dict) else {REST: Node(value, at)}
         for key, entry, why in later:
             if entry is None:
                 value.pop(key, None)
@@ -167,7 +167,7 @@ class PythonValues:
             if change.key is None:
                 why = Unknown(f"self.{expression.attr} is changed in a way that is known only when it runs")
                 value = {key: replace(node, value=why) for key, node in value.items()}
-                value["**"] = Node(why, self.text.place(expression, ""))
+                value[REST] = Node(why, self.text.place(expression, ""))
                 continue
             node = self.node(change.value, self.scope(change.around), change.key, None, depth + 1)
             sure = change.always and change.around == made
@@ -209,7 +209,7 @@ class PythonValues:
         if name in positions and positions.index(name) < len(call.args):
             return self.value(call.args[positions.index(name)], scope, name, depth + 1)
         for mapping in mappings:
-            if not isinstance(mapping, dict) or "**" in mapping:
+            if not isinstance(mapping, dict) or REST in mapping:
                 return mapping if isinstance(mapping, Unknown) else Unknown(f"{name} may be among unknown keywords")
             if name in mapping:
                 return mapping[name].value
@@ -226,7 +226,7 @@ class PythonValues:
         entries: dict[str, Node] = {}
         for mapping in mappings:
             unknown = mapping if isinstance(mapping, Unknown) else Unknown("it is not a dictionary")
-            entries |= mapping if isinstance(mapping, dict) else {"**": Node(unknown, self.text.place(call, ""))}
+            entries |= mapping if isinstance(mapping, dict) else {REST: Node(unknown, self.text.place(call, ""))}
         for one in call.keywords:
             if one.arg is not None:
                 entries[one.arg] = self.node(one.value, scope, one.arg, self.text.keyword_place(one), depth + 1)
@@ -238,7 +238,7 @@ class PythonValues:
         if assigned is None or not isinstance(value, dict):
             return why
         rest = Node(why, self.text.place(assigned, ""), None, "")
-        return {key: replace(node, value=why) for key, node in value.items()} | {"**": rest}
+        return {key: replace(node, value=why) for key, node in value.items()} | {REST: rest}
 
     def _joined(self, expression: ast.JoinedStr, scope: Scope, depth: int) -> Any:
         """An f-string of known parts."""
@@ -266,7 +266,7 @@ class PythonValues:
             for keyword in expression.keywords:
                 if keyword.arg is None:
                     more = self.node(keyword.value, scope, setting, None, depth + 1)
-                    entries.update(more.value if isinstance(more.value, dict) else {"**": more})
+                    entries.update(more.value if isinstance(more.value, dict) else {REST: more})
                 else:
                     where = self.text.keyword_place(keyword)
                     entries[keyword.arg] = self.node(keyword.value, scope, keyword.arg, where, depth + 1)

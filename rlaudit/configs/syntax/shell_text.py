@@ -197,7 +197,8 @@ class _Reader:
         """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."` and of here-documents."""
         name = str(nodes[0].value).rpartition("/")[2]
         for at, node in enumerate(nodes):
-            text = node.value
+            # What of a script is not told is unknown where it stands in it; the rest is read.
+            text = fields[at].text if at and all(piece.text for piece in fields[at].pieces) else node.value
             if at == 0 or not isinstance(text, str) or not any(blank in text for blank in " \n"):
                 continue
             before = nodes[at - 1].value

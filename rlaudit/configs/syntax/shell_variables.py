@@ -32,6 +32,8 @@ COST_OF_A_WORD = 10
 MOST_EXPORTS = 200
 DEEPEST = 8
 _TOO_OFTEN = f"a word with more than {MOST_EXPANSIONS} expansions is not evaluated"
+# `$(cat <<'END' ... END)` is how a script keeps another one in a variable: nothing in it is expanded.
+_KEPT_SCRIPT = re.compile(r"\$\(\s*cat\s+<<\s*(['\"])(\w+)\1[ \t]*\n(.*?)\n?^\2[ \t]*\n\s*\)", re.DOTALL | re.MULTILINE)
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*|[0-9@*])(\[[@*0-9]+\])?(?:(:?[-=+?])(.*))?\}", re.DOTALL)
 
 
@@ -255,6 +257,10 @@ class Variables:
         """The fields of `$NAME` or `${...}`."""
         text = part.text
         if text.startswith(("$(", "`", "((", "<(", ">(")):
+            kept = _KEPT_SCRIPT.fullmatch(text)
+            if kept is not None:
+                body = Piece(kept.group(3), part.start + kept.start(3))
+                return [Field((body,), part.start, part.start + len(text), text)]
             if text.startswith("$((") and text.endswith("))"):
                 number, names = counted(part, lambda name: self._lookup(name, ""))
                 for name in sorted(names):

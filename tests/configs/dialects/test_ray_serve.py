@@ -5,6 +5,7 @@ from reading import read_all, read_one, rewritten
 
 from rlaudit.configs.dialects.ray_serve.read import DIALECT
 from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.syntax.node import Unknown
 
 YAML = """\
 applications:
@@ -58,3 +59,21 @@ def test_python_is_read_and_written_as_it_is_spelt(kwargs: str, edited: str) -> 
 def test_keywords_that_are_built_when_it_runs_are_said_to_be() -> None:
     config = read_one(DIALECT, PYTHON.replace("KWARGS", "load()"), "0.18.1", "serve.py")
     assert any("engine_kwargs" in one for one in config.not_seen) and config.write("seed", 1) is None
+
+
+@pytest.mark.parametrize("kwargs", ["load()", '{"max_num_seqs": 64, **load()}'])
+def test_what_may_be_among_keywords_that_are_not_read_is_unknown(kwargs: str) -> None:
+    config = read_one(DIALECT, PYTHON.replace("KWARGS", kwargs), "0.18.1", "serve.py")
+    assert not config.lost and "**" not in config.engine
+    assert config.engine["distributed_executor_backend"].value == "ray"
+    assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
+
+
+def test_keys_that_a_loop_adds_are_no_key_of_their_own() -> None:
+    text = (
+        "from ray.serve.llm import LLMConfig\nkwargs = {'max_num_seqs': 64}\n"
+        "for name, value in given():\n    kwargs[name] = value\n"
+        "config = LLMConfig(model_loading_config={'model_id': 'policy'}, engine_kwargs=kwargs)\n"
+    )
+    config = read_one(DIALECT, text, "0.18.1", "serve.py")
+    assert not config.lost and any("further keys of engine_kwargs" in one for one in config.not_seen)

@@ -223,3 +223,15 @@ def test_where_the_mode_is_not_told_a_field_of_the_colocated_engine_may_arrive_a
     assert not config.lost
     server = read_one(DIALECT, f"{text}vllm_mode: server\n", "0.18.1", "run.yaml")
     assert [(one.name, one.loss) for one in server.lost] == [("gpu_memory_utilization", Loss.NOT_PASSED)]
+
+
+def test_a_command_of_any_name_stands_on_the_trainer_s_file_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/ours.yaml").write_text("use_vllm: true\nnum_generations: 8\ntemperature: 0.7\n")
+    text = "accelerate launch src/countdown.py --config recipes/ours.yaml --vllm_mode colocate\n"
+    config = read_one(DIALECT, text, "0.18.1", str(tmp_path / "run.sh"))
+    assert config.offline and config.sampling["temperature"].value == 0.7
+    assert config.parts == (str(tmp_path / "recipes/ours.yaml"),)
+    other = text.replace("ours.yaml", "theirs.yaml")
+    switched_off = text.replace("colocate", "colocate --use_vllm false")
+    assert not any(DIALECT.recognise(source_of(one, str(tmp_path / "run.sh"))) for one in (other, switched_off))

@@ -257,3 +257,22 @@ def test_a_dictionary_of_python_is_read_and_written() -> None:
     assert config.sampling["temperature"].value == 0.7
     assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert '"temperature": 0.7, "max_num_seqs": 64}' in rewritten(config, text, "max_num_seqs", 64)
+
+
+def test_engine_kwargs_of_a_dictionary_that_takes_more_leave_the_rest_open() -> None:
+    text = (
+        "CONFIG = {'actor_rollout_ref': {'rollout': {'mode': 'async', 'n': 8,\n"
+        "    'engine_kwargs': {'vllm': {'seed': 4, **more()}}}}}\n"
+    )
+    config = read_one(DIALECT, text, "0.18.1", "train.py")
+    assert "**" not in config.engine and any("further keys" in one for one in config.not_seen)
+    assert isinstance(config.engine.get("async_scheduling").value, Unknown)
+
+
+def test_a_program_and_an_engine_class_on_top_of_verl_are_said() -> None:
+    text = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=2\n"
+    own = text.replace("verl.trainer.main_ppo", "ours.trainer.main").replace("name=vllm", "name=vllm_tools")
+    said, plain = (read_one(DIALECT, one, "0.18.1", "run.sh").not_seen for one in (own, text))
+    assert "what ours.trainer.main sets by itself, a program on top of verl" in said
+    assert "the engine class of rollout.name vllm_tools, which no release of verl has" in said
+    assert not any("on top of" in one or "engine class" in one for one in plain)

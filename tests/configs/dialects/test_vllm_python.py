@@ -208,3 +208,18 @@ PLACED = "import ray\nfrom vllm import LLM\nstrategy = PlacementGroupSchedulingS
 def test_an_engine_of_an_actor_in_a_placement_group_is_told_from_one_of_the_program(built: str, placed: bool) -> None:
     assert read_one(DIALECT, PLACED + built, "0.18.1", "run.py").placed_by_ray is placed
     assert not read_one(DIALECT, PLACED.replace("PlacementGroup", "Node") + built, "0.18.1", "run.py").placed_by_ray
+
+
+def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_asked() -> None:
+    text = (
+        "from vllm import AsyncEngineArgs\nfrom vllm.utils import FlexibleArgumentParser\n"
+        "args = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args()\n"
+        "engine_args = AsyncEngineArgs.from_cli_args(args)\n"
+    )
+    config = read_one(DIALECT, text, "0.18.1", "server.py")
+    assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
+    assert config.model is None and not config.lost
+    assert [stop.place.line for stop in config.stops if stop.place is not None] == [2]
+    assert any("the command line of the program decides" in one for one in config.not_seen)
+    mine = text.replace("from vllm import", "from mine import")
+    assert not DIALECT.recognise(source_of(mine, "server.py"))

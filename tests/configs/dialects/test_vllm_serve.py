@@ -60,6 +60,8 @@ def test_a_script_gives_values_as_typed_with_their_places() -> None:
         "vllm serve --seed 1 m",
         "cd x && vllm serve m --seed 1",
         "until curl x; do vllm serve m --seed 1; done",
+        'CMD=(uv run vllm)\n"${CMD[@]}" serve m --seed 1',
+        'srun bash -c "hello $RANK && vllm serve m --seed 1"',
     ],
 )
 def test_every_way_to_start_a_server_is_found(line: str) -> None:
@@ -111,6 +113,20 @@ def test_a_guide_about_commands_and_other_programs_are_not_servers() -> None:
     assert not DIALECT.recognise(source_of("description: run `vllm serve m`\n"))
     assert not DIALECT.recognise(source_of("#!/bin/sh\npip install vllm\necho 'vllm serve m'\n", "run.sh"))
     assert not DIALECT.recognise(source_of("#!/bin/sh\nvllm bench serve --model m\n", "run.sh"))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("run.sh", "vllm serve --help=max-model-len\n"),
+        ("run.sh", "python -m vllm.entrypoints.openai.api_server -h | grep logprobs\n"),
+        ("run.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-m',"
+                   " 'vllm.entrypoints.openai.api_server', '--help'])\n"),
+    ],
+)  # fmt: skip
+def test_a_question_for_the_flags_starts_no_server(path: str, text: str) -> None:
+    assert not DIALECT.recognise(source_of(text, path))
+    assert DIALECT.recognise(source_of("vllm serve m --host h --hf-overrides '{}'\n", "run.sh"))
 
 
 def test_a_switch_takes_no_value_and_a_number_must_be_one() -> None:

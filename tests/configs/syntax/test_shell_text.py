@@ -122,6 +122,20 @@ def test_scripts_inside_scripts_are_read_at_their_places() -> None:
     assert text[flag.place.start : flag.place.end] == "--x"
 
 
+def test_a_script_that_holds_variables_of_the_job_is_read_and_they_are_unknown_in_it() -> None:
+    script = 'head=$(hostname)\nsrun bash -lc "ready && serve m --seed $SEED --host ${head} --port 8"\n'
+    served = next(one for one in commands(script, "run.sh") if one.words[0].value == "serve")
+    assert [isinstance(word.value, Unknown) for word in served.words] == [False] * 3 + [True, False, True, False, False]
+    assert script[served.words[-1].place.start : served.words[-1].place.end] == "8"
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_script_that_a_variable_keeps_is_read_where_it_is_written(quote: str) -> None:
+    script = f'JOB=$(cat <<{quote}END{quote}\nserve m --port $PORT\nEND\n)\nsalloc bash -lc "$JOB"\n'
+    served = next(one for one in commands(script, "run.sh") if one.words[0].value == "serve")
+    assert served.place.line == 2 and isinstance(served.words[-1].value, Unknown)
+
+
 def test_a_here_document_is_text_with_its_target() -> None:
     text = "A=1\ncat > c.yaml <<EOF\na: $A\nb: $B\nEOF\ncat <<'X' | tee d.yaml\n$A\nX\nend\n"
     first, _, tee, end = commands(text, "run.sh")

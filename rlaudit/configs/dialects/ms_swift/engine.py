@@ -92,7 +92,7 @@ def swift_config(
     _engine(draft, arguments, vllm, mode)
     config = draft.done(model=model, offline=True, place=place, write=write)
     if kind == "rollout":
-        reason = "the trainer that uses this server is in another file"
+        reason = "the trainer that uses this server is started by another command"
         config = replace(config, sampling=Elsewhere(reason))
     return config
 

@@ -12,6 +12,7 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, known
+from rlaudit.configs.elsewhere import left_open
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import has_argument
@@ -80,8 +81,6 @@ def _config(source: Source, given: Node, place: "Place", vllm: Version) -> Rollo
             draft.engine.by_file(key, node)
         elif key not in frontend:
             draft.lose(key, node, Loss.REFUSED, f"ValueError at start: vLLM {vllm} has no argument {key} ({_MODELS})")
-    if kwargs is not None and not isinstance(kwargs.value, dict):
-        draft.not_seen.append("engine_kwargs: they are known only when it runs")
     draft.engine.by_code("distributed_executor_backend", "ray", f"{_MODELS}: any other one is refused")
     variables = given.get("runtime_env", "env_vars")
     take_variables(draft, dict(entries(variables)))
@@ -91,9 +90,9 @@ def _config(source: Source, given: Node, place: "Place", vllm: Version) -> Rollo
     if isinstance(known(count), int):
         draft.not_seen.append(f"how requests are spread over {known(count)} replicas")
     draft.not_seen.append("sampling parameters: they come with every request, from a client that is not in this file")
-    return draft.done(
-        model=model or given.get("model_source"), place=place, write=one_mapping(kwargs, plain_spelling, source.text)
-    )
+    write = one_mapping(kwargs, plain_spelling, source.text)
+    config = draft.done(model=model or given.get("model_source"), place=place, write=write)
+    return left_open(config, kwargs, "engine_kwargs")
 
 
 DIALECT = Dialect("ray_serve", "Ray Serve LLM", 10, recognise, read)

@@ -121,7 +121,7 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
 
 def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
     """Commands of interest, the index of their first argument, and `serve` or a trainer's script or subcommand."""
-    for command in command_lines(source, "vllm-serve", "vllm_serve", "use_vllm", "use-vllm", "trl "):
+    for command in command_lines(source, "vllm-serve", "vllm_serve", "use_vllm", "use-vllm", "trl ", "--config"):
         words = [word.value if isinstance(word.value, str) else "" for word in command.words]
         for at, word in enumerate(words):
             following = words[at + 1] if at + 1 < len(words) else ""
@@ -133,14 +133,28 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
                 break
             subcommand = PurePath(word).name == "trl" and following in {"grpo", "rloo"}
             starts = subcommand or (_is_script(words, at) and _is_trainers(command, at))
-            if starts and _asks_for_vllm(command, at + 1):
+            if starts and _asks_for_vllm(source, command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
                 break
 
 
-def _asks_for_vllm(command: Command, at: int) -> bool:
-    """Whether the flag itself is there, and not false: other frameworks have options that begin with it."""
-    return truth(by_name(flags(command.words, at)).get("use_vllm"), False) is not False
+def _asks_for_vllm(source: Source, command: Command, at: int) -> bool:
+    """Whether the flag itself is there, and not false: other frameworks have options that begin with it. Or, where the
+    command does not have it, whether the file that `--config` names is a trainer's that has.
+    """
+    given = by_name(flags(command.words, at))
+    if "use_vllm" in given:
+        return truth(given["use_vllm"], False) is not False
+    beside = _named_config(source, given)
+    return beside is not None and _is_trainer(mapping_of(beside))
+
+
+def _named_config(source: Source, arguments: Mapping[str, Node]) -> Source | None:
+    """The file that `--config` names, where it is there: below the script's folder, or beside it."""
+    named = arguments.get("config")
+    if named is None or not isinstance(named.value, str):
+        return None
+    return source.neighbour(named.value) or source.neighbour(PurePath(named.value).name)
 
 
 def _is_script(words: list[str], at: int) -> bool:
@@ -165,13 +179,12 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
     if kind == "serve":
         return server_config("trl", source, command, at, arguments, vllm)
     parts: tuple[str, ...] = ()
-    named = arguments.pop("config", None)
-    if named is not None and isinstance(named.value, str):
-        beside = source.neighbour(named.value) or source.neighbour(PurePath(named.value).name)
-        root = mapping_of(beside) if beside is not None else None
-        if beside is not None and root is not None:
-            arguments = {**dict(root.items()), **arguments}
-            parts = (beside.path,)
+    beside = _named_config(source, arguments)
+    arguments.pop("config", None)
+    root = mapping_of(beside) if beside is not None else None
+    if beside is not None and root is not None:
+        arguments = {**dict(root.items()), **arguments}
+        parts = (beside.path,)
     config = trainer_config(
         "trl", source, _trainer_of(arguments, kind), arguments, vllm, command.place,
         line_writer(command, at, _spell(arguments, "--"), source), parts,

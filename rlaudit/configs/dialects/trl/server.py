@@ -62,7 +62,7 @@ def server_config(
     draft.trains("replays_filters", False, f"softmax over the whole vocabulary in {note}")
     draft.trains("resets_prefix_cache", True, "the trainer posts /reset_prefix_cache after every weight sync")
     draft.trains("weight_updates", "between rollouts", "GRPOTrainer and RLOOTrainer send weights before they generate")
-    elsewhere = "the trainer that uses this server is in another file"
+    elsewhere = "the trainer that uses this server is started by another command"
     draft.not_seen += untold(command, at)
     draft.not_seen.append(f"sampling parameters, importance sampling and precision of the trainer: {elsewhere}")
     flag_names = {name: flag for flag, (name, _, _) in ENGINE.items()}

@@ -17,12 +17,14 @@ from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import writer_for
-from rlaudit.configs.draft import Draft, arriving, known, unwritten
+from rlaudit.configs.draft import MANDATORY, Draft, arriving, known, unwritten
+from rlaudit.configs.elsewhere import left_open
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
 from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
+from rlaudit.configs.program import program_of
 from rlaudit.configs.ray_job import PREFIXES, take_job_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
@@ -40,6 +42,10 @@ _GROUP = "verl.workers.config.RolloutConfig"
 # rollout's field -> SamplingParams, with the default of verl's rollout.yaml (v0.4.1 to 0.9.1)
 _SAMPLING: dict[str, Any] = {"temperature": 1.0, "top_k": -1, "top_p": 1.0}
 # What turns on an engine of its own, for rewards or a teacher.
+# rollout.name of verl for vLLM, to its main of 2026-08; a copy may have a class of its own.
+_ENGINES = {"vllm", "vllm_spmd"}
+# Its own programs: recipes (recipe.dapo.main_dapo) lie beside the package.
+_OWN_MODULES = ("verl.", "recipe.", "rllm.")
 _SECOND_ENGINES = (("reward_model", "enable"), ("reward", "reward_model", "enable"), ("distillation", "enabled"))
 _FURTHER = {"repetition_penalty": "repetition_penalty", "ignore_eos": "ignore_eos"}
 
@@ -168,12 +174,13 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if own is not None or one.command is not None:
         write = writer_for(own or rollout, one.command, source, release)
     home = own or one.own
-    return draft.done(
+    config = draft.done(
         model=one.root.get("actor_rollout_ref", "model", "path"),
         offline=release.in_process is True,
         place=one.command.place if one.command is not None else (home.key or home.place),
         write=write,
     )
+    return left_open(config, rollout.get("engine_kwargs", "vllm"), "engine_kwargs.vllm")
 
 
 def _sampling(draft: Draft, rollout: Node, release: Release, *, inherits: bool) -> None:
@@ -227,6 +234,11 @@ def _unread(draft: Draft, one: Read) -> None:
     if name is None or isinstance(name.value, Unknown):
         reason = "rollout.name is not in this file" if name is None else name.value.reason
         draft.not_seen.append(f"the rollout engine: {reason}; it is read as vLLM's")
+    elif str(name.value) not in {*_ENGINES, MANDATORY}:
+        draft.not_seen.append(f"the engine class of rollout.name {name.value}, which no release of verl has")
+    program = program_of(one.command) if one.command is not None else ""
+    if program and not program.startswith(_OWN_MODULES):
+        draft.not_seen.append(f"what {program} sets by itself, a program on top of {draft.framework}")
     servers = one.root.get("actor_rollout_ref", "rollout", "custom")
     if servers is not None and servers.value:
         draft.not_seen.append("rollout.custom: its keys go to code of the user's own")

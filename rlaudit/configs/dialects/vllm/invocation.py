@@ -14,6 +14,8 @@ from rlaudit.configs.syntax.shell_command import Command, passed
 _MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
 VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
 _LAUNCHER = re.compile(r"(^|/)(vllm)$")
+# With these vLLM prints something and ends; --help takes the name of a flag or a group in newer releases.
+_ASKS = re.compile(r"--help(=|$)|-h$|--version$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,12 @@ class Invocation:
 
 def tail(words: Sequence[Node]) -> tuple[int, bool] | None:
     """Where the server's arguments begin, and whether it is `vllm serve`; None where no server is started."""
+    found = _begin(words)
+    asks = found is not None and any(_ASKS.match(str(word.value)) for word in words[found[0] :])
+    return None if asks else found
+
+
+def _begin(words: Sequence[Node]) -> tuple[int, bool] | None:
     texts = [word.value if isinstance(word.value, str) else "" for word in words]
     for at, text in enumerate(texts):
         following = texts[at + 1] if at + 1 < len(texts) else ""

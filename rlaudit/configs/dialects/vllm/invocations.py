@@ -17,6 +17,7 @@ from rlaudit.configs.syntax.shell_command import Command
 
 MENTION = re.compile(
     r"\bvllm\b[\"',\s\\-]{1,80}serve\b|vllm[./]entrypoints[./]|vllm[\w./-]{0,60}openai|\bvllm[\s\"]{1,9}\$"
+    r"|\$\{?\w+(?:\[@\])?\}?\"?\s{1,9}serve\b"
 )
 # Keys whose text is prose about commands and no command.
 _PROSE = {"guide", "description", "readme", "help", "note", "notes", "title", "comment", "summary", "documentation"}

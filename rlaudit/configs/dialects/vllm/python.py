@@ -2,6 +2,7 @@
 
 Literals, constants assigned once, and literal dictionaries are read; everything else is unknown with the reason. A
 keyword that the release does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served.
+Of an engine that the program's own command line sets up (`EngineArgs.from_cli_args(args)`) no argument is known here.
 """
 
 import json
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
+FROM_COMMAND_LINE = "from_cli_args"
 SAMPLING = "SamplingParams"
 # LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
 _POSITIONAL = ("model",)
@@ -43,9 +45,15 @@ def recognise(source: Source) -> bool:
     if source.suffix != ".py" or "vllm" not in source.text:
         return False
     try:
-        return any(call.name in ENGINES and _is_vllm(call) for call in _calls(source))
+        return any(_builds(call) for call in _calls(source))
     except (ValueError, RecursionError):
         return False
+
+
+def _builds(call: "Call") -> bool:
+    if call.name == FROM_COMMAND_LINE:
+        return call.origin.partition(".")[0] == "vllm"
+    return call.name in ENGINES and _is_vllm(call)
 
 
 def _is_vllm(call: "Call") -> bool:
@@ -63,15 +71,22 @@ def _calls(source: Source) -> "tuple[Call, ...]":
     from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
-    return source.calls((*ENGINES, SAMPLING, GENERATE, *METHODS))
+    return source.calls((*ENGINES, FROM_COMMAND_LINE, SAMPLING, GENERATE, *METHODS))
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Every engine that the file builds, each with the sampling parameters of its function or module."""
     calls = _calls(source)
-    engines = [call for call in calls if call.name in ENGINES and _is_vllm(call)]
+    engines = [_as_open(call) for call in calls if _builds(call)]
     sampled = [call for call in calls if call.name == SAMPLING and call.origin.partition(".")[0] in {"", "vllm"}]
     return tuple(_engine(source, call, calls, sampled, vllm) for call in engines)
+
+
+def _as_open(call: "Call") -> "Call":
+    """A call that takes the program's command line, as one whose arguments are all open."""
+    if call.name != FROM_COMMAND_LINE:
+        return call
+    return replace(call, arguments={}, positional=(), open="the command line of the program decides them")
 
 
 def _engine(

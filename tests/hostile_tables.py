@@ -233,15 +233,16 @@ def _tokens_parquet(path: Path, records: list[Record], random: Random) -> Path:
     return _table(path, _broken(_by_token(records), random), random)
 
 
+def _is_of_parquet(kind: pa.DataType) -> bool:
+    """Parquet has no struct without a field, at whatever depth."""
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    return (bool(inner) or not pa.types.is_struct(kind)) and all(map(_is_of_parquet, inner))
+
+
 def _table(path: Path, records: list[Record], random: Random) -> Path:
     names = dict.fromkeys(name for record in records for name in record)
     arrays = {name: _array([record.get(name) for record in records], random) for name in names}
-    # Parquet has no struct without a field.
-    columns = {
-        name: array
-        for name, array in arrays.items()
-        if not (pa.types.is_struct(array.type) and not array.type.num_fields)
-    }
+    columns = {name: array for name, array in arrays.items() if _is_of_parquet(array.type)}
     path = path.with_suffix(".parquet")
     compression = random.choice(("snappy", "zstd", "none"))
     size = random.choice((1, 7, 1 << 20))

@@ -33,8 +33,9 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
         return error.exit_code
     except KeyboardInterrupt:
         return _interrupted(arguments)
-    except SystemExit as left:  # argparse, after --help
-        return left.code if isinstance(left.code, int) else 0
+    except SystemExit as left:
+        # argparse ends with 0 or 2. Whatever else ends Python (Ray does so at SIGTERM) must not pass for a verdict.
+        return int(left.code or 0) if left.code in (None, 0, 2) else _interrupted(arguments)
     except EOFError as error:
         unread = NotFinished(f"a file that was read ended too early: {error}", "was it cut off? write it again")
         say(str(unread))

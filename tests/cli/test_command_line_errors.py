@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from laboratories import V1, Laboratory
 
+from rlaudit.cli import app
+
 CLEAN: dict[str, Any] = {"name": "clean", "candidate": {"version": V1}, "repeats": 0}
 
 
@@ -158,3 +160,13 @@ def test_a_crash_of_rlaudit_itself_is_told_as_a_bug_with_code_70(
     assert run.exit_code == 70
     assert "ZeroDivisionError: not foreseen" in run.stderr
     assert "this is a bug in rlaudit" in run.stderr
+
+
+@pytest.mark.parametrize(("code", "exit_code"), [(None, 0), (0, 0), (2, 2), (1, 130), (15, 130), ("a sentence", 130)])
+def test_what_ends_python_from_within_does_not_pass_for_a_verdict(code, exit_code, monkeypatch, capsys):
+    def leave(arguments):
+        raise SystemExit(code)
+
+    monkeypatch.setattr(app, "_outcome", leave)
+    assert app.run(["compare"]) == exit_code
+    assert ("interrupted" in capsys.readouterr().err) == (exit_code == 130)

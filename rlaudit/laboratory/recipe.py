@@ -39,6 +39,8 @@ def _list_of_levels(value: Any) -> Any:
 
 
 RECIPE_SCHEMA = "rlaudit-recipe/1"
+# Keys whose value may be a file.
+NAMES_OF_FILES = ("prompts", "reward")
 Profile = Literal["cpu", "cuda"]
 Version = Annotated[str, BeforeValidator(_text_of_version)]
 Level = Annotated[str, BeforeValidator(_text_of_level)]
@@ -147,7 +149,20 @@ def read_recipe(name_or_path: str) -> tuple[dict[str, Any], Path]:
     document = read_yaml_file(path)
     if not isinstance(document, dict):
         raise UsageError(f"{path} holds {type(document).__name__}, not a mapping of recipe keys")
-    return document, path
+    return _found_beside(document, path.parent), path
+
+
+def _found_beside(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A recipe means the same from whatever folder it is run: files beside it come before those where one stands."""
+    found: dict[str, Any] = {}
+    for key, value in document.items():
+        if isinstance(value, dict):
+            found[key] = _found_beside(value, folder)
+        elif key in NAMES_OF_FILES and isinstance(value, str) and (folder / value).is_file():
+            found[key] = str(folder / value)
+        else:
+            found[key] = value
+    return found
 
 
 def validated(kind: type[SomeRecipe], document: dict[str, Any], path: Path, models: Sequence[type[Keys]]) -> SomeRecipe:

@@ -45,6 +45,26 @@ def test_recipes_of_examples_and_benchmarks_are_read(path: Path) -> None:
     assert load_study(str(path), "cpu")[1].description
 
 
+def test_files_that_a_recipe_names_lie_beside_it_or_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, beside = tmp_path / "here", tmp_path / "beside"
+    for folder in (here, beside):
+        folder.mkdir()
+        (folder / "both.txt").write_text("one\n")
+    (here / "only.txt").write_text("one\n")
+    (beside / "mine.py").write_text("def reward(token_ids, text, answer):\n    return 0.0\n")
+    monkeypatch.chdir(here)
+    assert loaded(beside, "cpu", prompts="both.txt").prompts == str(beside / "both.txt")
+    assert loaded(beside, "cpu", prompts="only.txt").prompts == "only.txt"
+    assert loaded(beside, "cpu", prompts="arithmetic").prompts == "arithmetic"
+    recipe = beside / "training.yaml"
+    arms = [{"name": "V0", "version": "0.8.5"}, {"name": "V1", "version": "0.18.1"}]
+    keys = {"schema": "rlaudit-recipe/1", "description": "", "training": {"reward": "mine.py"}, "arms": arms}
+    recipe.write_text(yaml.safe_dump(keys))
+    assert load_study(str(recipe), "cpu")[1].training.reward == str(beside / "mine.py")
+
+
 def test_recipes_are_shipped_at_all() -> None:
     assert {"quick", "v0-to-v1"} <= set(SHIPPED)
 

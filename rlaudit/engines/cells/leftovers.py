@@ -43,6 +43,8 @@ class Record:
             born = [one for one in alive if one.parent in frontier and one.pid not in found]
             found.update({one.pid: one for one in born})
             frontier = [one.pid for one in born]
+        # What was found once is known from then on: it may outlive the process that told whose it is.
+        self.sessions.update({one.identity: one.session for one in found.values()})
         return list(found.values())
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,15 @@ from rlaudit.engines.cells import guardian, leftovers
 from rlaudit.engines.cells.guardian import Process, machine, process
 
 NOBODY = [4194303, 1]  # the largest number that Linux gives, with the start of a process of the boot itself
+
+# It leads a session, and hears no SIGTERM; its child does.
+DEAF = """
+import signal, subprocess, time
+child = subprocess.Popen(["sleep", "600"])
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print(child.pid, flush=True)
+time.sleep(600)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +94,18 @@ def test_what_shares_the_session_of_a_known_process_goes_with_it(
     leftovers.end_leftovers()
     assert not is_alive(child)
     assert not is_alive(leader)
+
+
+def test_what_outlives_the_process_that_vouched_for_it_is_ended_all_the_same(cache: Path) -> None:
+    deaf = subprocess.Popen([sys.executable, "-c", DEAF], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        leader = known(deaf.pid)
+        record(cache, child_of(deaf))
+        leftovers.end_leftovers()
+        assert not is_alive(leader)
+    finally:
+        subprocess.run(["pkill", "-KILL", "-s", str(deaf.pid)], check=False)
+        deaf.communicate()
 
 
 def test_a_number_that_was_used_again_is_another_process(cache: Path, sleeper: "subprocess.Popen[bytes]") -> None:

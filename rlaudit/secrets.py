@@ -20,7 +20,9 @@ from typing import Any
 MASK = "***"
 # A shorter value, or one without a sign that words do not have, would be masked in the middle of innocent text.
 _SHORTEST_KNOWN_ANYWHERE = 8
-_REFERENCE = re.compile(r"\$\{?\w|\{\{|%\(|^<.*>$|^\**$")
+_REFERENCE = re.compile(r"\$\{?\w|^\$\(|\{\{|%\(|^<.*>$|^\**$")
+# `api_key = os.environ["API_KEY"]`, `getenv("API_KEY")`: the secret stands elsewhere.
+_LOOKUPS = ('["', "['", '("', "('")
 # A word after the first begins with a sign or a capital: if it could begin with nothing, a long one would be cut in
 # every way there is before it is no match.
 _PLAIN_WORDS = re.compile(r"[A-Z]?[a-z]+(?:(?:[ _./:-][A-Z]?|[A-Z])[a-z]+)*|[\d.,:+-]+")
@@ -131,9 +133,11 @@ def learn(document: Any, name: str = "") -> None:
 def learn_text(text: str) -> None:
     """Know from now on what a text of any syntax (a config, a script, a command line) gives to the name of a secret."""
     for name, begin, end, quoted in _given_in(text):
+        value = text[begin:end]
+        looked_up = text[end - 1 : end + 1] in _LOOKUPS
         # What code calls a key or a token is mostly none.
-        if _is_sure(name) or quoted or _looks_random(text[begin:end]):
-            _know(text[begin:end])
+        if quoted or (not looked_up and (_is_sure(name) or _looks_random(value))):
+            _know(value)
 
 
 def mask(data: Any) -> Any:

@@ -103,6 +103,18 @@ def test_a_row_of_a_name_and_its_values_is_a_name_with_values() -> None:
     assert mask(row) == {"name": "hf_token", "written": MASK, "effective_to": MASK, "note": "plain words"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['api_key = os.environ["OPENAI_API_KEY"]', "password=os.getenv('PASSWORD')", 'api_key=engine_kwargs["api_key"]',
+     "secret=$(cat /run/secrets/one)"],
+)  # fmt: skip
+def test_where_a_program_looks_a_secret_up_is_none(text: str) -> None:
+    learn_text(text)
+    assert mask("os.environ['HOME'], os.getenv('HOME'), engine_kwargs['dtype'], $(cat file)") == (
+        "os.environ['HOME'], os.getenv('HOME'), engine_kwargs['dtype'], $(cat file)"
+    )
+
+
 def test_what_was_known_under_a_name_is_masked_in_a_sentence() -> None:
     learn({"engine_args": {"hf_token": "s3cret-value"}})
     assert mask("non-default args: s3cret-value was refused") == f"non-default args: {MASK} was refused"

@@ -175,7 +175,7 @@ def compare(
     }
     renamed = parse_columns(columns or [], KNOWN)
     _check_asked(rollouts, trainer, state, shard, merge, score, sql)
-    address = _cluster(executor, state, shard)
+    address = _cluster(executor, state, shard, merge)
     log = merged_log(merge, settings) if merge else None
     if log is not None and (ppo_epsilon or gspo_epsilon) and log.settings.objective != settings.objective:
         raise UsageError("clip ranges decide what is summed while a log is read", "give them with --shard")
@@ -229,16 +229,16 @@ def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report
     return document
 
 
-def _cluster(executor: str, state: Path | None, shard: str | None) -> str | None:
+def _cluster(executor: str, state: Path | None, shard: str | None, merge: list[Path] | None) -> str | None:
     """The address of the Ray cluster that reads the files; None for this machine.
 
     Raises UsageError for an executor without a folder that its nodes can write to.
     """
     address = ray_address(executor)
-    if address is not None and (state is None or shard is not None):
+    if address is not None and (state is None or shard is not None or merge):
         raise UsageError(
             "--executor ray reads the files of a log into --state DIR",
-            "leave out --shard" if state is not None else "name a folder that all nodes see with --state DIR",
+            "name a folder that all nodes see with --state DIR" if state is None else "leave out --shard and --merge",
         )
     return address
 
@@ -247,7 +247,9 @@ def _read_on_ray(address: str, context: typer.Context, table: "TokenTable", stat
     """Have the nodes of a cluster keep what the files of a log add. Only what decides that is said to them."""
     from rlaudit.cli.read_on_ray import read_on_ray
 
-    here = {"rollouts", "state", "executor", "before", "before_trainer", "output", "fail_on", "quiet", "allow_partial"}
+    here = {"state", "executor", "before", "before_trainer", "output", "fail_on", "quiet", "allow_partial"}
+    # A model scores a sample of the whole log, where all of it is judged.
+    here |= {"score", "score_tokens", "score_dtype", "trainer_python", "cpu"}
     log = str(table.path) if is_remote(table.path) else str(table.path.absolute())
     words = [*same_command(context, here), log, "--quiet", "--state", str(state.absolute())]
     with progress.step(f"{len(table.files)} files are read by the nodes of the Ray cluster"):

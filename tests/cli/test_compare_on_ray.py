@@ -53,3 +53,9 @@ def test_a_cluster_needs_a_folder_that_its_nodes_see(words, said, log, tmp_path,
     executor = () if "--executor" in words else ("--executor", "ray")
     assert run(["compare", str(log), *executor, *words]) in {2, 3}
     assert said in capsys.readouterr().err
+
+
+def test_parts_that_were_read_before_are_read_by_no_cluster(tmp_path, capsys):
+    words = ["--merge", str(tmp_path), "--state", str(tmp_path), "--executor", "ray"]
+    assert run(["compare", *words]) == 2
+    assert "leave out --shard and --merge" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from rlaudit.configs.syntax.node import REST, Node, Unknown
+from rlaudit.configs.syntax.node import REST, Node, Unknown, rest
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_blocks import just_assigned
 from rlaudit.configs.syntax.python_program import MOST_WRAPPERS, Program
@@ -125,7 +125,7 @@ class _Finder:
             if isinstance(mapping.value, dict):
                 arguments = {**mapping.value, **arguments}
                 options |= dict.fromkeys(self.values.taken and mapping.value, " and ".join(self.values.taken))
-                open_reason = open_reason or _more(mapping)
+                open_reason = open_reason or rest(mapping)
             else:
                 reason = mapping.value.reason if isinstance(mapping.value, Unknown) else "it is not a dictionary"
                 open_reason = open_reason or f"**{ast.unparse(keyword.value)[:60]}: {reason}"
@@ -160,8 +160,3 @@ def _asked(node: ast.expr, names: frozenset[str], subclasses: dict[str, str], pr
         return ""
     imported = program.imports.get(node.id, node.id).rpartition(".")[2]
     return imported if imported in names else subclasses.get(node.id, "")
-
-
-def _more(mapping: Node) -> str:
-    left = mapping.value.get(REST)
-    return left.value.reason if left is not None and isinstance(left.value, Unknown) else ""

@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from damaged_runs import BLOCK, said, verdict_of, within
-from laboratories import Laboratory, build_engine_cache, laboratory_in
+from damaged_runs import said, verdict_of, within
+from laboratories import ONE_FACTOR, Laboratory, build_engine_cache, laboratory_in
 
 SMALLEST = 4096  # a page, the least that tmpfs gives
 ROOM = "256m"
@@ -59,7 +59,7 @@ class FullDisks:
 
     def __init__(self, laboratory: Laboratory) -> None:
         self._laboratory = laboratory
-        self._recipe = laboratory.recipe(BLOCK)
+        self._recipe = laboratory.recipe(ONE_FACTOR)
         self._disk = laboratory.folder / "disk"
         whole = self._arguments(laboratory.run_dir)
         assert said(*whole).code == 1

@@ -53,8 +53,9 @@ def test_mutated_configs_are_read_or_refused(tmp_path: Path, more: tuple[str, ..
         if outcome.problem and not (more and outcome.problem.startswith("changed")):
             problems.append((kind, path.name, outcome.problem))
     assert problems == []
-    # With every fix made, whether one finding is left depends on what chance did to the files.
-    assert ({0, 3} if more else {0, 1, 3}) <= codes
+    # Of 5,000 such files one in ten exits 0 and one in twenty 1: both among a few dozen would be left to chance.
+    assert 3 in codes
+    assert codes & {0, 1}
 
 
 @pytest.mark.usefixtures("patience")

@@ -5,10 +5,10 @@ takes several files is a folder: one or more of its files bind the name, the oth
 to edit and no plug-in interface.
 """
 
-import ast
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -58,18 +58,13 @@ def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, objec
     """
     for module_info in pkgutil.iter_modules(folder.__path__):
         text = (Path(folder.__path__[0]) / f"{module_info.name}.py").read_text(encoding="utf-8")
-        # Most parts do not have the word, and parsing takes longer than looking for it.
-        if name in text and _binds(ast.parse(text), name):
+        if _binds(text, name):
             module = importlib.import_module(f"{folder.__name__}.{module_info.name}")
             yield module, getattr(module, name)
 
 
-def _binds(file: ast.Module, name: str) -> bool:
-    """Whether a statement of the file assigns `name`, with an annotation or without."""
-    targets: list[ast.expr] = []
-    for statement in file.body:
-        if isinstance(statement, ast.Assign):
-            targets += statement.targets
-        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            targets.append(statement.target)
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+def _binds(text: str, name: str) -> bool:
+    """Whether a statement of the file assigns `name`, with an annotation or without. Its lines are looked through:
+    parsing all files of all folders took a tenth of the time in which a small config is inspected.
+    """
+    return re.search(rf"^{name}(:[^=\n]*)? = ", text, re.MULTILINE) is not None

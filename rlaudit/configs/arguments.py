@@ -22,9 +22,9 @@ def by_name(flags: Iterable[Flag], negations: Iterable[str] = ()) -> dict[str, N
     for flag in flags:
         if not flag.name:
             continue
-        if flag.value is None:
+        if flag.value is None or flag.doubtful:
             name = negated.get(flag.name, flag.name)
-            nodes[name] = Node(name == flag.name, flag.place, flag.place)
+            nodes[name] = flag.value or Node(name == flag.name, flag.place, flag.place)
         else:
             nodes[flag.name] = of_word(flag.value, flag.place)
     return nodes

@@ -62,7 +62,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if audit.config.says("uses_rollout_logprobs") is False or is_greedy(audit.after):
         return
     if isinstance(what, Unknown):
-        if _trainer_could_differ(audit):
+        if audit.config.says("divides_by_temperature") is not False:
             message = f"Whether {engine_of(audit.after)} returns raw or processed logprobs is not known: {what.reason}."
             heat = temperature(audit.after)
             matters = audit.config.says("divides_by_temperature") and not isinstance(heat, Unknown) and heat != 1
@@ -113,10 +113,6 @@ def _in_the_loss(audit: Audit) -> bool:
     """Whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
     says = audit.config.says
     return not (says("recomputes_old_logprobs") is True and says("importance_sampling_correction") is False)
-
-
-def _trainer_could_differ(audit: Audit) -> bool:
-    return audit.config.has_trainer and audit.config.says("divides_by_temperature") is not False
 
 
 def _what_is_returned(audit: Audit) -> str:

@@ -12,6 +12,7 @@ from rlaudit.parse_json import parse_json
 
 _NEGATIVE = re.compile(r"-\d+$|-\d*\.\d+$")
 _OVERRIDE = re.compile(r"(\+\+|\+|~)?([A-Za-z_][\w./@:-]*)(?:=(.*))?", re.DOTALL)
+_SHOWN = re.compile(r"-[^=]*=|--?[A-Za-z][\w.-]*$")
 _INTEGER = re.compile(r"[-+]?\d{1,40}")
 _REAL = re.compile(r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?")
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
@@ -25,7 +26,8 @@ class Flag:
     name: without dashes in front and with underscores, dots kept (`vllm.enable_prefix_caching`); "" for a word that is
     no option (a positional, or an expansion that may hold any option). value: None for a bare flag; its value is a
     string for an argparse tail, typed for an override. place: of the flag itself. more: further words after the first
-    value. joined: whether the value is in the same word (`--a=b`). operator: `+`, `++` or `~` of an override.
+    value. joined: whether the value is in the same word (`--a=b`). operator: `+`, `++` or `~` of an override. doubtful:
+    whether the flag itself stands under a condition: its value is the Unknown that says so.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Flag:
     more: tuple[Node, ...] = ()
     joined: bool = False
     operator: str = ""
+    doubtful: bool = False
 
 
 def flags(
@@ -51,7 +54,7 @@ def flags(
             found.append(Flag("", word, word.place))
         else:
             flag = _option(word)
-            if not flag.joined and not switch(flag.name):
+            if not flag.joined and not flag.doubtful and not switch(flag.name):
                 first = at
                 while at < len(words) and not _is_option(words[at]) and words[at].value != "--":
                     at += 1
@@ -144,8 +147,10 @@ def _is_option(word: Node) -> bool:
 
 
 def _begins_known(word: Node) -> bool:
-    """Whether a word with an unknown value still shows its flag: `--tensor-parallel-size=$TP`."""
-    return isinstance(word.value, Unknown) and word.text.lstrip("\"'").startswith("-") and "=" in word.text
+    """Whether a word with an unknown value still shows its flag: `--tensor-parallel-size=$TP`, or a switch that stands
+    under a condition.
+    """
+    return isinstance(word.value, Unknown) and _SHOWN.match(word.text.lstrip("\"'")) is not None
 
 
 def _option(word: Node) -> Flag:
@@ -159,7 +164,8 @@ def _option(word: Node) -> Flag:
         inside = _after(word, len(text) - len(short.group(2)), len(short.group(2)))
         return Flag("O", Node(short.group(2), inside, place, short.group(2)), _named(word.place, "-O"), (), True)
     if not equals:
-        return Flag(name, None, place)
+        doubt = word if isinstance(word.value, Unknown) else None
+        return Flag(name, doubt, place, doubtful=doubt is not None)
     if isinstance(word.value, Unknown):
         return Flag(name, Node(word.value, place, place, value), place, (), True)
     return Flag(name, Node(value, _after(word, len(key) + 1, len(value)), place, value), place, (), True)

@@ -98,12 +98,6 @@ def texts(fields: list[Field]) -> str:
     return " ".join(one.text for one in fields)
 
 
-def extends(old: list[Field], new: list[Field] | None) -> bool:
-    """Whether a value begins with all of another one."""
-    before, after = texts(old), texts(new or [])
-    return bool(before) and after.startswith(before)
-
-
 def from_caller(fields: list[Field]) -> bool:
     """Whether a value is one argument of the script, or of an option of it, and nothing else."""
     pieces = fields[0].pieces if len(fields) == 1 else ()

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.shell_alternatives import after_block
 from rlaudit.configs.syntax.shell_arithmetic import counted
 from rlaudit.configs.syntax.shell_fields import (
     Field,
     Piece,
-    extends,
     from_caller,
     split,
     texts,
@@ -51,6 +51,7 @@ class Variables:
     assumed: dict[str, str] = field(default_factory=dict)
     rests_on: dict[str, dict[str, str]] = field(default_factory=dict)
     undo: list[dict[str, list[Field] | None]] = field(default_factory=list)
+    offered: list[dict[str, list[list[Field]]]] = field(default_factory=list)
     by_script: list[set[str]] = field(default_factory=list)
     spent: int = 0
     snapshot: dict[str, Node] | None = None
@@ -101,12 +102,16 @@ class Variables:
     def enter(self) -> None:
         """Begin a block whose changes may not happen."""
         self.undo.append({})
+        self.offered.append({})
         self.by_script.append(set())
 
     def other_branch(self) -> None:
-        """Go back to the values before the block, and keep in mind what the last branch changed."""
+        """Go back to the values before the block, and keep in mind what the last branch made of them."""
         if self.undo:
             for name, old in self.undo[-1].items():
+                new = self.known.get(name)
+                if new is not None and new is not old:
+                    self.offered[-1].setdefault(name, []).append(new)
                 self._restore(name, old)
 
     def _restore(self, name: str, old: list[Field] | None) -> None:
@@ -123,7 +128,7 @@ class Variables:
 
         line: of the block; None for one that certainly runs. called: whether its arguments are a function's.
         """
-        changed, by_script = self.undo.pop(), self.by_script.pop()
+        changed, by_script, offered = self.undo.pop(), self.by_script.pop(), self.offered.pop()
         if self.by_script:
             self.by_script[-1] |= by_script
         for name, old in changed.items():
@@ -134,19 +139,11 @@ class Variables:
             if not called and name not in by_script and old is not None and self._takes_default(name, old):
                 continue
             new = self.known.get(name)
-            if new is not None and old is not None and texts(new) == texts(old) and new is not old:
+            left = [*offered.get(name, ()), *([new] if new is not None and new is not old else [])]
+            if left and all(old is not None and texts(value) == texts(old) for value in left):
+                self.known[name] = left[-1]
                 continue
-            at = (new or old or [Field.unknown("", 0)])[0].start
-            more = Field.unknown(f"{name} is set under a condition in line {line}", at)
-            if old is not None and (new is old or extends(old, new)):
-                more = Field.unknown(f"{name} is extended under a condition in line {line}", at)
-                if name in self.arrays:
-                    self.known[name] = [*old, more]
-                else:
-                    pieces = (*old[0].pieces, Piece(" ", at), *more.pieces) if old else more.pieces
-                    self.known[name] = [Field(pieces, at, at, "")]
-            else:
-                self.known[name] = [more]
+            self.known[name] = after_block(name, old, left, name in self.arrays, line)
             if name in self.exports:
                 self.snapshot = None
 
@@ -162,6 +159,7 @@ class Variables:
     def forget(self) -> None:
         """End a subshell: nothing it set is there after it."""
         self.by_script.pop()
+        self.offered.pop()
         for name, old in self.undo.pop().items():
             self._restore(name, old)
 

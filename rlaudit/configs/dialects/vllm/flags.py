@@ -141,7 +141,7 @@ class FlagReader:
     def value(self, known: Known, flag: Flag) -> Any:
         """What arrives for a flag."""
         declared = known.declared
-        if declared is None:
+        if declared is None or (flag.doubtful and flag.value is not None):
             return True if flag.value is None else _plain(flag.value)
         if is_switch(declared):
             if flag.value is not None:

@@ -11,6 +11,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.server_and_trainer import asks_a_server, joined
 from rlaudit.configs.source import Source
 from rlaudit.discover import Offers, discover
 from rlaudit.inspection.unread_variables import unread_variables
@@ -150,13 +151,15 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
     not_seen: list[str] = []
     bugs: list[Bug] = []
     best = recognised[0].specific if recognised else 0
+    plain = next((dialect for dialect in recognised if dialect.specific == 0 < best), None)
     for dialect in recognised:
         if dialect.specific < best:
-            not_seen.append(f"{source.path}: what it may say to {dialect.title} by itself is not read")
+            if _says_more(dialect, source, versions[1], pairs):
+                not_seen.append(f"{source.path}: what it may say to {dialect.title} by itself is not read")
             continue
         try:
-            before = dialect.read(source, versions[0])
-            after = before if versions[0] == versions[1] else dialect.read(source, versions[1])
+            before = _read(source, dialect, plain, versions[0])
+            after = before if versions[0] == versions[1] else _read(source, dialect, plain, versions[1])
         except (SyntaxError, RecursionError) as error:
             raise Unreadable(_at_line(error)) from None
         except Exception as error:
@@ -173,6 +176,22 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
     not_seen += unread_variables(source, [pair.after for pair in pairs])
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
+
+
+def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """What a dialect reads, each trainer with the server that the file starts for it: the framework's or vLLM's own."""
+    configs = dialect.read(source, vllm)
+    by_itself = plain is not None and any(map(asks_a_server, configs))
+    return joined(configs, plain.read(source, vllm) if plain is not None and by_itself else ())
+
+
+def _says_more(dialect: Dialect, source: Source, vllm: Version, pairs: Sequence[ConfigPair]) -> bool:
+    """Whether a less specific dialect would read an engine that is not among the pairs: a joined server is."""
+    told = {pair.after.place for pair in pairs}
+    try:
+        return any(config.place not in told for config in dialect.read(source, vllm))
+    except Exception:  # Whatever it fails on is not read either.
+        return True
 
 
 def _paired(

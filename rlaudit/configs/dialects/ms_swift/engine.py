@@ -12,7 +12,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
-from rlaudit.configs.dialects.ms_swift.trainer import collect_facts, collect_sampling
+from rlaudit.configs.dialects.ms_swift.trainer import ANOTHER_COMMAND, collect_facts, collect_sampling
 from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
@@ -92,8 +92,7 @@ def swift_config(
     _engine(draft, arguments, vllm, mode)
     config = draft.done(model=model, offline=True, place=place, write=write)
     if kind == "rollout":
-        reason = "the trainer that uses this server is started by another command"
-        config = replace(config, sampling=Elsewhere(reason))
+        config = replace(config, sampling=Elsewhere(ANOTHER_COMMAND))
     return config
 
 

@@ -1,0 +1,64 @@
+"""A server and the trainer that asks it, started by one script, as one config: what generates, samples and reads.
+
+Each of the two leaves open what the other decides. They are joined where a script starts one of each, and nothing says
+that they hold different models: a judge or a teacher has a server as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.rollout_config import RolloutConfig
+
+
+def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()) -> tuple[RolloutConfig, ...]:
+    """The configs of a script in their order, the trainer's in its server's place.
+
+    plain: what the script starts of vLLM itself; it is the trainer's server only where it names the same model.
+    """
+    trainers = [config for config in configs if asks_a_server(config)]
+    if len(trainers) != 1:
+        return tuple(configs)
+    (trainer,) = trainers
+    own = [config for config in configs if isinstance(config.sampling, Elsewhere) and not asks_a_server(config)]
+    servers = [config for config in own if _same_model(config, trainer) is not False]
+    servers = servers or [config for config in plain if not config.offline and _same_model(config, trainer)]
+    if len(own) > 1 or len(servers) != 1:
+        return tuple(configs)
+    (server,) = servers
+    return tuple(_together(server, trainer) if config is trainer else config for config in configs if config not in own)
+
+
+def asks_a_server(config: RolloutConfig) -> bool:
+    """Whether a config is a trainer's that samples from an engine of which it does not say how it is started."""
+    return isinstance(config.engine, Elsewhere) and not isinstance(config.sampling, Elsewhere)
+
+
+def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
+    """None where one of the two is not told."""
+    if server.model is None or trainer.model is None or not (server.model.known and trainer.model.known):
+        return None
+    return bool(server.model.value == trainer.model.value)
+
+
+def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
+    answered = tuple(part.reason for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere))
+    left = (one for one in (*server.not_seen, *trainer.not_seen) if not one.endswith(answered))
+    given = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
+    return replace(
+        trainer,
+        engine={**given, **server.engine},
+        environment=server.environment,
+        trainer={**server.trainer, **trainer.trainer},
+        options={**server.options, **trainer.options},
+        lost=(*server.lost, *trainer.lost),
+        model=server.model or trainer.model,
+        offline=server.offline,
+        placed_by_ray=server.placed_by_ray,
+        place=server.place,
+        not_seen=tuple(dict.fromkeys(left)),
+        parts=(*server.parts, *trainer.parts),
+        decided={**server.decided, **trainer.decided},
+        stops=(*server.stops, *trainer.stops),
+        write=server.write,
+    )

@@ -75,7 +75,7 @@ def inspect_file(
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
-    device = device_of(file.source.text) if context.machine == Machine() else None
+    device = device_of(file.source.text, file.source.path) if context.machine == Machine() else None
     machine = context.machine if device is None else device.machine
     configs = []
     failures = [*bugs, *read.bugs]

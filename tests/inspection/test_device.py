@@ -16,6 +16,10 @@ from rlaudit.inspection.device import device_of
         ("image: quay.io/ascend/vllm-ascend:v0.18\n", "npu"),
         ("HIP_VISIBLE_DEVICES=0 vllm serve m\n", "rocm"),
         ("image: rocm/vllm:latest\n", "rocm"),
+        ("docker run rocm/verl:latest\n", "rocm"),
+        ("#!/bin/bash\n#SBATCH -n 1\nsrun --gres=gpu:mi300x:8 x\n", "rocm"),
+        ("import torch_npu\n", "npu"),
+        ("ray start --resources='{\"NPU\": 8}'\n", "npu"),
     ],
 )
 def test_variables_images_and_options_tell_the_device(text: str, platform: str) -> None:
@@ -26,6 +30,26 @@ def test_variables_images_and_options_tell_the_device(text: str, platform: str) 
 @pytest.mark.parametrize("text", ["", "# export VLLM_ASCEND_ENABLE_NZ=0\n", "CUDA_VISIBLE_DEVICES=0\n", "input: npu\n"])
 def test_other_words_and_comments_tell_none(text: str) -> None:
     assert device_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "platform"),
+    [
+        ("run_grpo_npu.sh", "npu"),
+        ("examples/ascend/grpo/run.sh", "npu"),
+        ("config_AMD.yaml", "rocm"),
+        ("Dockerfile.rocm7", "rocm"),
+    ],
+)
+def test_the_path_tells_the_device_where_the_text_does_not(path: str, platform: str) -> None:
+    found = device_of("vllm serve m\n", path)
+    assert found is not None and found.machine.platform == platform
+    assert "in its name or folder is of" in found.said(path)
+
+
+@pytest.mark.parametrize("path", ["run.sh", "input.yaml", "amdahl.sh", "/home/amd/project/configs/x/run.sh", "-"])
+def test_other_names_tell_none(path: str) -> None:
+    assert device_of("vllm serve m\n", path) is None
 
 
 def test_what_the_device_decides_is_unknown_and_the_rest_is_judged(

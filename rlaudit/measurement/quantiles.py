@@ -25,21 +25,31 @@ VALUES: Floats = np.concatenate([[0.0, LOWEST], np.sqrt(_EDGES[:-1] * _EDGES[1:]
 
 _ABOVE: Floats = np.append(_EDGES, np.inf)
 _PILOT, _MARGIN, _BLOCK = 64, 8, 256
+_IN_CACHE = 1 << 14
 _LOG_LOWEST, _BINS_PER_NAT = math.log(LOWEST), 1.0 / math.log(GROWTH)
 
 
 def abs_log_ratio_bins(pairs: LogprobPairs, settings: ObjectiveSettings) -> Bins:
     """The bin of |log ratio| of each token: what searching it among the edges would give, without a search."""
     magnitude_T = pairs.abs_log_ratio_T
+    bin_T = np.empty(magnitude_T.size, dtype=np.int64)
+    # Runs of tokens that stay in a core's cache through all steps take half the time.
+    for begun in range(0, magnitude_T.size, _IN_CACHE):
+        run = slice(begun, begun + _IN_CACHE)
+        bin_T[run] = _bins(magnitude_T[run])
+    return Bins(bin_T, VALUES.size)
+
+
+def _bins(magnitude_T: Floats) -> Integers:
     within_T = np.clip(magnitude_T, LOWEST, HIGHEST).astype(np.float32)
     # A float32 logarithm is off by far less than a bin, so the edge below is at most one away from the guess.
-    guess_T = ((np.log(within_T) - np.float32(_LOG_LOWEST)) * np.float32(_BINS_PER_NAT)).astype(np.int32)
+    guess_T = ((np.log(within_T) - np.float32(_LOG_LOWEST)) * np.float32(_BINS_PER_NAT)).astype(np.int64)
     np.clip(guess_T, 0, _INNER, out=guess_T)
-    guess_T += magnitude_T >= _ABOVE[guess_T + 1]
-    guess_T -= magnitude_T < _EDGES[guess_T]
-    bin_T = guess_T + 2
+    guess_T += magnitude_T >= _ABOVE.take(guess_T + 1)
+    guess_T -= magnitude_T < _EDGES.take(guess_T)
+    bin_T: Integers = guess_T + 2
     bin_T[magnitude_T == 0] = 0
-    return Bins(bin_T.astype(np.int64), VALUES.size)
+    return bin_T
 
 
 @dataclass(frozen=True)

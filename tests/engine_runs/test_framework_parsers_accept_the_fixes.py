@@ -33,6 +33,7 @@ PACKAGES: Mapping[str, Sequence[str]] = {
     "skyrl-0.3.0": ("skyrl==0.3.0", *HYDRA[1:]),
     "openrlhf-0.11.2": ("openrlhf==0.11.2",),
     "trl-1.16.0": ("trl==1.16.0",),
+    "ms-swift-4.6.0": ("ms-swift==4.6.0",),
 }
 
 
@@ -97,6 +98,20 @@ CASES: Mapping[str, Case] = {
         {"vllm_gpu_memory_utilization": 0.5, "vllm_enable_sleep_mode": False},
         ("trl", "grpo", "--config", "grpo.yaml"),
         {"gpu_memory_utilization": 0.5, "enable_sleep_mode": False},
+    ),
+    "ms-swift: arguments of the colocated engine": Case(
+        "ms-swift-4.6.0", "ms_swift_cli",
+        {"run.sh": "swift rlhf --rlhf_type grpo --model org/model --use_vllm true --vllm_mode colocate \\\n"
+                   "  --vllm_enforce_eager false --temperature 0.9 --output_dir none\n"},
+        ("0.16.0", "0.18.1"),
+        {"vllm_enforce_eager": True, "vllm_gpu_memory_utilization": 0.5, "vllm_enable_prefix_caching": False}, (),
+        {"enforce_eager": True, "gpu_memory_utilization": 0.5, "enable_prefix_caching": False},
+    ),
+    "ms-swift: arguments of its server": Case(
+        "ms-swift-4.6.0", "ms_swift_cli",
+        {"run.sh": "swift rollout --model org/model --vllm_tensor_parallel_size 2\n"}, ("0.16.0", "0.18.1"),
+        {"vllm_max_num_seqs": 512, "vllm_disable_cascade_attn": True}, (),
+        {"max_num_seqs": 512, "disable_cascade_attn": True},
     ),
     "Hydra: a config of PipelineRL": Case(
         "hydra-1.3.8", "hydra_compose",
@@ -206,7 +221,7 @@ def _words(case: Case, folder: Path) -> list[str]:
         return [word.replace("--config-path=.", f"--config-path={folder}") for word in case.launch]
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
-    for name in ("python", "python3", "vllm", "trl"):
+    for name in ("python", "python3", "vllm", "trl", "swift"):
         program = programs / name
         prints = f'print("WORDS" + json.dumps(["{name}", *sys.argv[1:]]))'
         program.write_text(f"#!{sys.executable}\nimport json, sys\n{prints}\n")
@@ -231,9 +246,9 @@ def _packages(name: str) -> Path | None:
 
 def _interpreter(name: str) -> tuple[Sequence[str], Mapping[str, str]]:
     """This one, where the parser needs no torch; else the trainer's or the engine's own."""
-    if not name.startswith(("trl", "vllm")):
+    if not name.startswith(("trl", "ms-swift", "vllm")):
         return (sys.executable, "-S"), {}  # Of this environment nothing: what a parser needs is installed for it.
-    if name.startswith("trl"):
+    if not name.startswith("vllm"):
         spec: Environment = ensure(trainer_spec("cpu"), report=print)
     else:
         spec = ensure(EnvironmentSpec("vllm", name.removeprefix("vllm-"), "cpu"), report=print)

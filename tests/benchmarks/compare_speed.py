@@ -1,16 +1,18 @@
-"""Figures of a large token table: `rlaudit compare` against a plain pandas script that loads everything.
+"""Figures of a large token table: `rlaudit compare` against plain scripts, of pandas that loads all and of polars.
 
     python tests/benchmarks/compare_speed.py FOLDER [--tokens 100e6] [--rounds 3]
 
-Writes FOLDER/tokens-N.parquet (8 columns, row groups of a million rows) unless it is there. Both sides run in processes
+Writes FOLDER/tokens-N.parquet (8 columns, row groups of a million rows) unless it is there. All sides run in processes
 of their own, in turn, start-up included; printed are tokens per second, their ratio, and each side's peak memory.
-Both give the same figures with 95 % intervals from 2,000 resamples of prompts. The plain script's are those that a
-competent user writes in an hour: metrics on columns, sums grouped by prompt, one product with multinomial weights. It
-leaves out what that takes longer to write (intervals of quantiles, studentised ends, causes, alignment), and rlaudit
-does all of it in its time.
+All give the same figures with 95 % intervals from 2,000 resamples of prompts. The scripts are those that a competent
+user writes in an hour: metrics on columns, sums grouped by prompt, one product with multinomial weights; with polars
+(run where it is installed) as expressions, streamed. They leave out what that takes longer to write (intervals of
+quantiles, studentised ends, causes, alignment), and rlaudit does all of it in its time.
 """
 
 import argparse
+import importlib
+import importlib.util
 import json
 import os
 import resource
@@ -20,6 +22,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -110,22 +113,69 @@ def plain(path: Path) -> dict[str, list[float]]:
     tokens = np.bincount(codes)
     sums = np.stack([*(np.bincount(codes, column()) for column in metrics.values()), tokens], axis=1)
     total, length = np.bincount(sequence, d), np.bincount(sequence)
-    total, length = total[length > 0], length[length > 0]
-    weight, mean = np.exp(total), total / length
+    found = with_intervals(list(metrics), sums) | of_sequences(total[length > 0], length[length > 0])
+    found["ess_token"] = [ratio.sum() ** 2 / (ratio @ ratio) / len(ratio)]
+    found["median_abs_log_ratio"] = [np.median(size)]
+    found["p99_abs_log_ratio"] = [np.quantile(size, 0.99)]
+    return {name: [float(number) for number in numbers] for name, numbers in found.items()}
+
+
+def polars(path: Path) -> dict[str, list[float]]:
+    """The same sums as expressions, streamed; `pip install polars` first."""
+    pl: Any = importlib.import_module("polars")
+
+    d = (pl.col("trainer_logprob").cast(pl.Float64) - pl.col("rollout_logprob").cast(pl.Float64)).alias("d")
+    table = pl.scan_parquet(path).with_columns(d)
+    size, ratio = pl.col("d").abs(), pl.col("d").exp()
+    trainer, rollout = (pl.col(name).cast(pl.Float64).exp() for name in ("trainer_logprob", "rollout_logprob"))
+    metrics = {
+        "mean_ratio_minus_one": ratio - 1,
+        "k1": -pl.col("d"),
+        "k2": 0.5 * pl.col("d") ** 2,
+        "k3": ratio - 1 - pl.col("d"),
+        "mean_abs_log_ratio": size,
+        "total_variation": 0.5 * (ratio - 1).abs(),
+        "token_mult_prob_error": size.exp(),
+        "probs_diff_mean": (trainer - rollout).abs(),
+        "ppo_clip_fraction": (ratio < 0.8) | (ratio > 1.2),
+        "tail_fraction_1_1": size > np.log(1.1),
+        "tail_fraction_2": size > np.log(2.0),
+        "entropy": pl.col("trainer_entropy").cast(pl.Float64),
+    }
+    wanted = [one.sum().alias(name) for name, one in metrics.items()] + [(ratio**2).sum().alias("squares"), pl.len()]
+    by_prompt = table.group_by("prompt_id").agg(wanted).collect(engine="streaming").drop("prompt_id")
+    by_sequence = table.group_by("prompt_id", "sample_id").agg(pl.col("d").sum(), pl.len()).collect(engine="streaming")
+    quantiles = table.select(size.quantile(0.5).alias("low"), size.quantile(0.99).alias("high"))
+    (median, high) = quantiles.collect(engine="streaming").row(0)
+    sums = by_prompt.drop("squares").to_numpy().astype(np.float64)
+    found = with_intervals(list(metrics), sums)
+    found |= of_sequences(by_sequence["d"].to_numpy(), by_sequence["len"].to_numpy())
+    tokens = sums[:, -1].sum()
+    weights = sums[:, 0].sum() + tokens
+    found["ess_token"] = [weights**2 / float(by_prompt["squares"].sum()) / tokens]
+    found["median_abs_log_ratio"], found["p99_abs_log_ratio"] = [median], [high]
+    return {name: [float(number) for number in numbers] for name, numbers in found.items()}
+
+
+def with_intervals(names: list[str], sums: np.ndarray) -> dict[str, list[float]]:
+    """(P, J + 1) sums per prompt, the last of tokens -> mean, low and high of each, prompts drawn again."""
     rng = np.random.default_rng(0)
     replicates = np.empty((2000, sums.shape[1]))
     for row in range(2000):
         drawn = np.bincount(rng.integers(0, len(sums), len(sums)), minlength=len(sums))
         replicates[row] = drawn @ sums
     low, high = np.quantile(replicates[:, :-1] / replicates[:, -1:], [0.025, 0.975], axis=0)
-    value = sums[:, :-1].sum(axis=0) / tokens.sum()
-    found = {name: [value[place], low[place], high[place]] for place, name in enumerate(metrics)}
-    found["gspo_clip_fraction"] = [((mean < np.log(0.98)) | (mean > np.log(1.02))).mean()]
-    found["ess_token"] = [ratio.sum() ** 2 / (ratio @ ratio) / len(ratio)]
-    found["ess_sequence"] = [weight.sum() ** 2 / (weight @ weight) / len(weight)]
-    found["median_abs_log_ratio"] = [np.median(size)]
-    found["p99_abs_log_ratio"] = [np.quantile(size, 0.99)]
-    return {name: [float(number) for number in numbers] for name, numbers in found.items()}
+    value = sums[:, :-1].sum(axis=0) / sums[:, -1].sum()
+    return {name: [value[place], low[place], high[place]] for place, name in enumerate(names)}
+
+
+def of_sequences(total: np.ndarray, length: np.ndarray) -> dict[str, list[float]]:
+    """What sums of log ratios (S,) and lengths (S,) say."""
+    weight, mean = np.exp(total), total / length
+    return {
+        "gspo_clip_fraction": [((mean < np.log(0.98)) | (mean > np.log(1.02))).mean()],
+        "ess_sequence": [weight.sum() ** 2 / (weight @ weight) / len(weight)],
+    }
 
 
 def rlaudit(path: Path) -> dict[str, list[float]]:
@@ -147,7 +197,7 @@ def rlaudit(path: Path) -> dict[str, list[float]]:
     }
 
 
-SIDES = {"plain": plain, "rlaudit": rlaudit}
+SIDES = {"plain": plain, "polars": polars, "rlaudit": rlaudit}
 
 
 @dataclass(frozen=True)
@@ -194,7 +244,8 @@ def main() -> None:
     if not path.exists():
         options.folder.mkdir(parents=True, exist_ok=True)
         generate(path, tokens)
-    sides = [options.only] if options.only else list(SIDES)
+    there = [side for side in SIDES if side != "polars" or importlib.util.find_spec("polars")]
+    sides = [options.only] if options.only else there
     runs: dict[str, list[Run]] = {side: [] for side in sides}
     for _ in range(options.rounds):
         for side in sides:
@@ -206,21 +257,23 @@ def main() -> None:
         seconds = statistics.median(run.seconds for run in done)
         peak = max(run.peak_mib for run in done)
         print(f"{side:8} median {tokens / seconds / 1e6:6.2f} M tokens/s, peak {peak:.0f} MiB")
-    if len(sides) == len(SIDES):
-        pairs = list(zip(runs["plain"], runs["rlaudit"], strict=True))
+    for side in sides if len(sides) > 1 else ():
+        if side == "rlaudit":
+            continue
+        pairs = list(zip(runs[side], runs["rlaudit"], strict=True))
         for name in ("seconds", "cpu"):
-            ratios = [getattr(slow, name) / getattr(fast, name) for slow, fast in pairs]
+            ratios = [getattr(other, name) / getattr(own, name) for other, own in pairs]
             said = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-            print(f"ratio of {name} in each round: {said}; median {statistics.median(ratios):.2f}")
-        _check(runs["plain"][0].figures, runs["rlaudit"][0].figures)
+            print(f"{name} of {side} over rlaudit's in each round: {said}; median {statistics.median(ratios):.2f}")
+        _check(runs[side][0].figures, runs["rlaudit"][0].figures)
 
 
-def _check(plain_figures: dict[str, list[float]], own: dict[str, list[float]]) -> None:
+def _check(figures: dict[str, list[float]], own: dict[str, list[float]]) -> None:
     """Both sides must have measured the same thing."""
-    for name, (value, *_) in plain_figures.items():
+    for name, (value, *_) in figures.items():
         tolerance = 0.02 if "abs_log_ratio" in name else 1e-4
         assert abs(own[name][0] - value) <= tolerance * abs(value) + 1e-9, (name, value, own[name][0])
-    print(f"{len(plain_figures)} figures agree")
+    print(f"{len(figures)} figures agree")
 
 
 if __name__ == "__main__":

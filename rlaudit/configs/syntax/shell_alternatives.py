@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rlaudit.configs.syntax.shell_fields import Field, Piece, split, where_written
 
 MOST_ALTERNATIVES = 8
+MOST_WORDS = 400
 LONGEST_QUOTED = 60
 _ASSIGNED = re.compile(r"(--?[A-Za-z][\w.-]*|\+{0,2}[A-Za-z_][\w./@:-]*)=")
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
@@ -24,13 +25,15 @@ def after_block(
     before: its value at the beginning; None where it is not set. left: what each branch that changed it leaves. array:
     whether it is one. line: where the block begins.
     """
-    held = _words(before or [], array)
-    given = [_words(value, array) for value in left]
-    grown = all(_texts(words[: len(held)]) == _texts(held) for words in given)
+    at = next((value[0].start for value in (*left, before or []) if value), 0)
+    if not array and any(map(_is_long, (before or [], *left))):
+        return [Field.unknown(f"{name} is set under a condition in line {line}, to more than {MOST_WORDS} words", at)]
+    held, given = _words(before or [], array), [_words(value, array) for value in left]
+    grown = all(_begins(words, held) for words in given)
+    if grown and len(left) == 1 and all(word.why for word in given[0][len(held) :]):
+        return left[0]  # An inner block has left it open already.
     kept = list(before or []) if grown else []
-    at = next((value[0].start for value in (*left, kept) if value), 0)
-    more = [words[len(held) :] for words in given] if grown else [held, *given]
-    options = _options(more)
+    options = _options([words[len(held) :] for words in given] if grown else [held, *given])
     if options is not None:
         added = list(_possible(options, line))
     elif grown and held:
@@ -43,6 +46,16 @@ def after_block(
     for one in added:
         pieces += [Piece(" ", one.start)] * bool(pieces) + list(one.pieces)
     return [Field(tuple(pieces), at, at, "")]
+
+
+def _is_long(value: list[Field]) -> bool:
+    """Whether cutting it into words at the end of every block would take too long."""
+    return sum(1 + piece.text.count(" ") for one in value for piece in one.pieces) > MOST_WORDS
+
+
+def _begins(words: list[Field], held: list[Field]) -> bool:
+    first = words[: len(held)]
+    return first == held or _texts(first) == _texts(held)
 
 
 def _words(value: list[Field], array: bool) -> list[Field]:
@@ -60,7 +73,7 @@ def _options(alternatives: Sequence[list[Field]]) -> Mapping[str, list[list[Fiel
     holds anything else, or where there are none.
     """
     found: dict[str, list[list[Field]]] = {}
-    if len(alternatives) > MOST_ALTERNATIVES:
+    if len(alternatives) > MOST_ALTERNATIVES or sum(map(len, alternatives)) > MOST_WORDS:
         return None
     for words in alternatives:
         value: list[Field] | None = None
@@ -91,8 +104,8 @@ def _possible(options: Mapping[str, list[list[Field]]], line: int) -> Iterator[F
             yield Field((Piece(name, first[0].start, why),), first[0].start, first[0].end, name)
             continue
         why = f"{name} is {_one_of(values)} under a condition in line {line}"
-        pieces = (Piece(f"{name}=", first[0].start), Piece(values[0], first[-1].start, why))
-        yield Field(pieces, first[0].start, first[-1].end, f"{name}={values[0]}")
+        spelt = f"{name}={values[0]}"
+        yield Field((Piece(spelt, first[0].start, why),), first[0].start, first[-1].end, spelt)
 
 
 def _value(name: str, words: list[Field]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -33,7 +34,7 @@ class Field:
         """A word that the file does not tell."""
         return cls((Piece("", start, why),), start, start, "")
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Its characters; unknown pieces as they are written."""
         return "".join(piece.text for piece in self.pieces)

@@ -47,7 +47,7 @@ def test_overrides_of_a_condition_keep_their_keys_and_what_every_branch_would_se
 
 
 def test_a_word_of_a_condition_that_is_no_option_may_be_anything() -> None:
-    assert open_words('A=(--x 1)\nif c; then A+=($MORE); fi\nserve "${A[@]}"') == [
+    assert open_words('A=(--x 1)\nif c; then A+=(more); fi\nserve "${A[@]}"') == [
         "A is extended under a condition in line 2"
     ]
     assert open_words("if c; then A=org/model; fi\nserve $A") == ["A is set to org/model under a condition in line 1"]

@@ -10,6 +10,7 @@ from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
 from rlaudit.rules.engine_chosen_silently import RULE as SILENTLY
 from rlaudit.rules.engine_variable_ignored import RULE as ENGINE
 from rlaudit.rules.fuse_allreduce_rms import RULE as FUSED
+from rlaudit.rules.null_refused import RULE as NULL
 from rlaudit.rules.removed_flag import RULE as REMOVED
 from rlaudit.rules.removed_nested_key import RULE as NESTED
 from rlaudit.rules.unknown_key_ignored import RULE as UNKNOWN_KEY
@@ -34,6 +35,25 @@ def test_asking_for_v0_where_there_is_none_is_an_error_once_v0_really_ran():
     assert finding.severity is Severity.ERROR
     assert "refuses to start" in finding.message
     assert not findings(ENGINE, {"to": "0.10.2"} | asked)
+
+
+def test_none_is_an_error_from_the_release_on_that_checks():
+    assert severities(NULL, {"from": "0.8.5", "to": "0.13.0", "engine": {"seed": None}}) == [Severity.ERROR]
+    assert not findings(NULL, {"from": "0.8.5", "to": "0.12.0", "engine": {"seed": None}})
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        {"max_model_len": None},
+        {"quantization": None},
+        {"enable_prefix_caching": None},
+        {"max_loras": None},
+        {"seed": 0},
+    ],
+)
+def test_none_is_fine_where_it_is_the_default_or_nobody_looks(engine):
+    assert not findings(NULL, {"from": "0.8.5", "to": "0.18.1", "engine": engine})
 
 
 def test_asking_for_v1_where_there_is_nothing_else_is_a_note_unless_the_framework_s_code_does():

@@ -1,0 +1,63 @@
+"""An argument is written as None, which this vLLM version does not take for it.
+
+What changed
+    vLLM's config classes check their values since 0.9.1, and annotations lost their None one by one: `seed` took None
+    until 0.12 and is an integer since. Before, None was a false switch or the default.
+
+Why it matters
+    The engine does not start: pydantic names the class, not the line that passed None, and code that tries again or
+    goes on without an engine hides even that.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {enforce_eager: null}
+
+    Use instead:
+
+        engine: {enforce_eager: false}
+
+Safe to ignore when
+    the code takes None out before it starts vLLM.
+
+How to confirm
+    Start the engine of the new version with the same arguments; the error names the field.
+    Measured on 0.18.1: of its arguments that take no None by their annotation, all of the model, the cache, the
+    scheduler and the parallel config refuse it.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.layers import Layer
+from rlaudit.vllm.catalogue import Declared
+
+# Others are not built in every engine, or not from this argument alone.
+CHECKED = tuple(f"vllm/config/{part}.py" for part in ("model", "cache", "scheduler", "parallel"))
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Every written None that the new version's config classes refuse."""
+    for name, said in audit.config.engine.items():
+        declared = audit.after.catalogue.engine.get(name)
+        if said.place is None or said.value is not None or said.written is not None:
+            continue
+        if declared is None or not _refuses(declared):
+            continue
+        message = (
+            f"{name} is None, and vLLM {audit.after.version} checks that it is {declared.kind} ({declared.line}): the "
+            "engine does not start. Leave it out, or write what you mean."
+        )
+        yield RULE.finding(audit, Severity.ERROR, name, message)
+
+
+def _refuses(declared: Declared) -> bool:
+    if declared.default is None or not declared.line.startswith(CHECKED):
+        return False
+    return "None" not in declared.kind and "Optional" not in declared.kind
+
+
+RULE = Rule("null-refused", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -8,8 +8,11 @@ import pytest
 from rlaudit.cli.app import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-VERL = "actor_rollout_ref:\n  rollout: {name: vllm, n: 8}\nalgorithm:\n  rollout_correction: {rollout_is: token}\n"
-TRL = "use_vllm: true\nvllm_mode: colocate\nvllm_importance_sampling_cap: 2.0\nnum_generations: 8\n"
+VERL = (
+    "actor_rollout_ref:\n  rollout: {name: vllm, n: 8}\nalgorithm:\n  rollout_correction: {rollout_is: token}\n"
+    "data:\n  max_response_length: 4096\n"
+)
+TRL = "use_vllm: true\nvllm_mode: colocate\nvllm_importance_sampling_cap: 2.0\nnum_generations: 8\nepsilon_high: 0.28\n"
 UNSLOTH = """\
 from unsloth import FastLanguageModel
 from trl import GRPOConfig
@@ -25,12 +28,21 @@ OPENRLHF = "python -m openrlhf.cli.train_ppo_ray --vllm_num_engines 2 --enable_v
         (
             "v.yaml",
             VERL,
-            {"actor_rollout_ref.rollout.n": (8, 2), "algorithm.rollout_correction.rollout_is": ("token", 4)},
+            {
+                "actor_rollout_ref.rollout.n": (8, 2),
+                "algorithm.rollout_correction.rollout_is": ("token", 4),
+                "data.max_response_length": (4096, 6),
+            },
         ),
         (
             "t.yaml",
             TRL,
-            {"use_vllm": (True, 1), "vllm_mode": ("colocate", 2), "vllm_importance_sampling_cap": (2.0, 3)},
+            {
+                "use_vllm": (True, 1),
+                "vllm_mode": ("colocate", 2),
+                "vllm_importance_sampling_cap": (2.0, 3),
+                "epsilon_high": (0.28, 5),
+            },
         ),
         ("u.py", UNSLOTH, {"fast_inference": (True, 3), "num_generations": (8, 4)}),
         ("o.sh", OPENRLHF, {"vllm_num_engines": (2, 1), "enable_vllm_is_correction": (True, 1)}),

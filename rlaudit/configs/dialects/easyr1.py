@@ -36,6 +36,15 @@ _OTHERS = {
     "name", "n", "limit_images", "dtype", "ignore_eos", "max_model_len", "disable_tqdm", "val_override_config",
     "trust_remote_code", "prompt_length", "response_length",
 }  # fmt: skip
+_OPTIONS = (
+    "worker.rollout.n", "worker.rollout.name", "worker.rollout.val_override_config",
+    *(f"worker.actor.{name}" for name in (
+        "clip_ratio_low", "clip_ratio_high", "clip_ratio_dual", "loss_type", "loss_avg_mode", "ppo_epochs",
+        "global_batch_size",
+    )),
+    "algorithm.adv_estimator", "algorithm.disable_kl", "algorithm.use_kl_loss", "algorithm.kl_coef",
+    "data.rollout_batch_size", "data.max_prompt_length", "data.max_response_length",
+)  # fmt: skip
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _LITERALS = {
     "load_format": "dummy", "distributed_executor_backend": "external_launcher", "disable_custom_all_reduce": True,
@@ -103,7 +112,7 @@ def _config(
     _engine(draft, root, rollout)
     _sampling(draft, root, rollout)
     _facts(draft, root)
-    draft.list_options(root, "worker.rollout.n", "worker.rollout.name", "algorithm.adv_estimator")
+    draft.list_options(root, *_OPTIONS)
     draft.not_seen += [f"{one} is not beside this file; EasyR1's defaults are assumed" for one in missing]
     if command is not None:
         take_environment(draft, source, command)

@@ -45,6 +45,14 @@ SOURCE = FrameworkSource(
     },
 )
 
+_OPTIONS = (
+    "rollout.rollout_backend", "rollout.return_logprobs",
+    *(f"algorithm.{name}" for name in (
+        "group_size", "ratio_clip_eps", "clip_ratio_low", "clip_ratio_high", "clip_ratio_c", "kl_beta", "loss_type",
+        "loss_agg_func", "adv_type", "n_minibatches", "importance_sampling_fix",
+    )),
+)  # fmt: skip
+
 
 def recognise(source: Source) -> bool:
     """Whether RLinf's rollout worker runs vLLM."""
@@ -71,7 +79,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _environment(draft, rollout, vllm)
     _sampling(draft, root, rollout)
     _facts(draft, root, rollout)
-    draft.list_options(root, "rollout.rollout_backend", "rollout.return_logprobs", "algorithm.group_size")
+    draft.list_options(root, *_OPTIONS)
     draft.not_seen += [f"{part}, which `defaults:` inherits, is not beside this file" for part in config.missing]
     draft.not_seen.append("the number of rollout engines: cluster.component_placement is not read")
     tell(draft, SOURCE, SOURCE.checkout(source), vllm)

@@ -73,7 +73,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _environment(draft, root)
     draft.list_options(
         root, "actor.rejection_sampling", "actor.use_decoupled_loss", "actor.behave_imp_weight_cap",
-        "actor.recompute_logprob", "gconfig.n_samples", "rollout.max_head_offpolicyness",
+        "actor.recompute_logprob", "actor.eps_clip", "actor.eps_clip_higher", "actor.kl_ctl", "actor.ppo_n_minibatches",
+        "gconfig.n_samples", "rollout.max_head_offpolicyness",
     )  # fmt: skip
     _sampling(draft, root)
     trainer_facts(draft, root, vllm)

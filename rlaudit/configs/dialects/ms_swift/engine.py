@@ -58,6 +58,8 @@ GUARDED = {
 }  # fmt: skip
 # Written by the code over what vllm_engine_kwargs says.
 _OVERRULED = {"enable_expert_parallel", "disable_cascade_attn", "logprobs_mode", "enable_prefix_caching", "seed"}
+# What decides the objective, by its whole name: other options hold these words too.
+_OBJECTIVE = ("beta", "epsilon", "epsilon_high", "delta", "loss_type", "num_iterations", "max_length")
 _CONNECTION = (
     "use_vllm", "vllm_mode", "vllm_server_base_url", "vllm_server_host", "vllm_server_port", "vllm_server_timeout",
     "vllm_server_group_port", "vllm_use_async_engine", "async_generate",
@@ -72,6 +74,7 @@ def swift_config(
     """One engine. kind: `rlhf` for a trainer, `rollout` for the server."""
     draft = Draft("ms_swift", path, parts=parts)
     draft.list_flags(arguments, "use_vllm", "vllm_mode", "importance_sampling", "num_generations", "rollout_importance")
+    draft.list_flags({name: arguments[name] for name in _OBJECTIVE if name in arguments}, *_OBJECTIVE)
     if kind != "rollout" and not is_said(arguments.get("vllm_mode")):
         draft.not_seen.append("vllm_mode is not written: ms-swift up to 3.10 colocates then, later releases stop")
     # The old name wins over the new one (ms-swift 3.8.0, trainers/arguments.py:202).

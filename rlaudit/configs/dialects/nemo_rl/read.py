@@ -46,6 +46,10 @@ _FIELDS = {
 _OPTIONS = (
     "loss_fn.use_importance_sampling_correction", "loss_fn.truncated_importance_sampling_ratio",
     "loss_fn.truncated_importance_sampling_type", "grpo.num_generations_per_prompt", "grpo.async_grpo",
+    "loss_fn.ratio_clip_min", "loss_fn.ratio_clip_max", "loss_fn.ratio_clip_c", "loss_fn.reference_policy_kl_penalty",
+    "loss_fn.use_on_policy_kl_approximation", "loss_fn.token_level_loss", "loss_fn.sequence_level_importance_ratios",
+    "loss_fn.force_on_policy_ratio", "grpo.num_prompts_per_step", "grpo.seq_logprob_error_threshold",
+    "policy.train_global_batch_size", "policy.max_total_sequence_length",
     "policy.generation.backend", "policy.generation.vllm_cfg.async_engine",
 )  # fmt: skip
 _HTTP_SERVER = {

@@ -27,8 +27,11 @@ SWITCHES = {"vllm_enforce_eager", "vllm_enable_prefix_caching", "inflight_update
 _NEWER = {"rho_mask_metric", "rho_mask_source", "rho_mask_level", "rho_mask_direction", "rollout_importance_correction",
           "policy_ratio_denominator"}  # fmt: skip
 # Words in the names of options that decide how rollouts are made and corrected, and are no argument of vLLM.
-_OPTIONS = ("importance", "rho_", "policy_ratio_denominator", "use_vllm_logprobs", "inflight_updates",
-            "vllm_num_engines", "vllm_sync_backend", "num_samples_per_prompt_rollout", "async_steps")  # fmt: skip
+_OPTIONS = (
+    "importance", "rho_", "policy_ratio_denominator", "use_vllm_logprobs", "inflight_updates", "vllm_num_engines",
+    "vllm_sync_backend", "num_samples_per_prompt_rollout", "async_steps", "beta", "clip_lower", "clip_higher",
+    "kl_estimator", "num_mini_batches", "response_length", "max_prompt_token_length",
+)  # fmt: skip
 _DRIVING = (
     "vllm_num_engines",
     "vllm_sync_backend",

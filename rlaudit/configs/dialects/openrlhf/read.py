@@ -22,6 +22,12 @@ from rlaudit.configs.syntax.shell_command import Command
 
 _MARKS = ("openrlhf.cli.train_ppo_ray", "openrlhf/cli/train_ppo_ray.py")
 _INTERVAL = "is_correction_threshold"
+# Words in the names, dotted or not, of options that decide how rollouts are made, corrected and learnt from.
+_OPTIONS = (
+    "is_correction", "vllm_is_", "num_engines", "n_samples_per_prompt", "async_train", "eps_clip", "dual_clip",
+    "policy_loss_type", "kl_loss", "kl.", "init_kl_coef", "kl_estimator", "max_epochs", "prompt_max_len",
+    "generate_max_len", "data.max_len",
+)  # fmt: skip
 _WRITTEN = (
     "tensor_parallel_size",
     "enable_prefix_caching",
@@ -62,7 +68,7 @@ def _whole(flag: Flag) -> Flag:
 def _config(source: Source, command: Command, at: int, options: Options, vllm: Version) -> RolloutConfig:
     draft = Draft("openrlhf", source.path)
     collect(draft, options, vllm)
-    draft.list_flags(options.nodes, "is_correction", "vllm_is_", "num_engines", "n_samples_per_prompt", "async_train")
+    draft.list_flags(options.nodes, *_OPTIONS)
     draft.not_seen += untold(command, at)
     _variables(draft, source, command)
     tell(draft, SOURCE, SOURCE.checkout(source), vllm)

@@ -37,6 +37,12 @@ _TAKEN_OUT = {"VLLM_USE_V1", "sleep_level"}
 _DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _RANGE = re.compile(r"list\(range\((\d+),\s*(\d+)\)\)")
 
+_OPTIONS = (
+    "train_infer_correction", "enable_old_logprobs_recompute", "num_return_sequences_in_group", "pg_clip",
+    "dual_clip_loss", "loss_agg_mode", "importance_sampling", "use_kl_loss", "kl_loss_coef", "ppo_epochs",
+    "rollout_batch_size", "prompt_length", "response_length", "adv_estimator", "async_generation_ratio",
+)  # fmt: skip
+
 
 def recognise(source: Source) -> bool:
     """Whether `actor_infer.strategy_args` is there, or in a config that it inherits."""
@@ -64,7 +70,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     checkout = SOURCE.checkout(source)
     tell(draft, SOURCE, checkout, vllm)
     _stored(draft, checkout, vllm)
-    draft.list_options(root, "train_infer_correction", "enable_old_logprobs_recompute", "num_return_sequences_in_group")
+    draft.list_options(root, *_OPTIONS)
     take_second_engines(draft, root, "actor_infer", "actor_train", "reference", "critic")
     for missing in config.missing:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")

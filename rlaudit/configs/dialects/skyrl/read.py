@@ -55,6 +55,11 @@ _OLDER = {
 _FRONT = {"enable_auto_tools", "tool_parser", "reasoning_parser", "chat_template"}
 _OPTIONS = (
     "trainer.algorithm.off_policy_correction", "trainer.algorithm.use_tis", "trainer.algorithm.tis_imp_ratio_cap",
+    "trainer.algorithm.policy_loss_type", "trainer.algorithm.eps_clip_low", "trainer.algorithm.eps_clip_high",
+    "trainer.algorithm.clip_ratio_c", "trainer.algorithm.use_kl_in_reward",
+    "trainer.algorithm.use_kl_loss", "trainer.algorithm.kl_loss_coef", "trainer.algorithm.loss_reduction",
+    "trainer.update_epochs_per_batch", "trainer.policy_mini_batch_size", "trainer.train_batch_size",
+    "trainer.max_prompt_length", "generator.eval_sampling_params",
     "trainer.fully_async", "generator.n_samples_per_prompt", "generator.use_cache_salt",
     "generator.num_inference_engines", "generator.weight_sync_backend",
     "generator.inference_engine.num_engines", "generator.inference_engine.backend",

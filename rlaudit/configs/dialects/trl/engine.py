@@ -50,6 +50,8 @@ OPTIONS = (
     *CONNECTION, "vllm_importance_sampling", "num_generations", "off_policy_mask", "cast_lm_head", "num_iterations",
     "steps_per_generation", "importance_sampling_level",
 )  # fmt: skip
+# What decides the objective, by its whole name: other options hold these words too.
+OBJECTIVE = ("beta", "epsilon", "epsilon_high", "delta", "loss_type", "max_prompt_length")
 # Trainers with another default of vllm_gpu_memory_utilization.
 _SHARES = {"OnlineDPO": 0.55, "GOLD": 0.9}
 _LITERAL = "TRL 1.16.0 generation/vllm_generation.py:347"
@@ -74,6 +76,7 @@ def trainer_config(
     collect_facts(draft, arguments, trainer, told)
     _connection(draft, arguments, mode)
     draft.list_flags(arguments, *OPTIONS)
+    draft.list_flags({name: arguments[name] for name in OBJECTIVE if name in arguments}, *OBJECTIVE)
     model = arguments.get("model_name_or_path") or arguments.get("model")
     if mode == "colocate":
         _colocated(draft, arguments, trainer, told)

@@ -7,6 +7,7 @@ run is false of it.
 import re
 from pathlib import PurePath
 
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.shell_command import Command
 
 TRAINING = {"train", "trainer", "training", "ppo", "grpo", "rloo", "dpo", "xpo", "gold", "rl", "rlhf"}
@@ -35,3 +36,10 @@ def trains(command: Command) -> bool:
     """False only where the program's own name says something else: `main_generation`, `run_eval`."""
     words = words_of(program_of(command))
     return bool(words & TRAINING) or not words & _OTHER
+
+
+def programs_beside(source: Source) -> tuple[Source, ...]:
+    """The Python programs that a script starts, as far as they lie where it says, or beside it."""
+    named = dict.fromkeys(name for name in map(program_of, source.commands) if name.endswith(".py"))
+    found = (source.neighbour(name) or source.neighbour(PurePath(name).name) for name in named)
+    return tuple(one for one in found if one is not None)

@@ -1,7 +1,8 @@
 """A server and the trainer that asks it, started by one script, as one config: what generates, samples and reads.
 
 Each of the two leaves open what the other decides. They are joined where a script starts one of each, and nothing says
-that they hold different models: a judge or a teacher has a server as well.
+that they hold different models: a judge or a teacher has a server as well. The trainer may be a Python program that the
+script starts and that lies beside it.
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,11 @@ def joined(configs: Sequence[RolloutConfig], plain: Sequence[RolloutConfig] = ()
     return tuple(_together(server, trainer) if config is trainer else config for config in configs if config not in own)
 
 
+def waits_for_a_trainer(configs: Sequence[RolloutConfig]) -> bool:
+    """Whether a script starts a server of a framework, and no trainer that is read."""
+    return any(isinstance(one.sampling, Elsewhere) for one in configs) and not any(map(asks_a_server, configs))
+
+
 def asks_a_server(config: RolloutConfig) -> bool:
     """Whether a config is a trainer's that samples from an engine of which it does not say how it is started."""
     return isinstance(config.engine, Elsewhere) and not isinstance(config.sampling, Elsewhere)
@@ -45,8 +51,10 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
     answered = tuple(part.reason for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere))
     left = (one for one in (*server.not_seen, *trainer.not_seen) if not one.endswith(answered))
     given = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
+    elsewhere = (trainer.path,) if trainer.path != server.path else ()
     return replace(
         trainer,
+        path=server.path,
         engine={**given, **server.engine},
         environment=server.environment,
         trainer={**server.trainer, **trainer.trainer},
@@ -57,7 +65,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         placed_by_ray=server.placed_by_ray,
         place=server.place,
         not_seen=tuple(dict.fromkeys(left)),
-        parts=(*server.parts, *trainer.parts),
+        parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
         stops=(*server.stops, *trainer.stops),
         write=server.write,

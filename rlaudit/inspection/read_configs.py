@@ -10,8 +10,9 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
+from rlaudit.configs.program import programs_beside
 from rlaudit.configs.rollout_config import RolloutConfig
-from rlaudit.configs.server_and_trainer import asks_a_server, joined
+from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
 from rlaudit.discover import Offers, discover
 from rlaudit.inspection.unread_variables import unread_variables
@@ -181,6 +182,11 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
     """What a dialect reads, each trainer with the server that the file starts for it: the framework's or vLLM's own."""
     configs = dialect.read(source, vllm)
+    if waits_for_a_trainer(configs):
+        programs = [program for program in programs_beside(source) if dialect.recognise(program)]
+        configs = joined([*configs, *(config for program in programs for config in dialect.read(program, vllm))])
+        # A program that is not this server's trainer is a file of its own.
+        return tuple(config for config in configs if config.path == source.path)
     by_itself = plain is not None and any(map(asks_a_server, configs))
     return joined(configs, plain.read(source, vllm) if plain is not None and by_itself else ())
 

@@ -1,5 +1,7 @@
 """A server and its trainer in one script are one config: what the one leaves open is told by the other."""
 
+from pathlib import Path
+
 import pytest
 from packaging.version import Version
 
@@ -71,3 +73,28 @@ def test_what_the_server_is_given_can_be_fixed_where_it_stands() -> None:
     (one,) = configs(PLAIN + TRAIN)
     edits = one.write("logprobs_mode", "processed_logprobs")
     assert edits is not None and all(edit.end <= len(PLAIN) for edit in edits)
+
+
+@pytest.mark.parametrize("named", ["train.py", "/workspace/train.py"])
+def test_the_trainer_may_be_a_program_beside_the_script(tmp_path: Path, named: str) -> None:
+    program = "from trl import GRPOConfig\nargs = GRPOConfig(use_vllm=True, vllm_mode='server', top_p=0.9)\n"
+    (tmp_path / "train.py").write_text(program)
+    script = tmp_path / "run.sh"
+    for started in (f"python {named} &\n", f'bash -c "accelerate launch {named} --lr $LR" &\n'):
+        script.write_text(started + SERVE)
+        source = Source(str(script), script.read_text())
+        read = read_configs(source, recognise(source, known_dialects())[0], (VERSION, VERSION))
+        (one,) = (pair.after for pair in read.pairs)
+        assert (one.path, one.parts) == (str(script), (str(tmp_path / "train.py"),))
+        assert one.sampling["top_p"].value == 0.9
+        place = one.sampling["top_p"].place
+        assert place is not None and place.path == str(tmp_path / "train.py")
+
+
+def test_a_program_beside_that_asks_no_server_is_a_file_of_its_own(tmp_path: Path) -> None:
+    program = "from trl import GRPOConfig\nargs = GRPOConfig(use_vllm=True, vllm_mode='colocate')\n"
+    (tmp_path / "train.py").write_text(program)
+    source = Source(str(tmp_path / "run.sh"), "python train.py &\n" + SERVE)
+    read = read_configs(source, recognise(source, known_dialects())[0], (VERSION, VERSION))
+    (server,) = (pair.after for pair in read.pairs)
+    assert isinstance(server.sampling, Elsewhere)

@@ -24,7 +24,8 @@ def after_block(
     before: its value at the beginning; None where it is not set. left: what each branch that changed it leaves. array:
     whether it is one. line: where the block begins.
     """
-    held = _words(before or [], array)
+    # `ARGS=""` in front of `ARGS=(--x 1)` is how scripts say that there are none yet.
+    held = [word for word in _words(before or [], array) if word.text or word.why]
     given = [_words(value, array) for value in left]
     grown = all(_texts(words[: len(held)]) == _texts(held) for words in given)
     kept = list(before or []) if grown else []

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from rlaudit.configs.here_documents import HereDocument
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
 from rlaudit.configs.syntax.edit import Edit
@@ -129,6 +130,8 @@ def _is_word(text: str, marks: tuple[str, ...]) -> bool:
 
 def _of_text(source: Source, node: Node) -> tuple[Command, ...]:
     """The commands of one string; line breaks and everything before it are kept as blanks."""
+    if isinstance(source, HereDocument):
+        return source.commands_in(node)
     # Reading shell costs start-up time that other files should not pay.
     from rlaudit.configs.syntax.shell_text import commands
 

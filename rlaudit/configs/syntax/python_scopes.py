@@ -1,9 +1,12 @@
 """Names of a Python module or function and what they are assigned, as far as one assignment tells."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_LONGEST_DEFAULT = 40
 
 
 @dataclass
@@ -45,6 +48,8 @@ def scope_of(node: ast.Module | Function, name: str, above: Scope | None) -> Sco
             scope.values[parameter.arg] = None
             scope.parameters.add(parameter.arg)
             scope.spoilt[parameter.arg] = f"{parameter.arg} is an argument of {name}()"
+        for argument, default in _defaults(parameters):
+            scope.spoilt[argument] += f", {default!r} where it is left out"
     todo: list[tuple[ast.AST, bool]] = [(child, False) for child in reversed(node.body)]
     while todo:
         one, conditional = todo.pop()
@@ -64,6 +69,16 @@ def scope_of(node: ast.Module | Function, name: str, above: Scope | None) -> Sco
             inner = conditional
         todo += [(child, inner) for child in reversed(list(ast.iter_child_nodes(one)))]
     return scope
+
+
+def _defaults(parameters: ast.arguments) -> Iterator[tuple[str, Any]]:
+    """Parameters whose default is a short constant that says something."""
+    placed = [*parameters.posonlyargs, *parameters.args]
+    last = zip(placed[len(placed) - len(parameters.defaults) :], parameters.defaults, strict=True)
+    for parameter, default in (*last, *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)):
+        value = default.value if isinstance(default, ast.Constant) else None
+        if value is not None and len(repr(value)) <= _LONGEST_DEFAULT:
+            yield parameter.arg, value
 
 
 def is_main_guard(node: ast.AST) -> bool:

@@ -54,7 +54,7 @@ class PythonValues:
         text = self.text.source(place) if not isinstance(value, dict | tuple) else ""
         return Node(value, place, key, text)
 
-    def value(self, expression: ast.expr, scope: Scope, setting: str, depth: int) -> Any:  # noqa: PLR0911 - one for each kind of expression
+    def value(self, expression: ast.expr, scope: Scope, setting: str, depth: int) -> Any:  # noqa: PLR0911, PLR0912 - one for each kind of expression
         """What an expression evaluates to, or Unknown."""
         self._count += 1
         if depth > DEEPEST or self._count > MOST_VALUES:
@@ -77,6 +77,10 @@ class PythonValues:
             return self._joined(expression, scope, depth)
         if isinstance(expression, ast.Call):
             return self._result(expression, scope, setting, depth)
+        if isinstance(expression, ast.IfExp):
+            return self._either(expression, scope, setting, depth)
+        if isinstance(expression, ast.DictComp) and (copied := _copied(expression)) is not None:
+            return self._copy(expression, self.value(copied, scope, setting, depth + 1))
         dtype = torch_dtype(expression) if isinstance(expression, ast.Attribute) else ""
         if isinstance(expression, ast.Attribute) and not dtype:
             default = self._option(expression, scope)
@@ -87,6 +91,25 @@ class PythonValues:
                 value = self.value(kept[0], self.scope(kept[1]), setting, depth + 1)
                 return self._changed(expression, value, scope, depth)
         return dtype or Unknown(f"{short(expression)} is known only when it runs")
+
+    def _either(self, expression: ast.IfExp, scope: Scope, setting: str, depth: int) -> Any:
+        """Of `a if c else b`, which of them it is hardly ever known; what it can be, more often."""
+        ends = [self.value(one, scope, setting, depth + 1) for one in (expression.body, expression.orelse)]
+        if any(isinstance(one, dict | tuple) for one in ends):
+            return Unknown(f"{short(expression)} is known only when it runs")
+        among = [value for one in ends for value in (one.among if isinstance(one, Unknown) else (one,))]
+        open_ended = any(isinstance(one, Unknown) and not one.among for one in ends)
+        return Unknown(f"{short(expression)} is known only when it runs", () if open_ended else tuple(among))
+
+    def _copy(self, expression: ast.DictComp, value: Any) -> Any:
+        """A dictionary taken over key by key. What a filter leaves out depends on it: on the arguments that a class
+        takes, most often, so that those it does take arrive as they are written.
+        """
+        filters = expression.generators[0].ifs
+        if not isinstance(value, dict) or not filters or REST in value:
+            return value
+        why = Unknown(f"only what `{short(filters[0])}` lets through")
+        return {**value, REST: Node(why, self.text.place(expression, ""))}
 
     def _mapping(self, expression: ast.Dict, scope: Scope, setting: str, depth: int) -> Any:
         """A dictionary display; unpacked dictionaries are merged in, unknown ones leave REST behind."""
@@ -115,8 +138,10 @@ class PythonValues:
         if given is not None:
             value = given
         elif name in home.spoilt:
-            value = self._spoilt(assigned, home, setting, depth, Unknown(home.spoilt[name]))
-            return self.mutated(home.mutated.get(name, [])[home.spoilt_at.get(name, 0) :], home, value, depth)
+            why, later, at = home.spoilt[name], home.mutated.get(name, []), home.spoilt_at.get(name, 0)
+            value = self._spoilt(assigned, home, setting, depth, Unknown(why))
+            earlier = [(key, entry, why) for key, entry, _ in later[:at] if isinstance(value, dict)]
+            return self.mutated([*earlier, *later[at:]], home, value, depth)
         elif assigned is None:
             return Unknown(f"{name} is assigned more than once, or under a condition")
         else:
@@ -291,3 +316,18 @@ class PythonValues:
         defined, around = found[0]
         returns = [one.value for one in ast.walk(defined) if isinstance(one, ast.Return) and one.value is not None]
         return (returns[0], (*around, defined)) if len(returns) == 1 else None
+
+
+def _copied(expression: ast.DictComp) -> ast.expr | None:
+    """The dictionary that `{key: value for key, value in it.items() if ...}` takes its entries from."""
+    match expression:
+        case ast.DictComp(
+            key=ast.Name(id=key),
+            value=ast.Name(id=value),
+            generators=[ast.comprehension(
+                target=ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]),
+                iter=ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]),
+            )],
+        ) if (key, value) == (first, second):  # fmt: skip
+            return mapping
+    return None

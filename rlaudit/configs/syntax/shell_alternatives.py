@@ -28,7 +28,9 @@ def after_block(
     at = next((value[0].start for value in (*left, before or []) if value), 0)
     if not array and any(map(_is_long, (before or [], *left))):
         return [Field.unknown(f"{name} is set under a condition in line {line}, to more than {MOST_WORDS} words", at)]
-    held, given = _words(before or [], array), [_words(value, array) for value in left]
+    # `ARGS=""` in front of `ARGS=(--x 1)` is how scripts say that there are none yet.
+    held = [word for word in _words(before or [], array) if word.text or word.why]
+    given = [_words(value, array) for value in left]
     grown = all(_begins(words, held) for words in given)
     if grown and len(left) == 1 and all(word.why for word in given[0][len(held) :]):
         return left[0]  # An inner block has left it open already.

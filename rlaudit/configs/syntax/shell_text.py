@@ -27,6 +27,10 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]\s]*\])?(\+?)=")
 _DECLARATIONS = {"export", "declare", "local", "readonly", "typeset"}
 _TESTS = {"[", "[[", "test", "grep", "command", "which", "((", "!"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ash"}
+# What starts a shell somewhere else, as `kubectl exec -i POD -- bash`; the variables of this one do not come along.
+_CONTAINERS = {"kubectl", "oc", "docker", "podman"}
+# What a script goes through on its way to a shell.
+_FILTERS = {"tr", "tee", "sed", "envsubst", "cat"}
 _SCRIPT = re.compile(r"\.(sh|bash|slurm|sbatch)$")
 
 
@@ -53,6 +57,7 @@ class _Reader:
         self.blocks = Blocks(variables)
         self.pending_function = False
         self.tested = False
+        self.piped: tuple[str, list[int]] | None = None
 
     def commands(self) -> Iterator[Command]:
         """Commands in order of appearance."""
@@ -112,6 +117,8 @@ class _Reader:
         """One simple command, after its keywords."""
         if self.blocks.innermost == "case pattern" and not (held and held[0].literal == "esac"):
             return
+        if separator not in {"|", "|&"}:
+            self.piped = None
         held = self.keywords(held)
         words = [token for token in held if token.kind in {"word", "array"}]
         documents = [token for token in held if token.kind == "heredoc"]
@@ -153,6 +160,7 @@ class _Reader:
                     environment[match.group(1)] = self.variables.value(token, match.end()).node(self.index)
         nodes = acted_on(tuple(field.node(self.index) for field in fields))
         if not nodes:
+            self.piped = (fields[-1].text, [self.index.offset(at) for at in fields[-1].origins()])
             return
         self.builtin(nodes, fields)
         heredoc = inside = None
@@ -161,6 +169,7 @@ class _Reader:
             inside = self.index.part([self.index.offset(at) for at in body.origins()])
             span = self.index.place(documents[-1].start, documents[-1].end, "")
             heredoc = Node(body.text, span, None, body.text)
+            self.piped = (body.text, list(inside.origins or ()))
         if not target and nodes[0].value == "tee":
             target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
         place = self.index.place(words[0].start, words[-1].end, "")
@@ -174,7 +183,7 @@ class _Reader:
             return
         yield Command(nodes, environment, place, heredoc, inside, target, assumed, self.index.text, nested)
         if self.depth < DEEPEST:
-            yield from self.handed_over(nodes, fields, heredoc, inside, target, {**passed(nodes), **given})
+            yield from self.handed_over(nodes, fields, heredoc, target, {**passed(nodes), **given})
 
     def evaluated(self, fields: Sequence[Field], given: dict[str, Node]) -> Iterator[Command]:
         """Commands of `eval WORDS`: the words, with blanks between, read a second time where the first left off."""
@@ -190,11 +199,12 @@ class _Reader:
         nodes: Sequence[Node],
         fields: Sequence[Field],
         heredoc: Node | None,
-        inside: LineIndex | None,
         target: str,
         given: dict[str, Node],
     ) -> Iterator[Command]:
-        """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."` and of here-documents."""
+        """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of what a shell gets on its input: a
+        here-document, or the text that `echo` or `cat` sends into its pipe.
+        """
         name = str(nodes[0].value).rpartition("/")[2]
         for at, node in enumerate(nodes):
             # What of a script is not told is unknown where it stands in it; the rest is read.
@@ -206,15 +216,21 @@ class _Reader:
             wrap = len("--wrap=") if text.startswith("--wrap=") else 0
             if flagged or wrap or name in {"ssh", "tmux", "screen"}:
                 yield from self.inner(text[wrap:], [self.index.offset(at) for at in fields[at].origins()[wrap:]], given)
-        is_shell = name in _SHELLS | {"ssh", "sbatch", "srun", "sudo"} or _SCRIPT.search(target)
-        if heredoc is not None and inside is not None and is_shell:
-            yield from self.inner(heredoc.value, list(inside.origins or ()), given)
+        within = name in _CONTAINERS and _ends_in_a_shell(nodes)
+        is_shell = name in _SHELLS | {"ssh"} or within
+        takes_document = name in {"sbatch", "srun", "sudo"} or _SCRIPT.search(target) is not None
+        script, kept = self.piped, self.piped if name in _FILTERS else None
+        self.piped = kept
+        if script is not None and (is_shell or (heredoc is not None and takes_document)):
+            yield from self.inner(*script, given, alone=within)
 
     def inner(
-        self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False
+        self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False, alone: bool = False
     ) -> Iterator[Command]:
-        """Commands of a script inside this one. everything: whether it sees variables that are not exported too."""
-        variables = handed_over(self.variables, self.index, given, everything)
+        """Commands of a script inside this one. everything: whether it sees variables that are not exported too. alone:
+        whether it sees none but those that are given.
+        """
+        variables = handed_over(Variables() if alone else self.variables, self.index, given, everything)
         reader = _Reader(text, self.index.part(origins), variables, self.depth + 1)
         try:
             yield from reader.commands()
@@ -316,6 +332,12 @@ class _Reader:
                         self.variables.unset(word)
                     else:
                         self.variables.set(word, [Field.unknown(f"{word} is read from input", field.start)])
+
+
+def _ends_in_a_shell(nodes: Sequence[Node]) -> bool:
+    """Whether a command's last word, options apart, is a shell that reads its standard input."""
+    last = next((str(node.value) for node in reversed(nodes) if not str(node.value).startswith("-")), "")
+    return last.rpartition("/")[2] in _SHELLS
 
 
 __all__ = ["Command", "commands"]

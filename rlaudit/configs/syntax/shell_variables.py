@@ -32,8 +32,11 @@ COST_OF_A_WORD = 10
 MOST_EXPORTS = 200
 DEEPEST = 8
 _TOO_OFTEN = f"a word with more than {MOST_EXPANSIONS} expansions is not evaluated"
-# `$(cat <<'END' ... END)` is how a script keeps another one in a variable: nothing in it is expanded.
-_KEPT_SCRIPT = re.compile(r"\$\(\s*cat\s+<<\s*(['\"])(\w+)\1[ \t]*\n(.*?)\n?^\2[ \t]*\n\s*\)", re.DOTALL | re.MULTILINE)
+# `$(cat <<'END' ... END)` is how a script keeps another one in a variable: nothing in it is expanded, unless END stands
+# without quotes.
+_KEPT_SCRIPT = re.compile(
+    r"\$\(\s*cat\s+<<\s*(['\"]?)(\w+)\1[ \t]*\n(.*?)\n?^\2[ \t]*\n\s*\)", re.DOTALL | re.MULTILINE
+)
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*|[0-9@*])(\[[@*0-9]+\])?(?:(:?[-=+?])(.*))?\}", re.DOTALL)
 
 
@@ -257,8 +260,8 @@ class Variables:
         if text.startswith(("$(", "`", "((", "<(", ">(")):
             kept = _KEPT_SCRIPT.fullmatch(text)
             if kept is not None:
-                body = Piece(kept.group(3), part.start + kept.start(3))
-                return [Field((body,), part.start, part.start + len(text), text)]
+                body = self._kept(kept, part.start, depth)
+                return [Field(body, part.start, part.start + len(text), text)]
             if text.startswith("$((") and text.endswith("))"):
                 number, names = counted(part, lambda name: self._lookup(name, ""))
                 for name in sorted(names):
@@ -289,6 +292,17 @@ class Variables:
             self.assumed[name] = "."
             return [Field((Piece(".", part.start),), part.start, part.start + len(part.text), part.text)]
         return [unknown_at(part, unset(name))]
+
+    def _kept(self, script: re.Match[str], start: int, depth: int) -> tuple[Piece, ...]:
+        """The body of a here-document in a command substitution that stands at `start`."""
+        begun, end = script.span(3)
+        if script.group(1) or depth >= DEEPEST:
+            return (Piece(script.group(3), start + begun),)
+        parts = Lexer(script.string).body_parts(begun, end)
+        if _expands_too_often(parts):
+            return (Piece("", start + begun, _TOO_OFTEN),)
+        moved = [Part(one.text, one.start + start, one.quoted, one.expansion) for one in parts]
+        return tuple(piece for one in moved for piece in self._joined(one, depth + 1))
 
     def _lookup(self, name: str, element: str) -> list[Field] | None:
         if name.isdigit() and name != "0" and len(name) < 5 and "@" in self.known:

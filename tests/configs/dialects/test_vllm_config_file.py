@@ -85,3 +85,9 @@ def test_an_argument_that_the_release_does_not_have_is_not_written() -> None:
     assert rewritten(read(DASHED, "0.18.1"), DASHED, "logprobs_mode", "processed_logprobs").endswith(
         "max-num-seqs: 64\nlogprobs-mode: processed_logprobs\n"
     )
+
+
+def test_a_file_with_a_null_is_another_programs() -> None:
+    text = "tensor_parallel_size: 1\ngpu_memory_utilization: 0.8\nmax_model_len: {}\n"
+    assert DIALECT.recognise(source_of(text.format("512"), "server.yaml"))
+    assert not DIALECT.recognise(source_of(text.format("null"), "server.yaml"))

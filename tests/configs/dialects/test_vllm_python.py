@@ -166,7 +166,8 @@ def test_a_keyword_of_generate_that_the_release_does_not_take_is_refused(
     lost = read_one(DIALECT, text, vllm, "run.py").lost
     assert [(one.name, one.loss) for one in lost] == [(f"LLM.generate({keyword})", Loss.REFUSED)] * refused
     own = "\nclass Own:\n    def generate(self, **more): ...\n"
-    assert not read_one(DIALECT, text + own, vllm, "run.py").lost
+    assert len(read_one(DIALECT, text + own, vllm, "run.py").lost) == refused
+    assert not read_one(DIALECT, text.replace("return llm.", "return ids.") + own, vllm, "run.py").lost
 
 
 # What opens a call is written in many ways; what it may name is unknown, and nobody's default.
@@ -223,3 +224,41 @@ def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_a
     assert any("the command line of the program decides" in one for one in config.not_seen)
     mine = text.replace("from vllm import", "from mine import")
     assert not DIALECT.recognise(source_of(mine, "server.py"))
+
+
+def test_a_method_of_the_files_own_does_not_hide_what_is_asked_of_the_engine() -> None:
+    text = (
+        "import vllm\n\n\nclass Actor:\n    def __init__(self):\n        for _ in range(3):\n            try:\n"
+        "                self.llm = vllm.LLM('m')\n                break\n            except OSError:\n"
+        "                pass\n\n    def generate(self, ids):\n        return self.{}.generate(prompt_token_ids=ids)\n"
+    )
+    gone = read_one(DIALECT, text.format("llm"), "0.18.1", "run.py").lost
+    assert [one.name for one in gone] == ["LLM.generate(prompt_token_ids)"]
+    assert not read_one(DIALECT, text.format("other"), "0.18.1", "run.py").lost
+
+
+def test_one_of_two_literals_is_either_of_them() -> None:
+    text = "from vllm import LLM\nllm = LLM('m', dtype='float16' if small else {}, seed=x if small else 1)\n"
+    engine = read_one(DIALECT, text.format("'bfloat16'"), "0.18.1", "run.py").engine
+    assert isinstance(engine["dtype"].value, Unknown) and engine["dtype"].value.among == ("float16", "bfloat16")
+    assert isinstance(engine["seed"].value, Unknown) and engine["seed"].value.among == ()
+
+
+def test_keys_that_a_dictionary_gets_before_an_open_update_are_listed_as_open() -> None:
+    text = (
+        "from vllm import LLM\n\n\ndef build(more, eager):\n    given = {'model': 'm', 'seed': 1}\n"
+        "    if eager:\n        given['enforce_eager'] = True\n    given.update(more)\n"
+        "    return LLM(**{k: v for k, v in given.items() if k in known})\n"
+    )
+    engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
+    assert set(engine) == {"seed", "enforce_eager"}
+    assert all("changed by .update()" in one.value.reason for one in engine.values())
+
+
+def test_an_argument_of_a_function_is_open_with_its_default_beside_it() -> None:
+    text = (
+        "from vllm import LLM\n\n\ndef build(seed=3, *, dtype='half'):\n    return LLM('m', seed=seed, dtype=dtype)\n"
+    )
+    engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
+    assert engine["seed"].value.reason == "seed is an argument of build(), 3 where it is left out"
+    assert "'half' where it is left out" in engine["dtype"].value.reason

@@ -39,6 +39,12 @@ def test_options_of_a_condition_are_found_by_name_and_the_others_are_certain(tex
     assert "--z stands under a condition" in switch.value.reason
 
 
+def test_an_empty_text_is_no_option_yet() -> None:
+    found = options('A=""\nif c; then A=(--x 1 --z); else A=(--x 2); fi\nserve --w ${A[@]}')
+    assert set(found) == {"w", "x", "z"} and found["x"].value is not None
+    assert "--x is 1 or 2 under a condition" in found["x"].value.value.reason
+
+
 def test_overrides_of_a_condition_keep_their_keys_and_what_every_branch_would_set() -> None:
     text = 'case $M in\n a) E=(r.t=0.7 +r.k=[1,2]);;\n b) E=(r.t=1.0);;\nesac\nserve r.n=v "${E[@]}"'
     found = {flag.name: flag.value for flag in overrides(commands(text, "run.sh")[-1].words, 1)}

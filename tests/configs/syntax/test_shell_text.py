@@ -136,6 +136,42 @@ def test_a_script_that_a_variable_keeps_is_read_where_it_is_written(quote: str) 
     assert served.place.line == 2 and isinstance(served.words[-1].value, Unknown)
 
 
+@pytest.mark.parametrize(
+    "shell",
+    [
+        'echo "$JOB" | tr -d x | bash',
+        'kubectl exec -i "$POD" -c head -- /bin/bash <<< "" && printf "%s" "$JOB" | docker exec -i box bash -s',
+        'bash -c "$JOB"',
+    ],
+)
+def test_a_script_with_the_outer_values_in_it_is_read_where_a_shell_gets_it(shell: str) -> None:
+    script = f"N=4\nJOB=$(cat <<EOF\nexport B=1\nserve m --n $N --port \\$PORT --host $HOST\nEOF\n)\n{shell}\n"
+    (served,) = (one for one in commands(script, "run.sh") if one.words[0].value == "serve")
+    n, port, host = (served.words[at].value for at in (3, 5, 7))
+    assert n == "4" and isinstance(port, Unknown) and isinstance(host, Unknown)
+    assert served.place.line == 4 and served.variables["B"].value == "1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<EOF\nserve m\nEOF\nbash\n",
+        "echo 'serve m' > file; bash\n",
+        "echo 'serve m' | grep x | bash\n",
+        "echo 'serve m' | kubectl apply -f -\n",
+    ],
+)
+def test_text_that_no_shell_gets_is_no_script(text: str) -> None:
+    assert not [one for one in commands(text, "run.sh") if one.words[0].value == "serve"]
+
+
+def test_a_container_does_not_see_the_exports_of_the_script_around_it() -> None:
+    text = "export A=1\nkubectl exec -i pod -- bash <<'EOF'\nserve $A\nEOF\nbash <<'EOF'\nserve $A\nEOF\n"
+    there, here = (one for one in commands(text, "run.sh") if one.words[0].value == "serve")
+    assert isinstance(there.words[1].value, Unknown) and not there.variables
+    assert here.words[1].value == "1"
+
+
 def test_a_here_document_is_text_with_its_target() -> None:
     text = "A=1\ncat > c.yaml <<EOF\na: $A\nb: $B\nEOF\ncat <<'X' | tee d.yaml\n$A\nX\nend\n"
     first, _, tee, end = commands(text, "run.sh")

@@ -1,5 +1,6 @@
 """unsloth: `FastLanguageModel.from_pretrained(..., fast_inference=True)` with TRL's GRPOConfig, in Python."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,8 @@ from rlaudit.configs.elsewhere import Elsewhere, as_written
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -85,10 +87,15 @@ def _config(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
     if len(configs) == 1:
         _trainer(draft, source, configs[0], vllm)
     collect_head(draft, variables, vllm)
+    if len(configs) == 1 and configs[0].open:
+        rest = f"further arguments of {configs[0].name} in line {configs[0].place.line}: {configs[0].open}"
+        draft.not_seen.append(rest)
     model = call.arguments.get("model_name") or (call.positional[0] if call.positional else None)
     config = draft.done(model=model, offline=True, place=call.place, write=call_writer(call, _spell, source.text))
     if call.open:
         config = replace(config, engine=as_written(config.engine, "from_pretrained"))
+    if len(configs) == 1 and configs[0].open:
+        return replace(config, sampling=as_written(config.sampling, configs[0].name))
     if len(configs) == 1:
         return config
     how = "there is no GRPOConfig in this file" if not configs else "several GRPOConfigs are in this file"
@@ -116,17 +123,27 @@ def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
     found = [one for one in _calls(source, *_SAMPLING) if _is_given(source, one, given)]
     if len(found) == 1:
         sampling_params(draft, found[0].arguments)
-    else:
-        draft.not_seen.append("vllm_sampling_params: its SamplingParams(...) is not told by this file")
+    elif given.value is not None:
+        reason = "vllm_sampling_params: its SamplingParams(...) is not told by this file"
+        draft.not_seen.append(reason)
+        for name, setting in draft.sampling.items():
+            if setting.place is None and name in NEUTRAL_SAMPLING:
+                draft.sampling.by_code(name, Unknown(reason), reason)
 
 
 def _is_given(source: Source, call: "Call", given: Node) -> bool:
-    """Whether a SamplingParams call is the argument itself, or the value of the name that the argument is."""
+    """Whether a SamplingParams call is the argument itself, or the value of the name that the argument is, or what the
+    function makes whose result that name holds.
+    """
     if given.place.start <= call.place.start < max(given.place.end, given.place.start + 1):
         return True
     before = source.text[: call.place.start].rstrip()
     name = source.text[given.place.start : given.place.end].strip()
-    return name.isidentifier() and before.endswith("=") and before[:-1].rstrip().endswith(name)
+    if not name.isidentifier():
+        return False
+    made = rf"\b{name}\s*=\s*(?:self\.)?{re.escape(call.function)}\("
+    here = before.endswith("=") and before[:-1].rstrip().endswith(name)
+    return here or bool(call.function and re.search(made, source.text))
 
 
 def _spell(name: str, value: Any) -> tuple[str, str] | None:

@@ -31,7 +31,11 @@ _MOST_KEYS = 300
 
 
 def recognise(source: Source) -> bool:
-    """Whether most keys are arguments of `vllm serve`, and one of them is nobody else's."""
+    """Whether most keys are arguments of `vllm serve`, and one of them is nobody else's.
+
+    A `null` would reach the command line as the word None, at which numbers and switches end it: such a file is read by
+    a program of its own, which may have borrowed vLLM's names.
+    """
     if source.suffix not in {".yaml", ".yml"}:
         return False
     try:
@@ -43,7 +47,7 @@ def recognise(source: Source) -> bool:
 
 def _is_flat_config(root: Node) -> bool:
     names = [affirmed(canonical(key.partition(".")[0]))[0] for key, _ in root.items()]
-    if not 0 < len(names) <= _MOST_KEYS:
+    if not 0 < len(names) <= _MOST_KEYS or any(node.value is None for _, node in root.items()):
         return False
     known = _arguments()
     ours = [name for name in names if name in known]

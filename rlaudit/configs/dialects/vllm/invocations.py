@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from rlaudit.configs.dialects.vllm.invocation import VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.configs.dotenv import beside, named_by
+from rlaudit.configs.here_documents import HereDocument
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.embedded import scalar_commands, words_of
 from rlaudit.configs.syntax.expansion import expanded, filled
@@ -36,6 +37,8 @@ class _File:
 
     def commands(self, node: Node) -> tuple[Command, ...]:
         """The commands of a string."""
+        if isinstance(self.source, HereDocument):
+            return self.source.commands_in(node)
         told = {name: f"{name} is {one.value} in {one.place.path}" for name, one in self.given.items()}
         return scalar_commands(node, self.index, told)
 

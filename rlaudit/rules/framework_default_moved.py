@@ -2,7 +2,7 @@
 
 What changed
     A vLLM release often forces the framework's: TRL that runs vLLM 0.18.1 is not the TRL that ran 0.8.5. TRL's default
-    temperature was 0.9 before 0.17 and is 1.0 since; its correction by importance sampling came on by default.
+    temperature was 0.9 before 0.18 and is 1.0 since; its correction by importance sampling came on by default.
     Source: trl/trainer/grpo_config.py of both releases; verl's rollout.yaml.
 
 Why it matters

@@ -48,11 +48,23 @@ def _without_flags(command: Command, name: str, switch: Switch) -> tuple[Edit, .
     text, edits = command.text, []
     for flag in _spelling(command.words, name, switch):
         start, end = flag.place.start, _end(flag, switch)
-        gap = re.search(r"(?:[ \t]|\\\r?\n)+$", text[command.place.start : start])
-        if end is None or gap is None or not text[start:end].startswith("-"):
+        before = text[command.place.start : start]
+        kept = _without_gap(before)
+        if end is None or kept == before or not text[start:end].startswith("-"):
             return None
-        edits.append(Edit(command.place.path, command.place.start + gap.start(), end, ""))
+        edits.append(Edit(command.place.path, command.place.start + len(kept), end, ""))
     return tuple(edits) or None
+
+
+def _without_gap(text: str) -> str:
+    """A text without the blanks and continued line ends at its end. A pattern would try each blank of the text."""
+    while True:
+        shorter = text.rstrip(" \t")
+        if shorter.endswith(("\\\n", "\\\r\n")):
+            shorter = shorter[: shorter.rindex("\\")]
+        if shorter == text:
+            return text
+        text = shorter
 
 
 def _spelling(words: Sequence[Node], name: str, switch: Switch) -> Iterator[Flag]:

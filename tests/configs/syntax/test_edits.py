@@ -234,3 +234,10 @@ def test_a_keyword_is_replaced_or_appended(before: str, after: str) -> None:
         return call_writer(call, lambda name, value: (name, repr(value)), now)
 
     assert twice(before, "a", 5, write_of) == after
+
+
+def test_a_flag_behind_a_page_of_blanks_is_taken_away_in_no_time() -> None:
+    from rlaudit.configs.syntax.command_edits import _without_gap
+
+    assert _without_gap("serve" + " " * 100_000 + "-x \\\n  \\\r\n\t ") == "serve" + " " * 100_000 + "-x"
+    assert _without_gap("serve x") == "serve x"

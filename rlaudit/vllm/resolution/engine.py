@@ -92,7 +92,7 @@ def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
         yield "the platform is a CPU"
     if machine.platform == "cuda" and machine.capability < 80 and not view.since("0.10.2"):
         yield f"{machine.name} is older than Ampere"
-    # 0.9.1 vllm/engine/arg_utils.py:1443; 0.9.2 asks the platform (`default_v1`), and those of AMD GPUs and NPUs say yes.
+    # 0.9.1 vllm/engine/arg_utils.py:1443; 0.9.2 asks the platform (`default_v1`), and that of AMD GPUs says yes.
     if machine.platform not in {"cuda", "cpu"} and not told and not view.since("0.9.2"):
         yield f"{machine.name} is no CUDA device"
     for name, taken, until in _ONLY:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,6 +66,12 @@ def test_other_devices_than_nvidias_run_v0_until_0_9_2_unless_v1_is_asked_for(
 ) -> None:
     config = config_of(environment={} if variable is None else {"VLLM_USE_V1": variable})
     assert resolve(config, Catalogue.at(version), machine).is_v1 is is_v1
+
+
+def test_a_program_may_ask_for_v1_on_such_a_device_when_it_runs() -> None:
+    config = replace(config_of(), path="serve.py")
+    resolution = resolve(config, Catalogue.at("0.8.5"), ROCM)
+    assert resolution.is_v1 is None and "unless the program sets VLLM_USE_V1" in str(resolution.value("engine"))
 
 
 def test_v0_is_gone_in_0_11_whatever_the_variable_says() -> None:

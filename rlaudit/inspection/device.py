@@ -14,7 +14,7 @@ from rlaudit.vllm.machine import NPU, ROCM, Machine
 _CLUES = (
     (
         NPU, ("ASCEND", "ascend", "HCCL", "npu", "NPU"),
-        r"VLLM_ASCEND_\w+|\bASCEND_\w*VISIBLE_DEVICES|vllm[-_]ascend|\bHCCL_\w+|device[\"']?\s*[=:]\s*[\"']?npu\b"
+        r"VLLM_ASCEND_\w+|\bASCEND_\w*VISIBLE_DEVICES|(?<!is_)vllm[-_]ascend|\bHCCL_\w+|device[\"']?\s*[=:]\s*[\"']?npu\b"
         r"|\btorch_npu\b|\bnpu-smi\b|\bascend-toolkit\b|[\"']NPU[\"']",
     ),
     (
@@ -26,7 +26,8 @@ _CLUES = (
 _NAMES = {"npu": NPU, "ascend": NPU, "rocm": ROCM, "amd": ROCM}
 # A folder above these may be anybody's: a user's, a company's.
 _FOLDERS = 2
-_COMMENT = r"\s*(#|//)"
+# What a line does not say of the machine: its comment, and an import that a Python program makes under a condition.
+_ASIDE = r"(?:.*\s)?(?:#|//)|\s+(?:from|import)\s"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def device_of(text: str, path: str = "") -> Device | None:
     for machine, words, pattern in _CLUES:
         for match in re.finditer(pattern, text) if any(word in text for word in words) else ():
             begun = text.rfind("\n", 0, match.start()) + 1
-            if not re.match(_COMMENT, text[begun : match.start()]):
+            if not re.match(_ASIDE, text[begun : match.start()]):
                 return Device(machine, match.group(), text.count("\n", 0, begun) + 1)
     names = PurePath(path).parts[-1 - _FOLDERS :]
     told = (word for name in reversed(names) for word in re.findall(r"[a-z]+", name.lower()) if word in _NAMES)

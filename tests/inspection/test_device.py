@@ -27,7 +27,17 @@ def test_variables_images_and_options_tell_the_device(text: str, platform: str) 
     assert found is not None and found.machine.platform == platform
 
 
-@pytest.mark.parametrize("text", ["", "# export VLLM_ASCEND_ENABLE_NZ=0\n", "CUDA_VISIBLE_DEVICES=0\n", "input: npu\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# export VLLM_ASCEND_ENABLE_NZ=0\n",
+        "CUDA_VISIBLE_DEVICES=0\n",
+        "input: npu\n",
+        "pip install x # see vllm-ascend/issues/1\n",
+        "if is_vllm_ascend_available():\n    from vllm_ascend import x\n",
+    ],
+)
 def test_other_words_and_comments_tell_none(text: str) -> None:
     assert device_of(text) is None
 

@@ -1,9 +1,13 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from vllm_settings import resolved
+from vllm_settings import config_of, resolved
 
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.machine import NPU, ROCM, Machine
+from rlaudit.vllm.resolve import resolve
 
 
 def test_v1_is_the_default_of_0_8_5_on_a_recent_gpu() -> None:
@@ -50,6 +54,24 @@ def test_0_8_5_falls_back_to_v0_without_an_error(said: dict[str, Any]) -> None:
 )
 def test_the_fallbacks_shrink_release_by_release(version: str, machine: str, said: dict[str, Any], is_v1: bool) -> None:
     assert resolved(version, machine, **said).is_v1 is is_v1
+
+
+@pytest.mark.parametrize("machine", [ROCM, NPU], ids=["rocm", "npu"])
+@pytest.mark.parametrize(
+    ("version", "variable", "is_v1"),
+    [("0.8.5", None, False), ("0.9.1", None, False), ("0.9.2", None, True), ("0.8.5", "1", True)],
+)
+def test_other_devices_than_nvidias_run_v0_until_0_9_2_unless_v1_is_asked_for(
+    machine: Machine, version: str, variable: str | None, is_v1: bool
+) -> None:
+    config = config_of(environment={} if variable is None else {"VLLM_USE_V1": variable})
+    assert resolve(config, Catalogue.at(version), machine).is_v1 is is_v1
+
+
+def test_a_program_may_ask_for_v1_on_such_a_device_when_it_runs() -> None:
+    config = replace(config_of(), path="serve.py")
+    resolution = resolve(config, Catalogue.at("0.8.5"), ROCM)
+    assert resolution.is_v1 is None and "unless the program sets VLLM_USE_V1" in str(resolution.value("engine"))
 
 
 def test_v0_is_gone_in_0_11_whatever_the_variable_says() -> None:

@@ -32,6 +32,7 @@ class Command:
 
 
 LONGEST_SHOWN = 80
+_BEFORE_ENV = ("setsid", "nohup", "exec", "time")
 _PRINTING = {"echo", "printf"}
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
@@ -66,17 +67,22 @@ def shortened(text: str) -> str:
 
 
 def passed(words: Sequence[Node]) -> dict[str, Node]:
-    """Variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set."""
+    """Variables that `env A=1`, `docker run -e A=1` and `srun --export=ALL,A=1` set; Unknown where it is not told to
+    what.
+    """
     found = {}
+    by_env = next((word.text for word in words if word.text not in _BEFORE_ENV), "") == "env"
     for at, word in enumerate(words):
-        text = word.value if isinstance(word.value, str) else ""
+        written = word.value if isinstance(word.value, str) else word.text
+        text = written
         before = words[at - 1].value if at else ""
         for joined in ("--env=", "-e="):
             text = text.removeprefix(joined)
         parts = text.removeprefix("--export=").split(",") if text.startswith("--export=") else [text]
-        if before in {"-e", "--env"} or words[0].value == "env" or parts != [word.value] or text != word.value:
+        if before in ("-e", "--env") or by_env or parts != [written] or text != written:
             for part in parts:
                 name, equals, value = part.partition("=")
                 if equals and name.isidentifier():
-                    found[name] = replace(word, value=value, text=value)
+                    known = value if isinstance(word.value, str) else word.value
+                    found[name] = replace(word, value=known, text=value)
     return found

@@ -94,6 +94,11 @@ def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
         yield f"off by default on {machine.name}"
     if machine.platform == "cuda" and machine.capability < 80 and not view.since("0.10.2"):
         yield f"{machine.name} is older than Ampere"
+    # 0.9.1 vllm/engine/arg_utils.py:1443; 0.9.2 asks the platform (`default_v1`), and that of AMD GPUs says yes.
+    if machine.platform not in {"cuda", "cpu"} and not told and not view.since("0.9.2"):
+        why = f"{machine.name} is no CUDA device"
+        program = view.config.path.endswith(".py")
+        yield Unknown(f"{why}, on which V0 runs unless the program sets {VARIABLE}") if program else why
     for name, taken, until in _ONLY:
         value = view.given(name)
         possible = value.among if isinstance(value, Unknown) else (value,)

@@ -93,11 +93,14 @@ def test_keys_that_no_release_for_this_vllm_has_are_said_so() -> None:
     text = COLOCATED.replace("vllm_mode: colocate", "vllm_device: auto")
     config = read_one(DIALECT, text, "0.18.1")
     assert any("no TRL release" in sentence for sentence in config.not_seen)
-    assert {lost.name: lost.loss for lost in config.lost}["device"] is Loss.REFUSED
+    (lost,) = (one for one in config.lost if one.name == "device")
+    assert lost.loss is Loss.REFUSED and lost.reason.startswith(
+        "TRL 0.27 or later, which this vLLM needs, has no vllm_"
+    )
 
 
 def test_sampling_defaults_follow_the_release_and_stay_unknown_without_one() -> None:
-    old = read_one(DIALECT, COLOCATED.replace("vllm_mode: colocate", "vllm_dtype: auto"), "0.9.2")
+    old = read_one(DIALECT, COLOCATED.replace("vllm_mode: colocate", "vllm_dtype: auto\ntop_p: 1.0"), "0.9.2")
     assert old.sampling["top_k"].value == 50
     assert read_one(DIALECT, COLOCATED, "0.18.1").sampling["top_k"].value == 0
     assert read_one(DIALECT, COLOCATED, "0.18.1").sampling["temperature"].value == 0.8
@@ -235,3 +238,11 @@ def test_a_command_of_any_name_stands_on_the_trainer_s_file_that_it_names(tmp_pa
     other = text.replace("ours.yaml", "theirs.yaml")
     switched_off = text.replace("colocate", "colocate --use_vllm false")
     assert not any(DIALECT.recognise(source_of(one, str(tmp_path / "run.sh"))) for one in (other, switched_off))
+
+
+def test_no_top_k_is_sent_before_0_16_and_where_the_release_is_open_it_is_unknown() -> None:
+    written = "use_vllm: true\nvllm_device: auto\nmax_completion_length: 64\nreward_funcs: [x]\n"
+    value = read_one(DIALECT, written, "0.8.5").sampling["top_k"].value
+    assert isinstance(value, Unknown) and "none before 0.16, 50 in 0.16" in value.reason
+    ranked = read_one(DIALECT, f"{written}top_k: 20\n", "0.8.5").sampling["top_k"]
+    assert ranked.value == 20

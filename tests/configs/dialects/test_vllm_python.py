@@ -226,6 +226,24 @@ def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_a
     assert not DIALECT.recognise(source_of(mine, "server.py"))
 
 
+def test_vllms_server_inside_a_program_is_an_engine_whose_arguments_are_open() -> None:
+    text = (
+        "from vllm.entrypoints.openai.api_server import run_server\n"
+        "from vllm.entrypoints.openai.cli_args import make_arg_parser\n"
+        "from vllm.utils import FlexibleArgumentParser\n\n\ndef serve(more):\n"
+        "    args = make_arg_parser(FlexibleArgumentParser()).parse_args([])\n    args.__dict__.update(more)\n"
+        "    asyncio.run(run_server(args))\n"
+    )
+    config = read_one(DIALECT, text, "0.18.1", "server.py")
+    assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
+    assert [stop.place.line for stop in config.stops if stop.place is not None] == [3]
+    assert any("what the program hands to vLLM's server decides them" in one for one in config.not_seen)
+    assert config.write("async_scheduling", False) is None
+    assert not DIALECT.recognise(source_of(text.replace("from vllm.", "from mine."), "server.py"))
+    own = text + "    return AsyncEngineArgs(model='m')\n"
+    assert read_one(DIALECT, f"from vllm import AsyncEngineArgs\n{own}", "0.18.1", "server.py").model is not None
+
+
 def test_a_method_of_the_files_own_does_not_hide_what_is_asked_of_the_engine() -> None:
     text = (
         "import vllm\n\n\nclass Actor:\n    def __init__(self):\n        for _ in range(3):\n            try:\n"

@@ -71,6 +71,18 @@ def test_every_way_to_start_a_server_is_found(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        'setsid env -u B -u C VLLM_X=1 VLLM_Y="$Y" vllm serve m --seed 1',
+        "docker run -e VLLM_X=1 -e VLLM_Y=$Y vllm/vllm-openai:v0.8.5 --model m",
+    ],
+)
+def test_variables_for_the_command_alone_are_its_own_and_open_ones_are_open(line: str) -> None:
+    environment = shell(f"#!/bin/sh\n{line}\n").environment
+    assert environment["VLLM_X"].value == "1" and isinstance(environment["VLLM_Y"].value, Unknown)
+
+
+@pytest.mark.parametrize(
     ("path", "text"),
     [
         ("compose.yaml", "services:\n  s:\n    image: vllm/vllm-openai:v0.18.1\n    command: >\n      --model m\n"

@@ -215,7 +215,8 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases, mo
         if not is_said(node):
             continue
         if told.past(field):
-            draft.lose(name, node, Loss.REFUSED, f"{told} has no {field} any more, and its parser stops there")
+            who = f"TRL {told.oldest} or later, which this vLLM needs," if told.impossible else str(told)
+            draft.lose(name, node, Loss.REFUSED, f"{who} has no {field} any more, and its parser stops there")
         elif isinstance(mode, Unknown) and field in COLOCATED and told.since("1.0") is not False:
             reason = f"it reaches the engine in colocate mode only: {mode.reason}"
             draft.engine.by_file(name, node, Unknown(reason), reason)

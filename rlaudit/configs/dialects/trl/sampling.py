@@ -18,6 +18,8 @@ _DEFAULTS: Mapping[str, tuple[Any, str, Any]] = {
     "min_p": (0.0, "", 0.0),
     "repetition_penalty": (1.0, "", 1.0),
 }
+# GRPOTrainer before it sent any filter: 0.15.2 trainer/grpo_trainer.py:415, against 0.16.0 :693.
+_FILTERS_SENT = "0.16"
 # OnlineDPOTrainer: temperature 0.9 in every release; top_k was 50 in code until fields came in 0.23.
 _ONLINE_DPO: Mapping[str, tuple[Any, str, Any]] = {
     **_DEFAULTS,
@@ -38,6 +40,9 @@ def collect_sampling(draft: Draft, arguments: Mapping[str, Node], trainer: str, 
     """Fill `draft.sampling`. trainer: GRPO, RLOO, OnlineDPO, GOLD or AsyncGRPO."""
     defaults = {"OnlineDPO": _ONLINE_DPO, "GOLD": _GOLD}.get(trainer, _DEFAULTS)
     for name, default in defaults.items():
+        if name == "top_k" and trainer == "GRPO" and told.since(_FILTERS_SENT) is not True:
+            draft.sampling.written_or(name, arguments.get(name), _unsent(told), f"not sent before TRL {_FILTERS_SENT}")
+            continue
         draft.sampling.written_or(
             name, arguments.get(name), _default(name, default, told), f"TRL's default; sent always ({_SOURCE})"
         )
@@ -58,6 +63,12 @@ def _default(name: str, default: tuple[Any, str, Any], told: Releases) -> Any:
     if newer is None:
         return Unknown(f"{name} is not written: TRL's default is {before} before {release} and {after} from there on")
     return after if newer else before
+
+
+def _unsent(told: Releases) -> Any:
+    if told.since(_FILTERS_SENT) is False:
+        return 0
+    return Unknown(f"top_k is not written: TRL sends none before {_FILTERS_SENT}, 50 in 0.16 and 0.17, and none later")
 
 
 def _extra(draft: Draft, node: Node | None) -> None:

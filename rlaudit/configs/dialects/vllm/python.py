@@ -2,7 +2,8 @@
 
 Literals, constants assigned once, and literal dictionaries are read; everything else is unknown with the reason. A
 keyword that the release does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served.
-Of an engine that the program's own command line sets up (`EngineArgs.from_cli_args(args)`) no argument is known here.
+Of an engine that the program's own command line sets up (`EngineArgs.from_cli_args(args)`), or that vLLM's server
+builds in the program (`run_server(args)`), no argument is known here.
 """
 
 import json
@@ -14,7 +15,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
-from rlaudit.configs.draft import Draft, by_file
+from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 NAME = "vllm-python"
 ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
 FROM_COMMAND_LINE = "from_cli_args"
+# vLLM's own server inside a program: its parser, and what is given what that parser made.
+SERVERS = ("make_arg_parser", "run_server", "run_server_worker", "build_async_engine_client")
+_ENTRYPOINTS = "vllm.entrypoints."
 SAMPLING = "SamplingParams"
 # LLM.__init__ of 0.8.5 and 0.18.1: the order of what may be passed without a name.
 _POSITIONAL = ("model",)
@@ -51,6 +55,8 @@ def recognise(source: Source) -> bool:
 
 
 def _builds(call: "Call") -> bool:
+    if call.name in SERVERS:
+        return call.origin.startswith(_ENTRYPOINTS)
     if call.name == FROM_COMMAND_LINE:
         return call.origin.partition(".")[0] == "vllm"
     return call.name in ENGINES and _is_vllm(call)
@@ -71,19 +77,23 @@ def _calls(source: Source) -> "tuple[Call, ...]":
     from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
-    return source.calls((*ENGINES, FROM_COMMAND_LINE, SAMPLING, GENERATE, *METHODS))
+    return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, GENERATE, *METHODS))
 
 
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Every engine that the file builds, each with the sampling parameters of its function or module."""
     calls = _calls(source)
-    engines = [_as_open(call) for call in calls if _builds(call)]
+    built = [call for call in calls if _builds(call)]
+    # The calls of a server are of one engine, and where the program makes that itself, of this one.
+    engines = [_as_open(call) for call in built if call.name not in SERVERS] or [_as_open(call) for call in built[:1]]
     sampled = [call for call in calls if call.name == SAMPLING and call.origin.partition(".")[0] in {"", "vllm"}]
     return tuple(_engine(source, call, calls, sampled, vllm) for call in engines)
 
 
 def _as_open(call: "Call") -> "Call":
     """A call that takes the program's command line, as one whose arguments are all open."""
+    if call.name in SERVERS:
+        return replace(call, arguments={}, positional=(), open="what the program hands to vLLM's server decides them")
     if call.name != FROM_COMMAND_LINE:
         return call
     return replace(call, arguments={}, positional=(), open="the command line of the program decides them")
@@ -115,7 +125,9 @@ def _engine(
         take_generate(draft, source, calls, catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
-    write = call_writer(call, _speller(catalogue), source.text)
+    # A keyword of vLLM's engine is none of the functions that make one.
+    is_class = call.name in ENGINES
+    write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
     config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config

@@ -34,51 +34,50 @@ How to confirm
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.rollout_config import Setting
+from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import FILTERS, Audit, Rule
+from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
-# What else bends the distribution of the rollouts.
-DISTRIBUTION = {"temperature", "repetition_penalty", "presence_penalty", "frequency_penalty", *FILTERS}
-OF_THE_LOSS = ("importance_sampling_correction",)
+CORRECTION = "importance_sampling_correction"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """One finding for all that moved, and one for what may have."""
+    """Sampling parameters and the correction, where the framework's code decides both sides, each in its way."""
     if not audit.migrates:
         return
     before, after = audit.before.config, audit.after.config
-    left = [(name, *pair) for name, pair in _left_open(before.sampling, after.sampling).items() if name in DISTRIBUTION]
-    left += [(name, *pair) for name, pair in _left_open(before.trainer, after.trainer).items() if name in OF_THE_LOSS]
-    moved = [(name, was, now) for name, was, now in left if not isinstance(was, Unknown) and was != now]
-    if moved:
-        listed = ", ".join(f"{name} {_text(was)} -> {_text(now)}" for name, was, now in moved)
-        message = (
-            f"Left to the framework, and different in its release that vLLM {audit.after.version} needs: {listed}. "
-            "Write what you mean."
-        )
-        bent = DISTRIBUTION.intersection(name for name, _, _ in moved)
-        yield RULE.finding(audit, Severity.WARNING if bent else Severity.NOTE, moved[0][0], message)
-    unknown = [(name, was, now) for name, was, now in left if isinstance(was, Unknown)]
-    if unknown:
-        listed = "; ".join(f"{was.reason}: {_text(now)} with vLLM {audit.after.version}" for _, was, now in unknown)
-        message = f"Left to the framework, and perhaps different in the release that runs today: {listed}."
-        yield RULE.finding(audit, Severity.NOTE, unknown[0][0], message)
+    for name in NEUTRAL_SAMPLING:
+        yield from _moved(audit, name, before.sampling, after.sampling, Severity.WARNING)
+    yield from _moved(audit, CORRECTION, before.trainer, after.trainer, Severity.NOTE)
 
 
-def _left_open(before: Mapping[str, Setting], after: Mapping[str, Setting]) -> dict[str, tuple[Any, Any]]:
-    """What no line of a file says, with its value before, which may be unknown, and after."""
-    if isinstance(before, Elsewhere) or isinstance(after, Elsewhere):
-        return {}
-    both = {name: (before[name], now) for name, now in after.items() if name in before}
-    return {
-        name: (was.value, now.value)
-        for name, (was, now) in both.items()
-        if was.place is None and now.place is None and was.value is not None and now.value is not None and now.known
-    }
+def _moved(
+    audit: Audit, name: str, before: Mapping[str, Setting], after: Mapping[str, Setting], severity: Severity
+) -> Iterator[Finding]:
+    if name not in before or name not in after or not (_by_code(before[name]) and _by_code(after[name])):
+        return
+    old, new = _effect(before[name].value), _effect(after[name].value)
+    if isinstance(new, Unknown) or old == new:
+        return
+    where = f"the release that vLLM {audit.after.version} needs"
+    if isinstance(old, Unknown):
+        message = f"{name} is not written: {_text(new)} in {where}, and today's cannot be told: {old.reason}."
+        yield RULE.finding(audit, Severity.NOTE, name, message)
+        return
+    message = f"{name} is not written: {_text(old)} in the framework today, and {_text(new)} in {where}. Write it."
+    yield RULE.finding(audit, severity, name, message)
+
+
+def _by_code(setting: Setting) -> bool:
+    return setting.origin is Origin.FRAMEWORK and setting.place is None
+
+
+def _effect(value: Any) -> Any:
+    """None and -1 are spellings of a top_k that cuts nothing off; no other parameter takes them."""
+    return 0 if value is None or value == -1 else value
 
 
 def _text(value: Any) -> str:

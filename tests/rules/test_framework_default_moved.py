@@ -24,7 +24,13 @@ def test_what_may_have_moved_is_a_note_with_the_reason():
     left = {"set_by_framework": ["temperature"], "sampling": {"temperature": 1.0}}
     (finding,) = findings(RULE, MOVE | left | {"at_from": {"sampling": {"temperature": OPEN}}})
     assert finding.severity is Severity.NOTE
-    assert "0.9 before 0.18" in finding.message and "1.0 with vLLM 0.18.1" in finding.message
+    assert "0.9 before 0.18" in finding.message and "1.0 in the release that vLLM 0.18.1 needs" in finding.message
+
+
+def test_a_top_k_that_cuts_nothing_off_is_spelled_in_three_ways():
+    left = {"set_by_framework": ["top_k"], "sampling": {"top_k": 0}}
+    assert severities(**left, at_from={"sampling": {"top_k": 50}}) == [Severity.WARNING]
+    assert not severities(**left, at_from={"sampling": {"top_k": -1}})
 
 
 def test_what_the_file_says_or_both_releases_say_alike_is_left_alone():

@@ -11,7 +11,6 @@ from rlaudit.rules.greedy_rollouts import RULE as GREEDY
 from rlaudit.rules.logits_processors import RULE as PROCESSORS
 from rlaudit.rules.max_logprobs_too_small import RULE as MAX_LOGPROBS
 from rlaudit.rules.penalties_in_logprobs import RULE as PENALTIES
-from rlaudit.rules.sampling_moved_by_framework import RULE as BY_FRAMEWORK
 from rlaudit.rules.sampling_parameter_gone import RULE as GONE
 from rlaudit.rules.speculative_decoding_logprobs import RULE as SPECULATIVE
 from rlaudit.rules.temperature_rounded_in_bfloat16 import RULE as ROUNDED
@@ -185,26 +184,3 @@ def test_a_temperature_that_is_none_breaks_no_rule(heat):
     example |= {"sampling": {"temperature": heat, "top_p": heat, "repetition_penalty": heat}, "trainer": TRAINER}
     said = [one.message for rule in known_rules().values() for one in findings(rule, example)]
     assert said and not any(f"temperature of {heat}" in one for one in said)
-
-
-MOVED = {"from": "0.8.5", "to": "0.18.1", "sampling": {"top_k": 0}, "set_by_framework": ["top_k"]}
-
-
-@pytest.mark.parametrize(
-    ("today", "said"),
-    [
-        (50, [Severity.WARNING]),
-        ({"unknown": "50 before 1.0 and 0 later"}, [Severity.NOTE]),
-        (-1, []),
-        (0, []),
-    ],
-)
-def test_a_default_of_the_framework_counts_where_it_moves_with_its_release(today, said):
-    assert severities(BY_FRAMEWORK, {**MOVED, "at_from": {"sampling": {"top_k": today}}}) == said
-
-
-def test_what_the_config_writes_moves_with_no_release():
-    written = {**MOVED, "set_by_framework": [], "at_from": {"sampling": {"top_k": 50}}}
-    assert severities(BY_FRAMEWORK, written) == []
-    still = {**MOVED, "from": "0.18.1", "at_from": {"sampling": {"top_k": 50}}}
-    assert severities(BY_FRAMEWORK, still) == []

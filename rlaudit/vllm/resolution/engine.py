@@ -90,8 +90,6 @@ def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
     machine = view.machine
     if machine.platform == "cpu" and not view.since("0.9.1"):
         yield "the platform is a CPU"
-    if machine.platform in {"rocm", "npu"} and not view.since("0.9.2") and not told:
-        yield f"off by default on {machine.name}"
     if machine.platform == "cuda" and machine.capability < 80 and not view.since("0.10.2"):
         yield f"{machine.name} is older than Ampere"
     # 0.9.1 vllm/engine/arg_utils.py:1443; 0.9.2 asks the platform (`default_v1`), and that of AMD GPUs says yes.

@@ -1,4 +1,6 @@
-"""Environment variables that a Python file sets itself: `os.environ["NAME"] = "value"`, `setdefault`, `putenv`."""
+"""Environment variables that a Python file sets itself: `os.environ["NAME"] = "value"`, `setdefault`, `putenv`, and
+vLLM's own `set_vllm_use_v1`.
+"""
 
 import ast
 from collections.abc import Collection, Iterator
@@ -9,6 +11,9 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.python_text import parse, span
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
+# Of vllm.envs, up to 0.11.0: it writes VLLM_USE_V1.
+_CHOICE = "set_vllm_use_v1"
+
 
 def python_environment(
     source: Source, prefixes: tuple[str, ...] = ("",), *, handed_on: bool = False
@@ -17,7 +22,7 @@ def python_environment(
 
     handed_on: also those of a copy of the environment, which only a process that is started with it sees.
     """
-    if source.suffix != ".py" or "environ" not in source.text:
+    if source.suffix != ".py" or not any(word in source.text for word in ("environ", _CHOICE)):
         return {}
     try:
         tree = parse(source.text)
@@ -26,7 +31,8 @@ def python_environment(
         return {}
     index = LineIndex(source.text, source.path)
     found: dict[str, Node] = {}
-    for name, value in (*_assigned(tree, _copies(tree) if handed_on else set()), *(_built(tree) if handed_on else ())):
+    copies = _copies(tree) if handed_on else set()
+    for name, value in (*_assigned(tree, copies), *_chosen(tree), *(_built(tree) if handed_on else ())):
         if name.startswith(prefixes):
             place = index.place(*span(value, source.text), name)
             known = _known(value)
@@ -87,6 +93,16 @@ def _assigned(tree: ast.Module, copies: set[str]) -> Iterator[tuple[str, ast.exp
                         name = _text(key) if key is not None else None
                         if name is not None:
                             yield name, value
+
+
+def _chosen(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and len(node.args) == 1 and ast.unparse(node.func).endswith(_CHOICE):
+            told = node.args[0]
+            if isinstance(told, ast.Constant) and isinstance(told.value, bool):
+                yield "VLLM_USE_V1", ast.copy_location(ast.Constant(int(told.value)), told)
+            else:
+                yield "VLLM_USE_V1", told
 
 
 def _is_environ(node: ast.expr, copies: Collection[str] = ()) -> bool:

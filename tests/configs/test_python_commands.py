@@ -89,3 +89,11 @@ def test_an_environment_that_is_handed_to_the_command_counts_for_it(made: str) -
     source = Source("start.py", f"import os, subprocess\n{made}subprocess.Popen(['vllm', 'serve', 'm'], env=env)\n")
     assert python_environment(source, ("VLLM_",), handed_on=True)["VLLM_SERVER_DEV_MODE"].value == "1"
     assert bool(python_environment(source, ("VLLM_",))) == made.startswith("os.")
+
+
+@pytest.mark.parametrize(("written", "value"), [("False", "0"), ("True", "1"), ("wanted", None)])
+def test_vllms_own_function_chooses_the_engine(written: str, value: str | None) -> None:
+    source = Source("run.py", f"from vllm.envs import set_vllm_use_v1\nset_vllm_use_v1({written})\n")
+    chosen = python_environment(source)["VLLM_USE_V1"]
+    assert chosen.place.line == 2
+    assert isinstance(chosen.value, Unknown) if value is None else chosen.value == value

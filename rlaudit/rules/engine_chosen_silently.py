@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
@@ -58,14 +58,11 @@ def check(audit: Audit) -> Iterator[Finding]:
             f"Nothing chooses an engine for vLLM {side.version}, which has both: {runs} runs ({why}). "
             f"Set {VARIABLE} to what you mean."
         )
-        # V1 is what a reader of the release notes expects; V0 by fallback, or neither for certain, is not.
-        severity = Severity.NOTE if side.is_v1 is True or _only_today(audit, side) else Severity.WARNING
+        # V1 is what a reader of the release notes expects; V0 by fallback, or neither for certain, is not. What runs
+        # today is a fact about the baseline, which the migration leaves anyway.
+        only_today = audit.migrates and side is audit.before
+        severity = Severity.NOTE if side.is_v1 is True or only_today else Severity.WARNING
         yield RULE.finding(audit, severity, VARIABLE, message, confirm=CONFIRM)
-
-
-def _only_today(audit: Audit, side: Side) -> bool:
-    """Whether V0 certainly runs today and the migration leaves it anyway: a fact about the baseline, no risk."""
-    return audit.migrates and side is audit.before and side.is_v1 is False
 
 
 RULE = Rule("engine-chosen-silently", Layer.INFERENCE_PATH, check)

@@ -77,6 +77,12 @@ def test_a_backend_variable_is_fine_where_it_is_read_or_the_argument_is_there():
     assert not findings(BACKEND, {"to": "0.18.1", "engine": {"attention_backend": "FLASHINFER"}} | asked)
 
 
+def test_what_runs_today_is_a_fact_and_what_will_run_a_risk():
+    open_dtype = {"engine": {"dtype": {"unknown": "dtype is an argument of main()"}}}
+    assert severities(SILENTLY, {"from": "0.8.5", "to": "0.18.1"} | open_dtype) == [Severity.NOTE]
+    assert severities(SILENTLY, {"to": "0.8.5"} | open_dtype) == [Severity.WARNING]
+
+
 def test_an_engine_that_nobody_chose_is_named():
     (finding,) = findings(SILENTLY, {"from": "0.8.5", "to": "0.18.1", "engine": {"scheduling_policy": "priority"}})
     assert "V0 runs" in finding.message

@@ -254,9 +254,11 @@ class Variables:
         if self.spent > MOST_CHARACTERS:
             raise UnreadableText(f"its variables expand to more than {MOST_CHARACTERS} characters")
 
-    def _expansion(self, part: Part, depth: int) -> list[Field]:  # noqa: PLR0911 - one for each kind of expansion
+    def _expansion(self, part: Part, depth: int) -> list[Field]:  # noqa: PLR0911, PLR0912 - one for each kind of expansion
         """The fields of `$NAME` or `${...}`."""
         text = part.text
+        if text.startswith("<") and text.endswith(">"):
+            return [unknown_at(part, f"{text} is left to fill in")]
         if text.startswith(("$(", "`", "((", "<(", ">(")):
             kept = _KEPT_SCRIPT.fullmatch(text)
             if kept is not None:

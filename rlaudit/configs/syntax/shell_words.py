@@ -18,6 +18,8 @@ from rlaudit.configs.syntax.unreadable import UnreadableText
 OPERATORS = (";;&", ";;", ";&", "&&", "||", "|&", ";", "|", "(", ")", "\n")
 _NAME_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]\s]*\])?\+?=")
 _REDIRECT = re.compile(r"\d{0,2}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|&>>|&>")
+# `--model <your_model>`: to a shell two redirections, to whoever wrote it a word that is left to fill in.
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w./-]*>(?=[ \t]*(?:\\?\r?\n|$)|[ \t]+-)")
 _SIMPLE_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _BLANK = " \t\r"
 LONGEST_ARITHMETIC = 500
@@ -93,6 +95,10 @@ class Lexer:
             end = text.find("\n", start)
             self.at = len(text) if end < 0 else end
             return None
+        placeholder = _PLACEHOLDER.match(text, start)
+        if placeholder:
+            self.at = placeholder.end()
+            return Token("word", start, self.at, parts=(Part(placeholder.group(), start, False, True),))
         redirect = _REDIRECT.match(text, start)
         if redirect:
             return self.redirect(redirect)

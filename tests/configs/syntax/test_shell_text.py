@@ -67,11 +67,18 @@ def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script:
         ("case x in\n a) A=1 ;;\n *) A=2 ;;\nesac\nserve $A", "under a condition"),
         ("f() { A=1; }\nserve $A", "condition"),
         ("serve ${A%x}", "not evaluated"),
+        ("serve --model <your_model> --x 1", "<your_model> is left to fill in"),
+        ("serve --x 1 --model <org/model>", "<org/model> is left to fill in"),
         ("read A\nserve $A", "read from input"),
     ],
 )  # fmt: skip
 def test_what_the_file_does_not_tell_is_unknown_with_the_reason(script: str, reason: str) -> None:
     assert reason in unknown(script)
+
+
+@pytest.mark.parametrize("text", ["serve x <in >out\n", "serve x <in>out\n", "serve x < in > out\n", "serve x <<< y\n"])
+def test_redirections_are_no_words_of_the_command(text: str) -> None:
+    assert words(text) == ["serve", "x"]
 
 
 def test_inside_its_branch_a_variable_is_known_and_a_subshell_leaves_nothing_behind() -> None:

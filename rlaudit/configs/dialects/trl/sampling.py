@@ -18,7 +18,7 @@ _DEFAULTS: Mapping[str, tuple[Any, str, Any]] = {
     "min_p": (0.0, "", 0.0),
     "repetition_penalty": (1.0, "", 1.0),
 }
-# GRPOTrainer before it sent any filter: 0.15.2 trainer/grpo_trainer.py:415, against 0.16.0 :693.
+# Before it GRPOTrainer sent no filter: TRL 0.15.2 trainer/grpo_trainer.py:415, against 693 of 0.16.0.
 _FILTERS_SENT = "0.16"
 # OnlineDPOTrainer: temperature 0.9 in every release; top_k was 50 in code until fields came in 0.23.
 _ONLINE_DPO: Mapping[str, tuple[Any, str, Any]] = {

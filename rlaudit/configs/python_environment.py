@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.python_scopes import is_main_guard
 from rlaudit.configs.syntax.python_text import parse, span
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
@@ -18,7 +19,8 @@ _CHOICE = "set_vllm_use_v1"
 def python_environment(
     source: Source, prefixes: tuple[str, ...] = ("",), *, handed_on: bool = False
 ) -> dict[str, Node]:
-    """Variables whose name begins with one of `prefixes`; one that gets different values is Unknown.
+    """Variables whose name begins with one of `prefixes`; one that gets different values, or is set in one branch of an
+    `if` only, is Unknown.
 
     handed_on: also those of a copy of the environment, which only a process that is started with it sees.
     """
@@ -32,14 +34,41 @@ def python_environment(
     index = LineIndex(source.text, source.path)
     found: dict[str, Node] = {}
     copies = _copies(tree) if handed_on else set()
+    maybe = _under_conditions(tree)
     for name, value in (*_assigned(tree, copies), *_chosen(tree), *(_built(tree) if handed_on else ())):
         if name.startswith(prefixes):
             place = index.place(*span(value, source.text), name)
-            known = _known(value)
+            known: str | Unknown = _known(value)
+            if id(value) in maybe and not isinstance(known, Unknown):
+                known = Unknown(f"{name} is set under a condition")
             if name in found and found[name].value != known:
                 known = Unknown(f"{name} is set more than once in this file")
             found[name] = Node(known, place, place, source.text[place.start : place.end])
     return found
+
+
+def _under_conditions(tree: ast.Module) -> set[int]:
+    """The ids of the nodes that an `if` may pass over. `if "NAME" not in os.environ` gives a default, as `setdefault`
+    does, and `if __name__ == "__main__"` is the program itself.
+    """
+    return {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If)
+        for branch in (
+            (node.orelse,) if is_main_guard(node) or _gives_a_default(node.test) else (node.body, node.orelse)
+        )
+        for line in branch
+        for inner in ast.walk(line)
+    }
+
+
+def _gives_a_default(test: ast.expr) -> bool:
+    """`"NAME" not in os.environ`, `not os.environ.get("NAME")`, `os.getenv("NAME") is None`."""
+    missing = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    missing |= isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotIn | ast.Is)
+    asked = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(test)}
+    return missing and bool(asked & {"environ", "getenv"})
 
 
 def _copies(tree: ast.Module) -> set[str]:

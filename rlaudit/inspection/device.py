@@ -26,8 +26,9 @@ _CLUES = (
 _NAMES = {"npu": NPU, "ascend": NPU, "rocm": ROCM, "amd": ROCM}
 # A folder above these may be anybody's: a user's, a company's.
 _FOLDERS = 2
-# What a line does not say of the machine: its comment, and an import that a Python program makes under a condition.
-_ASIDE = r"(?:.*\s)?(?:#|//)|\s+(?:from|import)\s"
+# What a line does not say of the machine: its comment, an import that a Python program makes under a condition, and a
+# variable that it takes away, which programs for every device do.
+_ASIDE = r"(?:.*\s)?(?:#|//)|\s+(?:from|import)\s|.*\benviron\.pop\(\s*[\"']$|\s*del\s.*\benviron\b|\s*unset\s"
 
 
 @dataclass(frozen=True)

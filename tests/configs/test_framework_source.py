@@ -295,6 +295,14 @@ def test_nothing_is_left_open_for_want_of_a_commit_that_is_there(tmp_path: Path,
     assert passed == ({"logprobs_mode": "processed_logprobs", "generation_config": "vllm"} if more else {})
 
 
+@pytest.mark.parametrize("more", ["", " attention_backend=args.vllm_attention_backend,"])
+def test_no_option_is_written_that_the_checkout_does_not_have(tmp_path: Path, more: str) -> None:
+    home = laid_out(tmp_path / "checkout", {"open_instruct/vllm_utils.py": ENGINES.replace("{more}", more)})
+    text = "python open_instruct/grpo_fast.py --vllm_num_engines 2\n"
+    (config,) = OPEN_INSTRUCT.read(Source(str(tmp_path / "run.sh"), text, (str(home),)), NOW)
+    assert bool(config.write("attention_backend", "FLASH_ATTN")) is bool(more)
+
+
 OPENRLHF_RUN = "python -m openrlhf.cli.train_ppo_ray --vllm.num_engines 2 --rollout.temperature 0.6\n"
 
 

@@ -26,6 +26,22 @@ def test_every_name_that_is_gone_is_said_and_others_are_not():
     assert "vllm.utils.network_utils" in stop.what
 
 
+@pytest.mark.parametrize(("call", "stopped"), [
+    ("mock.patch('vllm.worker.worker.Worker.profile', return_value=None)", True),
+    ("importlib.import_module('vllm.worker.worker')", True),
+    ("patch('vllm.utils.get_ip')", True),
+    ("patch('vllm.v1.worker.gpu_worker.Worker.of_mine')", False),
+    ("patch('vllm.LLM.generate')", False),
+    ("patch('torch.distributed.get_rank')", False),
+    ("patch(target)", False),
+    ("print('vllm.worker.worker')", False),
+])  # fmt: skip
+def test_a_text_that_is_imported_counts_as_an_import(call, stopped):
+    assert stops(call) == ([(1, StopKind.IMPORT, True)] if stopped else [])
+    assert stops(call, to="0.8.5") == []
+    assert stops(f"try:\n    {call}\nexcept ImportError:\n    pass") == []
+
+
 @pytest.mark.parametrize("text", [
     f"try:\n    {GONE}\nexcept ImportError:\n    Worker = None",
     f"try:\n    {GONE}\nexcept (AttributeError, ModuleNotFoundError):\n    Worker = None",

@@ -35,6 +35,9 @@ def test_variables_images_and_options_tell_the_device(text: str, platform: str) 
         "CUDA_VISIBLE_DEVICES=0\n",
         "input: npu\n",
         "pip install x # see vllm-ascend/issues/1\n",
+        'os.environ.pop("HIP_VISIBLE_DEVICES", None)\n',
+        'if x:\n    del os.environ["HIP_VISIBLE_DEVICES"]\n',
+        "unset HIP_VISIBLE_DEVICES\n",
         "if is_vllm_ascend_available():\n    from vllm_ascend import x\n",
     ],
 )

@@ -17,7 +17,7 @@ from packaging.version import Version
 from rlaudit.configs.framework_source.bindings import handed_over, place
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
-from rlaudit.configs.framework_source.gone_imports import gone_imports
+from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_texts
 from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
@@ -188,8 +188,11 @@ class _File:
                 holds = "true" if self.tests.test(node) else "false"
                 self._stop(node, f"compares versions as texts: {_shown(node)} is {holds} for vLLM {self._version}, and "
                                  f"versions compare the other way", where)  # fmt: skip
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) in self.engines:
-                self._gone(node, where)
+            elif isinstance(node, ast.Call):
+                if ast.unparse(node.func) in self.engines:
+                    self._gone(node, where)
+                for gone in () if _is_of_a_fork(self.source) else gone_texts(node, self._version):
+                    self._stop(node, gone, where, StopKind.IMPORT)
             elif isinstance(node, ast.Attribute):
                 for gone in self.held.gone(node, self._version):
                     self._stop(node, gone, where, StopKind.ATTRIBUTE)

@@ -1,3 +1,4 @@
+import pytest
 from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.open_instruct.read import DIALECT
@@ -84,6 +85,20 @@ def test_a_list_and_a_script_are_edited_in_their_own_way() -> None:
     text = rewritten(listed, BEAKER, "enable_prefix_caching", True)
     assert "      - --vllm_enforce_eager\n      - --vllm_enable_prefix_caching\n" in text
     assert "--vllm_gpu_memory_utilization 0.6" in rewritten(scripted, BEAKER, "gpu_memory_utilization", 0.6)
+
+
+@pytest.mark.parametrize("options", ["$RUN", '"$CONFIG" $MORE', "configs/run.yaml"])
+def test_an_option_that_stands_in_another_place_is_no_default(options: str) -> None:
+    text = f"python open_instruct/grpo_fast.py {options} --seed 3\n"
+    config = read_one(DIALECT, text, "0.19.1", "run.sh")
+    for setting in (config.sampling["temperature"], config.engine["tensor_parallel_size"], config.trainer["dtype"]):
+        assert isinstance(setting.value, Unknown)
+    assert config.engine["seed"].value == 3 and "attention_backend" not in config.engine
+
+
+def test_what_a_user_adds_behind_the_options_leaves_the_defaults() -> None:
+    config = read_one(DIALECT, SHELL.rstrip() + ' "$@"\n', "0.19.1", "run.sh")
+    assert config.sampling["temperature"].value == 0.7
 
 
 def test_other_scripts_are_not_recognised() -> None:

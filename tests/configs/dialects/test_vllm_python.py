@@ -85,6 +85,24 @@ def test_other_files_are_not_recognised(path: str, text: str) -> None:
     assert not DIALECT.recognise(source_of(text, path))
 
 
+@pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        ("if args.exact:\n    os.environ['VLLM_USE_V1'] = '0'", Unknown("VLLM_USE_V1 is set under a condition")),
+        (
+            "if x:\n    pass\nelse:\n    os.environ['VLLM_USE_V1'] = '0'",
+            Unknown("VLLM_USE_V1 is set under a condition"),
+        ),
+        ("if 'VLLM_USE_V1' not in os.environ:\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
+        ("if not os.getenv('VLLM_USE_V1'):\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
+        ("if __name__ == '__main__':\n    os.environ['VLLM_USE_V1'] = '0'", "0"),
+    ],
+)
+def test_a_variable_of_one_branch_is_open_and_a_default_for_the_environment_is_none(lines: str, value: object) -> None:
+    text = f"import os\n{lines}\nfrom vllm import LLM\nllm = LLM(model='m')\n"
+    assert read_one(DIALECT, text, "0.8.5", "loop.py").environment["VLLM_USE_V1"].value == value
+
+
 LOOP = """\
 from vllm.engine.arg_utils import AsyncEngineArgs
 from vllm.v1.engine.async_llm import AsyncLLM

@@ -10,7 +10,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import truth
-from rlaudit.configs.draft import Draft, by_code, by_file, is_said, known
+from rlaudit.configs.draft import Draft, Settings, by_code, by_file, is_said, known
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.vllm.milestones import LOGPROBS_MODE
 
@@ -32,6 +32,8 @@ _OPTIONS = (
     "vllm_sync_backend", "num_samples_per_prompt_rollout", "async_steps", "beta", "clip_lower", "clip_higher",
     "kl_estimator", "num_mini_batches", "response_length", "max_prompt_token_length",
 )  # fmt: skip
+# The switches of the three generations of the correction.
+_CORRECTIONS = ("rollout_importance_correction", "truncated_importance_sampling_ratio_cap", "use_rho_correction")
 _DRIVING = (
     "vllm_num_engines",
     "vllm_sync_backend",
@@ -91,6 +93,28 @@ def _engine(draft: Draft, arguments: Mapping[str, Node]) -> None:
     backend: Any = parallel if isinstance(parallel, Unknown) else ("uni" if parallel == 1 else "mp")
     note = f"uni with one GPU per engine, else mp (ray in commits of 2025) ({_UTILS})"
     draft.engine.by_code("distributed_executor_backend", backend, note)
+
+
+def leave_open(draft: Draft, arguments: Mapping[str, Node], elsewhere: str) -> None:
+    """Where the run's options stand somewhere else, an option that the command does not write is no default."""
+    if not elsewhere:
+        return
+    reason = f"{elsewhere} may say it, and is not read here"
+    unsaid: list[tuple[Settings, str, tuple[str, ...]]] = [
+        *((draft.engine, name, (option,)) for option, (name, _) in ENGINE.items()),
+        (draft.engine, "seed", ("seed",)),
+        (draft.engine, "max_model_len", ("max_prompt_token_length", "response_length")),
+        (draft.engine, "distributed_executor_backend", ("vllm_tensor_parallel_size",)),
+        (draft.sampling, "temperature", ("temperature",)),
+        (draft.sampling, "top_p", ("vllm_top_p",)),
+        (draft.trainer, "weight_updates", ("inflight_updates",)),
+        (draft.trainer, "dtype", ("model_dtype",)),
+        (draft.trainer, "recomputes_old_logprobs", ("use_vllm_logprobs", "policy_ratio_denominator")),
+        (draft.trainer, "importance_sampling_correction", _CORRECTIONS),
+    ]
+    for settings, name, options in unsaid:
+        if name in settings and not any(is_said(arguments.get(option)) for option in options):
+            settings[name] = by_code(name, Unknown(reason), reason)
 
 
 def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
@@ -156,10 +180,7 @@ def _correction(draft: Draft, arguments: Mapping[str, Node]) -> None:
     draft.trains(
         "recomputes_old_logprobs", not direct, "unless use_vllm_logprobs or policy_ratio_denominator rollout_policy"
     )
-    kind, cap, switch = (
-        arguments.get(name)
-        for name in ("rollout_importance_correction", "truncated_importance_sampling_ratio_cap", "use_rho_correction")
-    )
+    kind, cap, switch = (arguments.get(name) for name in _CORRECTIONS)
     if kind is not None:
         # The word none reads as nothing.
         on: Any = kind.value if isinstance(kind.value, Unknown) else kind.value not in (None, "none")

@@ -1,6 +1,8 @@
 """open-instruct: `open_instruct/grpo_fast.py` with `--vllm_*` options, in shell or in beaker's YAML."""
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from packaging.version import Version
@@ -8,14 +10,15 @@ from packaging.version import Version
 from rlaudit.configs.arguments import by_name
 from rlaudit.configs.command_lines import command_lines, line_writer, untold
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect
+from rlaudit.configs.dialects.open_instruct.engine import ENGINE, SWITCHES, collect, leave_open
 from rlaudit.configs.dialects.open_instruct.source import SOURCE
 from rlaudit.configs.draft import Draft
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.flags import flags
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import Command
 
 _SCRIPTS = ("open_instruct/grpo_fast.py", "open_instruct/grpo.py", "open_instruct.grpo_fast", "open_instruct.grpo")
@@ -44,7 +47,9 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
     arguments: Mapping[str, Node] = by_name(flags(command.words, at))
     draft = Draft("open_instruct", source.path)
     collect(draft, arguments, vllm)
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    checkout = SOURCE.checkout(source)
+    tell(draft, SOURCE, checkout, vllm)
+    leave_open(draft, arguments, _elsewhere(command, at))
     draft.not_seen += untold(command, at)
     for name, node in command.variables.items():
         if name.startswith("VLLM_") and name not in draft.environment:
@@ -53,7 +58,7 @@ def _config(source: Source, command: Command, at: int, vllm: Version) -> Rollout
         draft.environment.by_file(name, node)
     return draft.done(
         model=arguments.get("model_name_or_path"), offline=False, place=command.place,
-        write=line_writer(command, at, _spell, source),
+        write=line_writer(command, at, partial(_spell, checkout), source),
     )  # fmt: skip
 
 
@@ -67,10 +72,28 @@ def _launcher(command: Command, at: int) -> Iterator[tuple[str, Node]]:
                     yield name, Node(value, word.place, flag.place, word.text)
 
 
-def _spell(name: str, value: Any) -> tuple[str, str] | None:
+def _elsewhere(command: Command, at: int) -> str:
+    """What holds the run's options in place of the command: a config file, or a variable (`$TRAINING_ARGS`). "" where
+    nothing does; `"$@"` holds what somebody adds to them.
+    """
+    for flag in flags(command.words, at):
+        word = flag.value
+        if flag.name or word is None:
+            continue
+        if isinstance(word.value, Unknown) and not re.search(r"\$\{?[@*]", word.text):
+            return word.text.strip("\"'")
+        if isinstance(word.value, str) and word.value.endswith((".yaml", ".yml", ".json")):
+            return word.value
+    return ""
+
+
+def _spell(checkout: Checkout | None, name: str, value: Any) -> tuple[str, str] | None:
+    """An option for an argument. None also where the checkout has no such option: its parser would stop there."""
     options = {argument: option for option, (argument, _) in ENGINE.items()}
     option = options.get(name)
     if option is None or isinstance(value, dict | list):
+        return None
+    if checkout is not None and not checkout.says(rf"\b{option}\b"):
         return None
     if option in SWITCHES:
         return f"--{option}", "" if value is True else "False"

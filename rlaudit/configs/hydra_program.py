@@ -7,6 +7,7 @@ module says where the config lies, and the command may say otherwise.
 import ast
 from dataclasses import replace
 from functools import lru_cache
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from rlaudit.configs.framework_source.bindings import calls_in, literal
@@ -35,7 +36,7 @@ def started_from(source: Source, one: Overridden) -> Composed | None:
     if not isinstance(path, str) or not isinstance(name, str):
         return None
     file = f"{path}/{name if name.endswith(('.yaml', '.yml')) else f'{name}.yaml'}"
-    base = _beside(program, file) or source.neighbour(file)
+    base = _beside(program, file) or source.neighbour(file) or _from_above(source, normpath(file))
     choices = [
         (flag.name, flag.value.value) for flag in overrides(one.command.words)
         if flag.value is not None and isinstance(flag.value.value, str) and _is_group(flag.name)
@@ -78,7 +79,7 @@ def _program(source: Source, command: "Command") -> Source | None:
 
 
 def _from_above(source: Source, path: str) -> Source | None:
-    """A script that is named from the root of the repository, whose config or script lies somewhere below it."""
+    """A file that is named from the root of the repository, whose config or script lies somewhere below it."""
     checkout = checkout_of(source, path.partition("/")[0], path)
     return checkout.file(path) if checkout is not None else None
 

@@ -79,3 +79,24 @@ def test_arguments_for_an_engine_are_a_mention_without_vllms_name(text: str) -> 
 @pytest.mark.parametrize("text", ["", "evllm: 1", "overlay: trl", "converl"])
 def test_other_words_are_no_mention(text: str) -> None:
     assert mention(Source("a.yaml", text)) is None
+
+
+def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_of_the_repository(
+    tmp_path: Path,
+) -> None:
+    files = {
+        ".git/HEAD": "",
+        "own/__init__.py": "",
+        "own/main.py": "import hydra\n\n@hydra.main(config_path='conf', config_name='x')\ndef main(config): ...\n",
+        "config/mine.yaml": "actor_rollout_ref:\n  rollout: {name: vllm, temperature: 0.6}\n",
+        "examples/run.sh": 'HERE="$(pwd)"\npython -m own.main --config-path="$HERE/config" --config-name=mine \\\n'
+        "  actor_rollout_ref.rollout.n=8\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    script = Source(str(tmp_path / "examples/run.sh"), files["examples/run.sh"])
+    (config,) = known_dialects()["verl"].read(script, Version("0.18.1"))
+    assert config.sampling["temperature"].value == 0.6
+    assert str(tmp_path / "config/mine.yaml") in config.parts

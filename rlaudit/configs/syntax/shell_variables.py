@@ -31,6 +31,7 @@ MOST_CHARACTERS = 400_000
 COST_OF_A_WORD = 10
 MOST_EXPORTS = 200
 DEEPEST = 8
+_WORKING_DIRECTORY = {"$(pwd)", "`pwd`"}
 _TOO_OFTEN = f"a word with more than {MOST_EXPANSIONS} expansions is not evaluated"
 # `$(cat <<'END' ... END)` is how a script keeps another one in a variable: nothing in it is expanded, unless END stands
 # without quotes.
@@ -269,6 +270,8 @@ class Variables:
                 for name in sorted(names):
                     self.assumed.update(self.rests_on.get(name, {}))
                 return [number]
+            if text in _WORKING_DIRECTORY:
+                return self._started_in(part)
             return [unknown_at(part, "it is arithmetic" if text.startswith("((") else "it is the output of a command")]
         match = _BRACED.fullmatch(text)
         if text.startswith("${") and match is None:
@@ -290,10 +293,12 @@ class Variables:
             if operator[-1] == "=":
                 self.set(name, fields)
             return fields
-        if name == "PWD":  # the folder in which the script is started
-            self.assumed[name] = "."
-            return [Field((Piece(".", part.start),), part.start, part.start + len(part.text), part.text)]
-        return [unknown_at(part, unset(name))]
+        return self._started_in(part) if name == "PWD" else [unknown_at(part, unset(name))]
+
+    def _started_in(self, part: Part) -> list[Field]:
+        """The folder in which the script is started."""
+        self.assumed["PWD"] = "."
+        return [Field((Piece(".", part.start),), part.start, part.start + len(part.text), part.text)]
 
     def _kept(self, script: re.Match[str], start: int, depth: int) -> tuple[Piece, ...]:
         """The body of a here-document in a command substitution that stands at `start`."""

@@ -65,6 +65,6 @@ def _bound_in(folder: ModuleType, name: str) -> Iterator[tuple[ModuleType, objec
 
 def _binds(text: str, name: str) -> bool:
     """Whether a statement of the file assigns `name`, with an annotation or without. Its lines are looked through:
-    parsing all files of all folders took a tenth of the time in which a small config is inspected.
+    parsing all files of all folders took a sixth of the time in which a small config is inspected.
     """
     return re.search(rf"^{name}(:[^=\n]*)? = ", text, re.MULTILINE) is not None

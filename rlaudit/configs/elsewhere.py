@@ -17,9 +17,11 @@ class Elsewhere(Settings):
     Iteration gives the known ones only, so that a report does not list two hundred unknown arguments.
     """
 
-    def __init__(self, reason: str, known: Mapping[str, Setting] | None = None) -> None:
+    def __init__(self, reason: str, known: Mapping[str, Setting] | None = None, said: str = "") -> None:
+        """said: the sentence that the config's `not_seen` has of it, which goes where the settings are found."""
         super().__init__(known or {})
         self.reason = reason
+        self.said = said
 
     def get(self, name: str, default: Any = None) -> Any:
         """The known setting, else an unknown one; never `default`."""

@@ -48,8 +48,8 @@ def _same_model(server: RolloutConfig, trainer: RolloutConfig) -> bool | None:
 
 
 def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
-    answered = tuple(part.reason for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere))
-    left = (one for one in (*server.not_seen, *trainer.not_seen) if not one.endswith(answered))
+    answered = {part.said for part in (server.sampling, trainer.engine) if isinstance(part, Elsewhere)}
+    left = (one for one in (*server.not_seen, *trainer.not_seen) if one not in answered)
     given = {name: setting for name, setting in trainer.engine.items() if setting.place is not None}
     elsewhere = (trainer.path,) if trainer.path != server.path else ()
     return replace(

@@ -33,7 +33,7 @@ def abs_log_ratio_bins(pairs: LogprobPairs, settings: ObjectiveSettings) -> Bins
     """The bin of |log ratio| of each token: what searching it among the edges would give, without a search."""
     magnitude_T = pairs.abs_log_ratio_T
     bin_T = np.empty(magnitude_T.size, dtype=np.int64)
-    # Runs of tokens that stay in a core's cache through all steps take half the time.
+    # Runs of tokens that stay in a core's cache through all steps take three fifths of the time.
     for begun in range(0, magnitude_T.size, _IN_CACHE):
         run = slice(begun, begun + _IN_CACHE)
         bin_T[run] = _bins(magnitude_T[run])

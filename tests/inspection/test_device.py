@@ -78,23 +78,3 @@ def test_what_the_device_decides_is_unknown_and_the_rest_is_judged(
     assert "VLLM_ASCEND_ENABLE_NZ is of an Ascend NPU" in capsys.readouterr().out
     run([*command, "--platform", "a100", "--output", "concise"])
     assert "decides it, which is not read here" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "chosen", "engine"),
-    [
-        ("run_amd.sh", "0.8.5", "", "V0"),
-        ("run_npu.sh", "0.9.1", "", "V0"),
-        ("run_amd.sh", "0.8.5", "VLLM_USE_V1=1 ", "V1"),
-        ("run_amd.sh", "0.9.2", "", "V1"),
-        ("run.sh", "0.8.5", "", "V1"),
-    ],
-)
-def test_v1_was_off_by_default_on_other_devices_until_0_9_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    name: str, version: str, chosen: str, engine: str,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    Path(name).write_text(f"{chosen}vllm serve m\n")
-    run(["inspect", name, "--from", version, "--to", "0.18.1"])
-    assert f"vLLM {version} ({engine}) -> 0.18.1 (V1)" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from rlaudit.configs.command_lines import proved
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
-from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
+from rlaudit.configs.syntax.command_edits import _without_gap, flags_writer, list_writer
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.python_calls import calls
@@ -237,7 +237,5 @@ def test_a_keyword_is_replaced_or_appended(before: str, after: str) -> None:
 
 
 def test_a_flag_behind_a_page_of_blanks_is_taken_away_in_no_time() -> None:
-    from rlaudit.configs.syntax.command_edits import _without_gap
-
     assert _without_gap("serve" + " " * 100_000 + "-x \\\n  \\\r\n\t ") == "serve" + " " * 100_000 + "-x"
     assert _without_gap("serve x") == "serve x"

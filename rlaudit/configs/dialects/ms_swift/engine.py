@@ -12,7 +12,7 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
-from rlaudit.configs.dialects.ms_swift.trainer import ANOTHER_COMMAND, collect_facts, collect_sampling
+from rlaudit.configs.dialects.ms_swift.trainer import ANOTHER_COMMAND, NO_TRAINER, collect_facts, collect_sampling
 from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
@@ -90,12 +90,13 @@ def swift_config(
             mode.reason if isinstance(mode, Unknown) else "the engine is `swift rollout`, started by another command"
         )
         _not_its_own(draft, arguments, reason)
-        draft.not_seen.append(f"every engine argument: {reason}")
-        return replace(draft.done(model=model, place=place, write=write), engine=Elsewhere(reason))
+        said = f"every engine argument: {reason}"
+        draft.not_seen.append(said)
+        return replace(draft.done(model=model, place=place, write=write), engine=Elsewhere(reason, said=said))
     _engine(draft, arguments, vllm, mode)
     config = draft.done(model=model, offline=True, place=place, write=write)
     if kind == "rollout":
-        config = replace(config, sampling=Elsewhere(ANOTHER_COMMAND))
+        config = replace(config, sampling=Elsewhere(ANOTHER_COMMAND, said=NO_TRAINER))
     return config
 
 

@@ -11,6 +11,7 @@ _GRPO = "ms-swift 4.6.0 rlhf_trainers/grpo_trainer.py"
 _REQUEST = "ms-swift 4.6.0 rlhf_trainers/rollout_mixin.py:357"
 _MODE = "rollout_importance_sampling_mode"
 ANOTHER_COMMAND = "the trainer that uses this server is started by another command"
+NO_TRAINER = f"the trainer: {ANOTHER_COMMAND}"
 
 
 def collect_sampling(draft: Draft, arguments: Mapping[str, Node]) -> None:
@@ -40,7 +41,7 @@ def collect_facts(draft: Draft, arguments: Mapping[str, Node], kind: str) -> Non
     note = "reset_prefix_cache() after every weight update (ms-swift 4.6.0 rlhf_trainers/rollout_mixin.py:663)"
     draft.trains("resets_prefix_cache", True, note)
     if kind == "rollout":
-        draft.not_seen.append(f"the trainer: {ANOTHER_COMMAND}")
+        draft.not_seen.append(NO_TRAINER)
         return
     if truth(arguments.get("use_vllm"), False) is True and "vllm_mode" in arguments:
         colocated = arguments["vllm_mode"].value == "colocate"

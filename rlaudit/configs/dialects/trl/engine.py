@@ -88,9 +88,10 @@ def trainer_config(
     _not_its_own(draft, arguments, told, mode)
     tell(draft, replace(looks, engine=()), checkout, vllm)
     reason = _elsewhere(mode, told)
-    draft.not_seen.append(f"every engine argument: {reason}")
+    said = f"every engine argument: {reason}"
+    draft.not_seen.append(said)
     config = draft.done(model=model, place=place, write=write)
-    return replace(config, engine=Elsewhere(reason, {**_server_logprobs(mode, told), **draft.engine}))
+    return replace(config, engine=Elsewhere(reason, {**_server_logprobs(mode, told), **draft.engine}, said))
 
 
 def engine_mode(trainer: str, arguments: Mapping[str, Node], told: Releases) -> str | Unknown:

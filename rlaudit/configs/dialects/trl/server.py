@@ -64,7 +64,8 @@ def server_config(
     draft.trains("weight_updates", "between rollouts", "GRPOTrainer and RLOOTrainer send weights before they generate")
     elsewhere = "the trainer that uses this server is started by another command"
     draft.not_seen += untold(command, at)
-    draft.not_seen.append(f"sampling parameters, importance sampling and precision of the trainer: {elsewhere}")
+    said = f"sampling parameters, importance sampling and precision of the trainer: {elsewhere}"
+    draft.not_seen.append(said)
     flag_names = {name: flag for flag, (name, _, _) in ENGINE.items()}
 
     def spell(name: str, value: Any) -> tuple[str, str] | None:
@@ -75,7 +76,7 @@ def server_config(
     offline = told.since("1.8") is False
     write = line_writer(command, at, spell, source)
     config = draft.done(model=arguments.get("model"), offline=offline, place=command.place, write=write)
-    return replace(config, sampling=Elsewhere(elsewhere))
+    return replace(config, sampling=Elsewhere(elsewhere, said=said))
 
 
 def _releases(arguments: Mapping[str, Node], vllm: Version) -> Releases:

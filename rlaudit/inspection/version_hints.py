@@ -11,12 +11,11 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from rlaudit.home import expanded
+from rlaudit.pins.around import PinnedIn, pinned_around, text_of
 from rlaudit.pins.image import images
-from rlaudit.pins.known import LARGEST_BYTES, pin_files, pins_in
+from rlaudit.pins.package import VLLM
 from rlaudit.pins.pin import Pin, line_at, release
 from rlaudit.pins.requirement import requirements, span
-from rlaudit.read_regular import read_regular
 
 # What an engine and its server say of themselves in a log.
 _LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d+\.\d+[\w.+!-]*)")
@@ -54,31 +53,24 @@ def hints_for(path: str, text: str) -> Hints:
     return Hints((*own.hints, *around.hints), (*own.remarks, *around.remarks))
 
 
-@lru_cache(maxsize=4096)
 def _around(folder: Path) -> Hints:
     """Hints in a folder and those above it, up to the repository's root."""
-    found = [
-        _in_file(path, pins_in(kind, text), text, kind.asks)
-        for kind in pin_files()
-        for path in sorted({path for pattern in kind.patterns for path in folder.glob(pattern)})
-        if (text := _text(path))
-    ]
-    if not ((folder / ".git").exists() or folder.parent == folder or folder == expanded("~")):
-        found.append(_around(folder.parent))
+    found = [_in_file(one) for one in pinned_around(folder, VLLM)]
     return Hints(
         tuple(hint for one in found for hint in one.hints), tuple(said for one in found for said in one.remarks)
     )
 
 
-def _in_file(path: Path, pins: Sequence[Pin], text: str, asks: bool) -> Hints:
-    shown = _shown(path)
-    found = _one_or_none(pins, shown)
-    if found.hints or found.remarks or not asks:
-        return found
-    framework = tuple(_required_by_framework(text, shown))
-    ranges = dict.fromkeys(pin.written for pin in pins if span(pin) is not None)
-    said = () if framework else tuple(f"{shown} asks for vllm{asked}: not one version" for asked in ranges)
-    return Hints(framework, said)
+@lru_cache(maxsize=4096)
+def _in_file(found: PinnedIn) -> Hints:
+    where = _shown(found.path)
+    said = _one_or_none(found.pins, where)
+    if said.hints or said.remarks or not found.kind.asks:
+        return said
+    framework = tuple(_required_by_framework(text_of(found.path), where))
+    ranges = dict.fromkeys(pin.written for pin in found.pins if span(pin) is not None)
+    asked = () if framework else tuple(f"{where} asks for vllm{one}: not one version" for one in ranges)
+    return Hints(framework, asked)
 
 
 def _logged(text: str) -> Iterator[Pin]:
@@ -101,13 +93,6 @@ def _required_by_framework(text: str, where: str) -> list[Hint]:
         for match in _FRAMEWORK.finditer(text)
         if (match["name"], match["version"]) in _REQUIRED_BY
     ]
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_regular(path, LARGEST_BYTES, "no list of packages").decode("utf-8", errors="replace")
-    except (OSError, ValueError):
-        return ""
 
 
 def _shown(path: Path) -> str:

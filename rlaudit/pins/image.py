@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from rlaudit.pins.package import VLLM, Package
 from rlaudit.pins.pin import Pin, line_at, release
 
 _NUMBER = r"\d+\.\d+\.\d+(?:\.?(?:post|rc|dev)\d+)?"
@@ -12,12 +13,12 @@ _BEFORE = re.compile(r"[\w.:/-]*\Z")
 LONGEST = 200  # characters of an image's name before the word
 
 
-def images(text: str) -> Iterator[Pin]:
-    """Every image with a release of vLLM in its name.
+def images(text: str, package: Package = VLLM) -> Iterator[Pin]:
+    """Every image with a release of vLLM in its name; tags tell of no other package.
 
     The release is found first and the name before it then: a name tried from every character takes too long.
     """
-    for match in _TAGGED.finditer(text):
+    for match in _TAGGED.finditer(text) if package is VLLM else ():
         name = _BEFORE.search(text[max(0, match.start() - LONGEST) : match.start()])
         before = name[0] if name else ""
         version = release(match["own"] or match["named"])

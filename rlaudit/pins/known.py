@@ -1,9 +1,10 @@
-"""The kinds of file that pin vLLM, and the pins of one file."""
+"""The kinds of file that pin packages, and the pins of one file."""
 
 from functools import lru_cache
 
 from rlaudit.discover import discover
 from rlaudit.pins import files
+from rlaudit.pins.package import VLLM, Package
 from rlaudit.pins.pin import Pin, PinFile
 
 LARGEST_BYTES = 20_000_000  # lock files of large projects have ten megabytes
@@ -20,6 +21,6 @@ def kind_of(path: str) -> PinFile | None:
     return next((one for one in pin_files() if one.matches(path)), None)
 
 
-def pins_in(kind: PinFile, text: str) -> tuple[Pin, ...]:
+def pins_in(kind: PinFile, text: str, package: Package = VLLM) -> tuple[Pin, ...]:
     """The pins of one file; most files have not even the word."""
-    return tuple(kind.read(text)) if "vllm" in text else ()
+    return tuple(kind.read(text, package)) if package.in_text(text) else ()

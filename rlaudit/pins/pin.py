@@ -1,4 +1,4 @@
-"""One statement of which vLLM is installed, and the kinds of file that make one."""
+"""One statement of which release is installed, and the kinds of file that make one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,9 @@ from pathlib import PurePath
 
 from packaging.version import InvalidVersion, Version
 
-Read = Callable[[str], Iterator["Pin"]]
+from rlaudit.pins.package import Package
+
+Read = Callable[[str, Package], Iterator["Pin"]]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""The framework's own source does not go with this vLLM version: a line raises, or misreads the version.
+"""The framework, as its source or its pin has it, does not go with this vLLM version.
 
 What changed
     Frameworks write down which vLLM they were made for: they raise for other releases, assert a least one, choose
     an engine by the version, or pass arguments that a later release took away. Where versions are compared as texts,
-    every release from 0.10 on counts as older than 0.8.
+    every release from 0.10 on counts as older than 0.8. Where the source is not there, the release that the project
+    pins (requirements, pyproject.toml, lock file, image) may be one that never ran with this vLLM.
 
 Why it matters
     No setting of the config helps: the job stops at import or when the engine is built. Versions compared as texts

@@ -7,6 +7,7 @@ import pytest
 from rlaudit.errors import UsageError
 from rlaudit.inspection.version_hints import hints_for
 from rlaudit.inspection.versions import choose, version_named
+from rlaudit.pins.around import pin_files_in, pinned_around
 
 UV = '[[package]]\nname = "vllm"\nversion = "0.18.1"\nsource = { registry = "x" }\n'
 
@@ -65,7 +66,8 @@ def test_a_lock_file_comes_before_a_pin_and_the_nearest_folder_before_both(tmp_p
     assert [hint.split()[0] for hint in hinted(tmp_path)] == ["0.18.1", "0.8.5"]
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "requirements.txt").write_text("vllm==0.9.0\n")
-    hints_for.__globals__["_around"].cache_clear()
+    pinned_around.cache_clear()
+    pin_files_in.cache_clear()
     assert hinted(tmp_path)[0] == "0.9.0 conf/requirements.txt:1"
 
 

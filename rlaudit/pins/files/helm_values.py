@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rlaudit.pins.image import images
+from rlaudit.pins.package import Package
 from rlaudit.pins.pin import Pin, PinFile, line_at
 from rlaudit.pins.without_comments import without_comments
 
@@ -16,15 +17,17 @@ _KEYS = re.compile(
 )
 
 
-def read(text: str) -> Iterator[Pin]:
+def read(text: str, package: Package) -> Iterator[Pin]:
     """Images in one word, and images in two keys."""
     said = without_comments(text)
-    found = [*images(said)]
+    found = [*images(said, package)]
     for match in _KEYS.finditer(said):
         both = {match["first"]: match["one"], match["second"]: match["other"]}
         if len(both) == 2:
             line = line_at(said, match.start("one" if match["first"] == "tag" else "other"))
-            found += [Pin(pin.written, pin.version, line) for pin in images(f"{both['repository']}:{both['tag']}")]
+            found += [
+                Pin(pin.written, pin.version, line) for pin in images(f"{both['repository']}:{both['tag']}", package)
+            ]
     yield from sorted(found, key=lambda pin: pin.line)
 
 

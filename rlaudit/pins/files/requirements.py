@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 
+from rlaudit.pins.package import Package
 from rlaudit.pins.pin import Pin, PinFile
 from rlaudit.pins.requirement import requirements
 from rlaudit.pins.without_comments import without_comments
 
 
-def read(text: str) -> Iterator[Pin]:
+def read(text: str, package: Package) -> Iterator[Pin]:
     """Of every line that is no comment."""
-    yield from requirements(without_comments(text))
+    yield from requirements(without_comments(text), package)
 
 
 PIN_FILE = PinFile(

@@ -1,8 +1,7 @@
 """What ms-swift hands to vLLM, in colocate mode, and from `swift rollout`, the server of server mode.
 
-Read in the released wheels 3.8.0, 3.9.3, 3.10.3, 3.11.3, 3.12.6, 4.0.4, 4.3.2 and 4.6.0. `logprobs_mode` is passed
-from 3.11 on (not in 3.10.3), `vllm_engine_kwargs` is there from 3.10 on, and top-k 50 with top-p 0.9 were the
-sampling defaults until 3.12.
+`logprobs_mode` is passed from 3.11 on (not in 3.10.3), `vllm_engine_kwargs` is there from 3.10 on, and top-k 50 with
+top-p 0.9 were the sampling defaults until 3.12.
 """
 
 from collections.abc import Mapping
@@ -12,10 +11,12 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
+from rlaudit.configs.dialects.ms_swift.release import COMPATIBLE, Releases, releases_of
 from rlaudit.configs.dialects.ms_swift.trainer import ANOTHER_COMMAND, NO_TRAINER, collect_facts, collect_sampling
 from rlaudit.configs.draft import Draft, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.spelling import Write
@@ -42,15 +43,6 @@ ENGINE: Mapping[str, tuple[str, Any]] = {
     "vllm_speculative_config": ("speculative_config", None),
     "vllm_data_parallel_size": ("data_parallel_size", None),
 }
-# Names of ms-swift 3 up to 3.9.
-COMPATIBLE: Mapping[str, str] = {
-    "gpu_memory_utilization": "vllm_gpu_memory_utilization",
-    "tensor_parallel_size": "vllm_tensor_parallel_size",
-    "max_model_len": "vllm_max_model_len",
-    "limit_mm_per_prompt": "vllm_limit_mm_per_prompt",
-    "data_parallel_size": "vllm_data_parallel_size",
-    "use_async_engine": "vllm_use_async_engine",
-}
 # Passed only where this vLLM has them; otherwise a warning says "Ignored".
 GUARDED = {
     "enable_expert_parallel", "enable_sleep_mode", "disable_cascade_attn", "load_format", "mm_processor_cache_gb",
@@ -68,11 +60,12 @@ _SOURCE = "ms-swift 4.6.0 infer_engine/vllm_engine.py:332"
 
 
 def swift_config(
-    path: str, kind: str, arguments: Mapping[str, Node], vllm: Version, place: Place | None, write: Write,
+    source: Source, kind: str, arguments: Mapping[str, Node], vllm: Version, place: Place | None, write: Write,
     parts: tuple[str, ...] = (),
 ) -> RolloutConfig:  # fmt: skip
     """One engine. kind: `rlhf` for a trainer, `rollout` for the server."""
-    draft = Draft("ms_swift", path, parts=parts)
+    draft = Draft("ms_swift", source.path, parts=parts)
+    told = releases_of(source, arguments, vllm)
     draft.list_flags(arguments, "use_vllm", "vllm_mode", "importance_sampling", "num_generations", "rollout_importance")
     draft.list_flags({name: arguments[name] for name in _OBJECTIVE if name in arguments}, *_OBJECTIVE)
     if kind != "rollout" and not is_said(arguments.get("vllm_mode")):
@@ -81,7 +74,7 @@ def swift_config(
     arguments = {**arguments, **{new: arguments[old] for old, new in COMPATIBLE.items() if old in arguments}}
     mode = "rollout" if kind == "rollout" else _mode(arguments)
     if kind != "rollout":
-        collect_sampling(draft, arguments)
+        collect_sampling(draft, arguments, told)
     collect_facts(draft, arguments, kind)
     _not_settings(draft, arguments, mode)
     model = arguments.get("model") or arguments.get("model_id_or_path")
@@ -93,7 +86,7 @@ def swift_config(
         said = f"every engine argument: {reason}"
         draft.not_seen.append(said)
         return replace(draft.done(model=model, place=place, write=write), engine=Elsewhere(reason, said=said))
-    _engine(draft, arguments, vllm, mode)
+    _engine(draft, arguments, vllm, mode, told)
     config = draft.done(model=model, offline=True, place=place, write=write)
     if kind == "rollout":
         config = replace(config, sampling=Elsewhere(ANOTHER_COMMAND, said=NO_TRAINER))
@@ -108,7 +101,7 @@ def _mode(arguments: Mapping[str, Node]) -> str | Unknown:
     return node.value if isinstance(node.value, str | Unknown) else Unknown(f"vllm_mode is {node.value!r}")
 
 
-def _engine(draft: Draft, arguments: Mapping[str, Node], vllm: Version, mode: str) -> None:
+def _engine(draft: Draft, arguments: Mapping[str, Node], vllm: Version, mode: str, told: Releases) -> None:
     catalogue = Catalogue.at(vllm)
     for argument, (name, default) in ENGINE.items():
         node = arguments.get(argument)
@@ -129,7 +122,7 @@ def _engine(draft: Draft, arguments: Mapping[str, Node], vllm: Version, mode: st
         draft.engine.by_code(
             "enable_sleep_mode", sleeps > 0 if isinstance(sleeps, int) else Unknown("sleep_level"), "sleep_level > 0"
         )
-    _logprobs(draft, arguments, vllm)
+    _logprobs(draft, vllm, told)
     _engine_kwargs(draft, arguments, catalogue)
 
 
@@ -152,30 +145,14 @@ def _prefix_cache(draft: Draft, arguments: Mapping[str, Node], mode: str) -> Non
         draft.engine.by_code(name, True, note)
 
 
-def _logprobs(draft: Draft, arguments: Mapping[str, Node], vllm: Version) -> None:
+def _logprobs(draft: Draft, vllm: Version, told: Releases) -> None:
     """processed_logprobs from ms-swift 3.11 on, where vLLM is 0.10.2 or later; earlier ms-swift passes nothing."""
-    if vllm < PROCESSED_IS_FINAL or _before_3_11(arguments):
+    passes = told.since("3.11")
+    if vllm < PROCESSED_IS_FINAL or passes is False:
         return
     note = "passed from ms-swift 3.11 on with vLLM 0.10.2 or later (4.6.0 rlhf_trainers/rollout_mixin.py:500)"
-    telling = {
-        "rollout_importance_sampling_mode",
-        "log_rollout_offpolicy_metrics",
-        "tuner_type",
-        "vllm_mm_processor_cache_gb",
-    }
-    newer = telling & arguments.keys()
-    value: Any = "processed_logprobs"
-    if not newer and vllm < Version("0.12"):
-        value = Unknown(f"the ms-swift release is not known: {note}, nothing before")
-    elif not newer:
-        note += "; no ms-swift release before 3.11 knows a vLLM this new"
-    draft.engine.by_code("logprobs_mode", value, note)
-
-
-def _before_3_11(arguments: Mapping[str, Node]) -> bool:
-    """A trainer's config without vllm_mode, or with the argument names that 3.9 was the last to take."""
-    trains = "rlhf_type" in arguments
-    return (trains and not is_said(arguments.get("vllm_mode"))) or any(name in arguments for name in COMPATIBLE)
+    value: Any = "processed_logprobs" if passes else Unknown(f"{told.because}: {note}, nothing before")
+    draft.engine.by_code("logprobs_mode", value, f"{note}; {told.because}")
 
 
 def _engine_kwargs(draft: Draft, arguments: Mapping[str, Node], catalogue: Catalogue) -> None:

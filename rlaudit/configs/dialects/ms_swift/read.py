@@ -38,7 +38,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     root = mapping_of(source)
     if root is not None and _is_trainer(root):
         write = yaml_writer(root, _spell(""), source.text)
-        return (swift_config(source.path, "rlhf", dict(root.items()), vllm, root.place, write),)
+        return (swift_config(source, "rlhf", dict(root.items()), vllm, root.place, write),)
     return tuple(_of_line(source, *found, vllm) for found in _lines(source))
 
 
@@ -92,7 +92,7 @@ def _arguments(source: Source, command: Command, at: int) -> tuple[dict[str, Nod
 def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version) -> RolloutConfig:
     arguments, parts = _arguments(source, command, at)
     write = line_writer(command, at, _spell("--"), source)
-    config = swift_config(source.path, kind, arguments, vllm, command.place, write, parts)
+    config = swift_config(source, kind, arguments, vllm, command.place, write, parts)
     environment = {name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")}
     not_seen = (*config.not_seen, *untold(command, at))
     return replace(config, environment={**config.environment, **environment}, not_seen=not_seen)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlaudit.configs.arguments import truth
+from rlaudit.configs.dialects.ms_swift.release import Releases
 from rlaudit.configs.draft import Draft, is_said
 from rlaudit.configs.syntax.node import Node, Unknown
 
@@ -14,14 +15,18 @@ ANOTHER_COMMAND = "the trainer that uses this server is started by another comma
 NO_TRAINER = f"the trainer: {ANOTHER_COMMAND}"
 
 
-def collect_sampling(draft: Draft, arguments: Mapping[str, Node]) -> None:
+def collect_sampling(draft: Draft, arguments: Mapping[str, Node], told: Releases) -> None:
     """Every parameter is sent with every request, so the model's generation_config decides none of these."""
-    newer = "tuner_type" in arguments
-    changed = "ms-swift's default is {} before 4.0 and {} from there on, and the release is not known"
+    newer = told.since("4.0")
+
+    def by_release(old: Any, new: Any) -> Any:
+        said = f"ms-swift's default is {old} before 4.0 and {new} from there on; {told.because}"
+        return Unknown(said) if newer is None else new if newer else old
+
     defaults: dict[str, Any] = {
         "temperature": 0.9,
-        "top_k": -1 if newer else Unknown(changed.format(50, -1)),
-        "top_p": 1.0 if newer else Unknown(changed.format(0.9, 1.0)),
+        "top_k": by_release(50, -1),
+        "top_p": by_release(0.9, 1.0),
         "min_p": 0.0,
         "repetition_penalty": 1.0,
     }

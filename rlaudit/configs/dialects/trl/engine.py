@@ -10,12 +10,13 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.trl.release import Releases, releases
+from rlaudit.configs.dialects.trl.release import TRL, Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.source import looks_for
 from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.draft import Draft, by_code, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
@@ -68,7 +69,8 @@ def trainer_config(
     written_mode = known(arguments.get("vllm_mode"))
     in_question = {} if trainer in {"OnlineDPO", "GOLD"} else arguments
     told = releases(in_question, vllm, written_mode == "colocate", BORN[trainer],
-                    here=checkout.version if checkout is not None else None)  # fmt: skip
+                    here=release_here(source, TRL, checkout))  # fmt: skip
+    draft.stops = told.stops
     if told.impossible:
         draft.not_seen.append(f"{told}: what is said of the trainer is said of the later release")
     mode = engine_mode(trainer, arguments, told)

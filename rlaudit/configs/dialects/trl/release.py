@@ -7,10 +7,15 @@ error, so one written key bounds the release. Fields, defaults and calls were re
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
+from rlaudit.configs.framework_source.release_here import ReleaseHere
+from rlaudit.configs.rollout_config import Stop
+from rlaudit.pins.package import Package
+
+TRL = Package(("trl",), ("huggingface/trl",))
 # Field of GRPOConfig -> first and last minor release with it; "" is before 0.14, or still there.
 FIELDS: Mapping[str, tuple[str, str]] = {
     "vllm_device": ("", "0.17"),
@@ -51,13 +56,20 @@ FIELDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+_NEVER = Version("1000")
+
+
 @dataclass(frozen=True)
 class Releases:
-    """The releases that may read a config. newest: exclusive, None where nothing ends the range."""
+    """The releases that may read a config. newest: exclusive, None where nothing ends the range. lower, upper: why
+    they are the oldest and the newest. stops: the pin that is none of them.
+    """
 
     oldest: Version
     newest: Version | None
-    because: tuple[str, ...] = ()
+    lower: str = ""
+    upper: str = ""
+    stops: tuple[Stop, ...] = ()
 
     def since(self, release: str) -> bool | None:
         """Whether `release` or a later one reads it; None where both are possible."""
@@ -77,6 +89,11 @@ class Releases:
         last = FIELDS.get(field, ("", ""))[1]
         return bool(last) and self.oldest >= after(last)
 
+    def holds(self, release: Version) -> bool:
+        """Whether a release is one of them."""
+        plain = Version(release.base_version)
+        return self.oldest <= plain and (self.newest is None or plain < self.newest)
+
     def __str__(self) -> str:
         if self.newest is None:
             told = f"TRL {self.oldest} or later"
@@ -84,24 +101,18 @@ class Releases:
             told = "no TRL release that has all of these keys and runs with this vLLM"
         else:
             told = f"TRL {self.oldest} or later, before {self.newest}"
-        return f"{told} ({', '.join(self.because)})" if self.because else told
+        because = ", ".join(dict.fromkeys(reason for reason in (self.lower, self.upper) if reason))
+        return f"{told} ({because})" if because else told
 
 
 def releases(
     fields: Iterable[str], vllm: Version, colocated: bool, born: str = "0.14", patched: bool = False,
-    here: Version | None = None,
+    here: ReleaseHere | None = None,
 ) -> Releases:  # fmt: skip
     """The releases that take all of `fields` and run with this vLLM. born: first release of the trainer in question.
     patched: whether something (unsloth) makes TRL run with a vLLM that it does not run with by itself. here: the one
-    whose source is there, which is the answer.
-
-    colocated: whether `LLM(...)` is built by the trainer, which passes `logprobs_mode` from 0.24 on; `trl vllm-serve`
-    passes it from 0.27 on. vLLM before 0.10.0 does not take it (TypeError). Releases up to 0.15 pass `device`, which
-    vLLM 0.10.0 removed (TypeError); up to 0.26 they import GuidedDecodingParams, which 0.12.0 removed (ImportError).
+    whose source is there, which is the answer, or that is pinned.
     """
-    if here is not None:
-        minor = f"{here.major}.{here.minor}"
-        return Releases(Version(minor), after(minor), (f"its source says {here}",))
     oldest: Version = Version(born)
     newest: Version | None = None
     lower, upper = "", ""
@@ -111,16 +122,45 @@ def releases(
             oldest, lower = Version(first), f"{field} is there since {first}"
         if last and (newest is None or after(last) < newest):
             newest, upper = after(last), f"{field} is gone after {last}"
-    if patched:
-        return Releases(oldest, newest, tuple(reason for reason in (lower, upper) if reason))
-    if vllm >= Version("0.12") and oldest < Version("0.27"):
-        oldest, lower = Version("0.27"), "TRL up to 0.26 does not import with vLLM 0.12 or later"
-    elif vllm >= Version("0.10") and oldest < Version("0.16"):
-        oldest, lower = Version("0.16"), "TRL up to 0.15 passes device, which vLLM 0.10 or later does not take"
+    takes = Releases(oldest, newest, lower, upper)
+    return both(takes, Releases(Version("0"), None) if patched else that_run(vllm, colocated), here)
+
+
+def both(takes: Releases, runs: Releases, here: ReleaseHere | None) -> Releases:
+    """The releases that take what is written and run with the vLLM. here: a source that is there is the answer; a pin
+    is where it can be, and one that takes what is written and does not run with the vLLM stops the job.
+    """
+    if here is not None and not here.pinned_at:
+        return _only(here)
+    lower, upper = max(takes, runs, key=lambda one: one.oldest), min(takes, runs, key=lambda one: one.newest or _NEVER)
+    told = Releases(lower.oldest, upper.newest, lower.lower, upper.upper)
+    if here is None or not takes.holds(here.version):
+        return told
+    if told.holds(here.version):
+        return _only(here)
+    why = runs.upper if here.version >= runs.oldest else runs.lower
+    return replace(told, stops=(Stop(here.pinned_at, f"pins TRL {here.version}: {why}", certain=True),))
+
+
+def that_run(vllm: Version, colocated: bool) -> Releases:
+    """The releases that run with a vLLM.
+
+    colocated: whether `LLM(...)` is built by the trainer, which passes `logprobs_mode` from 0.24 on; `trl vllm-serve`
+    passes it from 0.27 on. vLLM before 0.10.0 does not take it (TypeError). Releases up to 0.15 pass `device`, which
+    vLLM 0.10.0 removed (TypeError); up to 0.26 they import GuidedDecodingParams, which 0.12.0 removed (ImportError).
+    """
+    if vllm >= Version("0.12"):
+        return Releases(Version("0.27"), None, "TRL up to 0.26 does not import with vLLM 0.12 or later")
+    if vllm >= Version("0.10"):
+        return Releases(Version("0.16"), None, "TRL up to 0.15 passes device, which vLLM 0.10 or later does not take")
     ends = Version("0.24" if colocated else "0.27")
-    if vllm < Version("0.10") and (newest is None or newest > ends):
-        newest, upper = ends, f"from {ends} on TRL passes logprobs_mode, which vLLM {vllm} does not take"
-    return Releases(oldest, newest, tuple(reason for reason in (lower, upper) if reason))
+    upper = f"from {ends} on TRL passes logprobs_mode, which vLLM {vllm} does not take"
+    return Releases(Version("0"), ends, upper=upper)
+
+
+def _only(here: ReleaseHere) -> Releases:
+    minor = f"{here.version.major}.{here.version.minor}"
+    return Releases(Version(minor), after(minor), here.because)
 
 
 def after(last: str) -> Version:

@@ -7,9 +7,10 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.command_lines import line_writer, untold
-from rlaudit.configs.dialects.trl.release import Releases, releases
+from rlaudit.configs.dialects.trl.release import TRL, Releases, both, that_run
 from rlaudit.configs.draft import Draft, is_said
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -42,7 +43,8 @@ def server_config(
 ) -> RolloutConfig:
     """The engine of one `trl vllm-serve` line. at: index of its first option."""
     draft = Draft(framework, source.path)
-    told = _releases(arguments, vllm)
+    told = _releases(source, arguments, vllm)
+    draft.stops = told.stops
     for flag, (name, default, first) in ENGINE.items():
         node = arguments.get(flag)
         if is_said(node):
@@ -79,20 +81,18 @@ def server_config(
     return replace(config, sampling=Elsewhere(elsewhere, said=said))
 
 
-def _releases(arguments: Mapping[str, Node], vllm: Version) -> Releases:
+def _releases(source: Source, arguments: Mapping[str, Node], vllm: Version) -> Releases:
     """A flag that TRL's own server does not have stops it, as a field of a trainer config does."""
-    told = releases((), vllm, colocated=False, born="0.16")
-    oldest, because = told.oldest, list(told.because)
+    takes, runs = Releases(Version("0.16"), None), that_run(vllm, colocated=False)
     for flag in arguments:
-        first = Version(ENGINE[flag][2]) if flag in ENGINE else told.oldest
-        if first > oldest:
-            oldest, because = first, [f"--{flag} is there since {first}"]
-    newest = told.newest
-    if vllm < WEIGHT_TRANSFER_CONFIG and (newest is None or newest > Version("1.8")):
+        first = Version(ENGINE[flag][2]) if flag in ENGINE else takes.oldest
+        if first > takes.oldest:
+            takes = Releases(first, None, f"--{flag} is there since {first}")
+    if vllm < WEIGHT_TRANSFER_CONFIG and runs.newest is None:
         # From 1.11 on it passes --weight-transfer-config.
-        newest = Version("1.8")
-        because.append(f"vLLM {vllm} has no --weight-transfer-config, which TRL's later server passes")
-    return Releases(oldest, newest, tuple(because))
+        because = f"vLLM {vllm} has no --weight-transfer-config, which TRL's later server passes"
+        runs = replace(runs, newest=Version("1.8"), upper=because)
+    return both(takes, runs, release_here(source, TRL, None))
 
 
 def _logprobs(draft: Draft, told: Releases, vllm: Version) -> None:

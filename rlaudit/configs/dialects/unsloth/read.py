@@ -10,12 +10,13 @@ from packaging.version import Version
 from rlaudit.configs.arguments import truth
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.trl.engine import OPTIONS
-from rlaudit.configs.dialects.trl.release import releases
+from rlaudit.configs.dialects.trl.release import TRL, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.dialects.unsloth.engine import VARIABLES, collect_engine, collect_head, sampling_params
 from rlaudit.configs.draft import Draft, by_file
 from rlaudit.configs.elsewhere import Elsewhere, as_written
+from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -105,7 +106,8 @@ def _config(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
 def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
     """TRL's sampling and facts; unsloth shares the weights with the engine instead of sending them."""
     arguments: Mapping[str, Node] = call.arguments
-    told = releases(arguments, vllm, colocated=True, born="0.18", patched=True)
+    here = release_here(source, TRL, None)
+    told = releases(arguments, vllm, colocated=True, born="0.18", patched=True, here=here)
     collect_sampling(draft, arguments, "GRPO", told)
     draft.list_flags(arguments, *OPTIONS)
     collect_facts(draft, arguments, "GRPO", told)

@@ -160,7 +160,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
         return None
     draft = Draft(framework, source.path, parts=one.parts)
     checkout = looks_for(False).checkout(source)
-    release = release_of(one.root, vllm, checkout)
+    release = release_of(source, one.root, vllm, checkout)
     engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)

@@ -23,8 +23,12 @@ from rlaudit.configs.draft import known
 from rlaudit.configs.framework_source.bindings import Bound
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.questions import ask
+from rlaudit.configs.framework_source.release_here import release_here
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.pins.package import Package
 
+_PACKAGE = Package(("verl",), ("verl-project/verl", "volcengine/verl"))
 # What the rollout section of verl's own config has had in every release from v0.1 on.
 _WHOLE = (
     "gpu_memory_utilization", "enforce_eager", "load_format", "free_cache_engine", "ignore_eos", "do_sample", "dtype",
@@ -103,8 +107,10 @@ def is_whole(rollout: Node | None) -> bool:
     return rollout is not None and all(rollout.get(key) is not None for key in _WHOLE)
 
 
-def release_of(root: Node, vllm: Version, checkout: Checkout | None = None) -> Release:
-    """The releases of verl that the config and the vLLM release leave possible, or the one whose source is there."""
+def release_of(source: Source, root: Node, vllm: Version, checkout: Checkout | None = None) -> Release:
+    """The releases of verl that the config and the vLLM release leave possible: the one whose source is there, or the
+    one that the project pins, if it is among them.
+    """
     rollout = root.get("actor_rollout_ref", "rollout")
     told = _by_keys(root, rollout)
     if checkout is not None:
@@ -115,6 +121,9 @@ def release_of(root: Node, vllm: Version, checkout: Checkout | None = None) -> R
         if max(first, oldest) > first or min(last, newest) < last:
             because.append(said)
         first, last = max(first, oldest), min(last, newest)
+    pinned = release_here(source, _PACKAGE, None)
+    if pinned is not None and first <= (release := Version(pinned.version.base_version)) <= last:
+        first, last, because = release, release, [pinned.because]
     return Release(first, last, tuple(because), _in_process(rollout, first, last))
 
 

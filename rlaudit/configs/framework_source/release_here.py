@@ -1,0 +1,54 @@
+"""The release of a framework that a config is run with: what its source says, else the one that the project pins."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.version import Version
+
+from rlaudit.configs.framework_source.checkout import Checkout, shown
+from rlaudit.configs.source import Source
+from rlaudit.pins.around import pinned_around
+from rlaudit.pins.package import Package
+from rlaudit.pins.requirement import requirements
+
+
+@dataclass(frozen=True)
+class ReleaseHere:
+    """pinned_at: `file:line` of the pin; empty where the source itself is there, which leaves no doubt. A pin may be
+    moved together with vLLM's.
+    """
+
+    version: Version
+    pinned_at: str = ""
+
+    @property
+    def because(self) -> str:
+        """Who says so, for messages."""
+        return f"{self.pinned_at} pins {self.version}" if self.pinned_at else f"its source says {self.version}"
+
+
+def release_here(source: Source, package: Package, checkout: Checkout | None) -> ReleaseHere | None:
+    """Of its source; else of the file itself, which may install it; else of the nearest file of pins that names one
+    release and no other.
+    """
+    if checkout is not None:
+        return ReleaseHere(checkout.version) if checkout.version is not None else None
+    return _installed(source.path, source.text, package) or _pinned(Path(source.path).absolute().parent, package)
+
+
+@lru_cache(maxsize=256)
+def _installed(path: str, text: str, package: Package) -> ReleaseHere | None:
+    own = {pin.version: pin.line for pin in requirements(text, package) if pin.version is not None}
+    return (
+        next((ReleaseHere(version, f"{path}:{line}") for version, line in own.items()), None) if len(own) == 1 else None
+    )
+
+
+def _pinned(folder: Path, package: Package) -> ReleaseHere | None:
+    for found in pinned_around(folder, package):
+        if len(found.releases) == 1:
+            (pin,) = found.releases
+            assert pin.version is not None
+            return ReleaseHere(pin.version, f"{shown(str(found.path))}:{pin.line}")
+    return None

@@ -8,17 +8,14 @@ import ast
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import normpath
-from typing import TYPE_CHECKING
 
 from rlaudit.configs.framework_source.bindings import calls_in, literal
 from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.hydra_defaults import Composed, composed
 from rlaudit.configs.hydra_dotlist import Overridden
 from rlaudit.configs.merging import merged, reread
+from rlaudit.configs.program import from_above, program_source
 from rlaudit.configs.source import Source
-
-if TYPE_CHECKING:
-    from rlaudit.configs.syntax.shell_command import Command
 
 _PACKAGED = "pkg://"
 
@@ -27,7 +24,7 @@ def started_from(source: Source, one: Overridden) -> Composed | None:
     """The program's config with the overrides of a command on top; None where one of the two is not there."""
     from rlaudit.configs.syntax.flags import flags, overrides
 
-    program = _program(source, one.command)
+    program = program_source(source, one.command)
     if program is None:
         return None
     asked = {flag.name: flag.value.value for flag in flags(one.command.words) if flag.value is not None}
@@ -36,7 +33,7 @@ def started_from(source: Source, one: Overridden) -> Composed | None:
     if not isinstance(path, str) or not isinstance(name, str):
         return None
     file = f"{path}/{name if name.endswith(('.yaml', '.yml')) else f'{name}.yaml'}"
-    base = _beside(program, file) or source.neighbour(file) or _from_above(source, normpath(file))
+    base = _beside(program, file) or source.neighbour(file) or from_above(source, normpath(file))
     choices = [
         (flag.name, flag.value.value) for flag in overrides(one.command.words)
         if flag.value is not None and isinstance(flag.value.value, str) and _is_group(flag.name)
@@ -62,25 +59,6 @@ def _beside(program: Source, file: str) -> Source | None:
         return program.neighbour(file)
     path = f"{folder.replace('.', '/')}/{name}"
     checkout = checkout_of(program, folder.partition(".")[0], path)
-    return checkout.file(path) if checkout is not None else None
-
-
-def _program(source: Source, command: "Command") -> Source | None:
-    """The source of the module or script that a command runs."""
-    words = [word.value if isinstance(word.value, str) else "" for word in command.words]
-    for at, word in enumerate(words):
-        if at and words[at - 1] == "-m":
-            package, path = word.partition(".")[0], f"{word.replace('.', '/')}.py"
-            checkout = checkout_of(source, package, path)
-            return checkout.file(path) if checkout is not None else None
-        if word.endswith(".py"):
-            return source.neighbour(word) or _from_above(source, word)
-    return None
-
-
-def _from_above(source: Source, path: str) -> Source | None:
-    """A file that is named from the root of the repository, whose config or script lies somewhere below it."""
-    checkout = checkout_of(source, path.partition("/")[0], path)
     return checkout.file(path) if checkout is not None else None
 
 

@@ -5,8 +5,9 @@ run is false of it.
 """
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
+from rlaudit.configs.framework_source.checkout import checkout_of
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.shell_command import Command
 
@@ -15,6 +16,7 @@ _OTHER = {
     "eval", "evals", "evaluate", "evaluation", "evaluator", "generate", "generation", "predict", "prediction",
     "infer", "inference", "bench", "benchmark",
 }  # fmt: skip
+_DEEPEST = 3
 _LAUNCHERS = ("torch.", "accelerate.", "deepspeed.")
 
 
@@ -36,6 +38,33 @@ def trains(command: Command) -> bool:
     """False only where the program's own name says something else: `main_generation`, `run_eval`."""
     words = words_of(program_of(command))
     return bool(words & TRAINING) or not words & _OTHER
+
+
+def program_source(source: Source, command: Command) -> Source | None:
+    """The file of the program that a command starts: in a package around the script, where the script names it, or
+    under a folder of the repository that the script went into first.
+    """
+    program = program_of(command)
+    if program.endswith(".py"):
+        return source.neighbour(program) or from_above(source, program) or _below(source, program)
+    path = f"{program.replace('.', '/')}.py"
+    checkout = checkout_of(source, program.partition(".")[0], path) if program else None
+    return checkout.file(path) if checkout is not None else None
+
+
+def from_above(source: Source, path: str) -> Source | None:
+    """A file that is named from the root of the repository, while the one that names it lies somewhere below."""
+    checkout = checkout_of(source, path.partition("/")[0], path)
+    return checkout.file(path) if checkout is not None else None
+
+
+def _below(source: Source, path: str) -> Source | None:
+    """The one file of the repository, at most three folders down, whose path ends so; None where several do."""
+    root = next((one for one in Path(source.path).absolute().parents if (one / ".git").exists()), None)
+    if root is None or path.startswith(("/", "..")) or "*" in path:
+        return None
+    found = [one for depth in range(1, _DEEPEST + 1) for one in root.glob("*/" * depth + path.removeprefix("./"))]
+    return source.neighbour(str(found[0])) if len(found) == 1 else None
 
 
 def programs_beside(source: Source) -> tuple[Source, ...]:

@@ -80,7 +80,7 @@ class Stop:
     """A line of Python, the framework's or the user's own, that does not go with the vLLM release.
 
     where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain. place:
-    of a line of the config's own file.
+    of a line of the user's own. apart: only where the engine runs in a process of its own.
     """
 
     where: str
@@ -88,6 +88,7 @@ class Stop:
     certain: bool
     kind: StopKind = StopKind.CODE
     place: Place | None = None
+    apart: bool = False
 
 
 # What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.

@@ -30,6 +30,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.framework_source.engine_objects import IN_PROCESS
 from rlaudit.configs.rollout_config import StopKind
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
@@ -40,7 +41,11 @@ def check(audit: Audit) -> Iterator[Finding]:
     """Every attribute; one that only some ways through the code reach is a warning, and a note in a framework's
     source.
     """
+    processes = audit.after.variable(IN_PROCESS)
+    in_process = processes is not None and str(processes.value) == "0"
     for stop in (one for one in audit.config.stops if one.kind is StopKind.ATTRIBUTE):
+        if stop.apart and in_process:
+            continue
         otherwise = Severity.WARNING if stop.place is not None else Severity.NOTE
         severity = Severity.ERROR if stop.certain else otherwise
         message = (

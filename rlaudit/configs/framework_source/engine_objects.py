@@ -17,9 +17,9 @@ from rlaudit.vllm.importable import gone_attribute, is_conditional
 CLASSES = ("LLM", "LLMEngine", "AsyncLLMEngine", "AsyncLLM", "SamplingParams")
 _INSIDE = {("LLM", "llm_engine"): "LLMEngine"}
 _MAKERS = ("from_engine_args", "from_vllm_config")
-_IN_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
+IN_PROCESS = "VLLM_ENABLE_V1_MULTIPROCESSING"
 # Ways to run the engine in the program's own process, as the words of a file.
-_WORDS = (_IN_PROCESS, "external_launcher")
+_WORDS = (IN_PROCESS, "external_launcher")
 _BY_NAME = ("hasattr", "getattr", "setattr")
 
 
@@ -33,8 +33,10 @@ class EngineObjects:
     own: frozenset[str] = frozenset()
     in_process: bool = False
 
-    def gone(self, node: ast.Attribute, vllm: Version) -> Iterator[str]:
-        """What is said of `llm.attribute` where a release has no such attribute."""
+    def gone(self, node: ast.Attribute, vllm: Version) -> Iterator[tuple[str, bool]]:
+        """What is said of `llm.attribute` where a release has no such attribute, and whether it is there where the
+        engine runs in the program's own process.
+        """
         kind = self._kind(node.value)
         if kind is None or not isinstance(node.ctx, ast.Load) or node.attr in self.own:
             return
@@ -43,12 +45,10 @@ class EngineObjects:
             return
         if is_conditional(kind, node.attr, vllm):
             if not self.in_process:
-                yield (
-                    f"takes {node.attr} of the {kind}, which vLLM {vllm} has only with {_IN_PROCESS}=0: the engine "
-                    "runs in a process of its own otherwise"
-                )
+                said = f"takes {node.attr} of the {kind}, which vLLM {vllm} has only with {IN_PROCESS}=0: the engine "
+                yield f"{said}runs in a process of its own otherwise", True
             return
-        yield f"takes {node.attr} of the {kind}, which that of vLLM {vllm} does not have: {missing.said(vllm)}"
+        yield f"takes {node.attr} of the {kind}, which that of vLLM {vllm} does not have: {missing.said(vllm)}", False
 
     def _kind(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Attribute) and (kind := self._kind(node.value)) is not None:

@@ -194,8 +194,8 @@ class _File:
                 for gone in () if _is_of_a_fork(self.source) else gone_texts(node, self._version):
                     self._stop(node, gone, where, StopKind.IMPORT)
             elif isinstance(node, ast.Attribute):
-                for gone in self.held.gone(node, self._version):
-                    self._stop(node, gone, where, StopKind.ATTRIBUTE)
+                for gone, apart in self.held.gone(node, self._version):
+                    self._stop(node, gone, where, StopKind.ATTRIBUTE, apart=apart)
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
         from rlaudit.vllm.removed import removed
@@ -207,7 +207,9 @@ class _File:
                 said = f"gives {_name(call.func)} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
                 self._stop(keyword, said.strip().removesuffix("."), where)
 
-    def _stop(self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE) -> None:
+    def _stop(
+        self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE, *, apart: bool = False
+    ) -> None:
         if kind in where.caught:
             self.caught.append(kind)
             if kind is not StopKind.ATTRIBUTE or not where.hidden:
@@ -215,7 +217,7 @@ class _File:
             what += f"; the `except` in line {where.hidden} passes over it, and the rest of the `try` is never done"
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         written = Place(self.source.path, line, column + 1, "")
-        self.stops.append(Stop(place(self.source, node), what, where.certain and where.always, kind, written))
+        self.stops.append(Stop(place(self.source, node), what, where.certain and where.always, kind, written, apart))
 
 
 @lru_cache(maxsize=64)
@@ -240,10 +242,11 @@ def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tupl
     return tuple(found)
 
 
-def stops_in(source: Source, vllm: Version) -> tuple[Stop, ...]:
-    """The same of a file that builds an engine itself."""
-    # An argument that is gone is the config's own there, and `removed-flag` speaks of it.
-    return tuple(_read(source, vllm, asks_calls=False).stops)
+def stops_in(source: Source, vllm: Version, *, asks_calls: bool = False) -> tuple[Stop, ...]:
+    """The same of a file that builds an engine itself. asks_calls: whether arguments that are gone count; where the
+    file is the config, `removed-flag` speaks of them.
+    """
+    return tuple(_read(source, vllm, asks_calls=asks_calls).stops)
 
 
 def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:

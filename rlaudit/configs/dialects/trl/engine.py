@@ -10,14 +10,16 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.dialects.trl.own_trainer import collect_own
 from rlaudit.configs.dialects.trl.release import TRL, Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.source import looks_for
 from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.draft import Draft, by_code, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.own_trainer import own_trainer
 from rlaudit.configs.framework_source.release_here import release_here
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.tell import engine_names, tell
 from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -60,9 +62,9 @@ _LITERAL = "TRL 1.16.0 generation/vllm_generation.py:347"
 
 def trainer_config(
     framework: str, source: Source, trainer: str, arguments: Mapping[str, Node], vllm: Version, place: Place | None,
-    write: Write, parts: tuple[str, ...] = (),
+    write: Write, parts: tuple[str, ...] = (), program: Source | None = None,
 ) -> RolloutConfig:  # fmt: skip
-    """The rollout of one trainer config. arguments: its fields by name."""
+    """The rollout of one trainer config. arguments: its fields by name. program: what starts the trainer."""
     draft = Draft(framework, source.path, parts=parts)
     looks = looks_for(trainer)
     checkout = looks.checkout(source)
@@ -70,16 +72,20 @@ def trainer_config(
     in_question = {} if trainer in {"OnlineDPO", "GOLD"} else arguments
     told = releases(in_question, vllm, written_mode == "colocate", BORN[trainer],
                     here=release_here(source, TRL, checkout))  # fmt: skip
+    collect_sampling(draft, arguments, trainer, told)
+    collect_facts(draft, arguments, trainer, told)
+    draft.list_flags(arguments, *OPTIONS)
+    draft.list_flags({name: arguments[name] for name in OBJECTIVE if name in arguments}, *OBJECTIVE)
+    model = arguments.get("model_name_or_path") or arguments.get("model")
+    own = own_trainer(program, engine_names(vllm)) if program is not None else None
+    if own is not None and written_mode in (None, "colocate"):
+        collect_own(draft, own, arguments, vllm)
+        return draft.done(model=model, offline=True, place=place, write=write)
     draft.stops = told.stops
     if told.impossible:
         draft.not_seen.append(f"{told}: what is said of the trainer is said of the later release")
     mode = engine_mode(trainer, arguments, told)
-    collect_sampling(draft, arguments, trainer, told)
-    collect_facts(draft, arguments, trainer, told)
     _connection(draft, arguments, mode)
-    draft.list_flags(arguments, *OPTIONS)
-    draft.list_flags({name: arguments[name] for name in OBJECTIVE if name in arguments}, *OBJECTIVE)
-    model = arguments.get("model_name_or_path") or arguments.get("model")
     if mode == "colocate":
         _colocated(draft, arguments, trainer, told)
         tell(draft, looks, checkout, vllm)

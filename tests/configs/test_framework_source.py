@@ -266,6 +266,45 @@ def test_fields_of_a_config_class_that_are_the_engines_own_are_its_defaults(
     assert config.says("rollout_head_dtype") == dtype
 
 
+OLD_PRIME = """
+class InferenceConfig(BaseSettings):
+    gpu_memory_utilization: float = 0.9
+    seed: int | None = None
+
+    def to_vllm(self):
+        rsetattr(namespace, "logprobs_mode", "processed_logprobs")
+"""
+OLD_SERVER = """
+from vllm.entrypoints.openai.tool_parsers import ToolParserManager
+
+async def build(args):
+    engine_args = AsyncEngineArgs.from_cli_args(args)
+
+async def update(engine, path):
+    await engine.collective_rpc("update_weights", args=(path,))
+"""
+OLD_RUN = "[model]\nname = 'org/policy'\n[parallel]\ndp = 6\n"
+
+
+@pytest.mark.parametrize("resets", [False, True])
+def test_an_update_that_nowhere_resets_or_pauses_is_known_to_do_neither(tmp_path: Path, resets: bool) -> None:
+    home = laid_out(
+        tmp_path / "checkout",
+        {
+            "src/prime_rl/inference/config.py": OLD_PRIME,
+            "src/prime_rl/inference/vllm/server.py": OLD_SERVER,
+            "src/prime_rl/orchestrator/orchestrator.py": "",
+            "src/prime_rl/inference/worker.py": "def hook(self):\n    self.reset_prefix_cache()\n" if resets else "",
+        },
+    )
+    (config,) = PRIME_RL.read(Source(str(tmp_path / "infer.toml"), OLD_RUN, (str(home),)), NOW)
+    assert "pause_mode" not in config.trainer and "seed" not in config.engine
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
+    assert config.says("salts_prefix_cache") is False
+    assert config.says("resets_prefix_cache") is (None if resets else False)
+    assert [stop.certain for stop in config.stops] == [True]
+
+
 ENGINES = """
 def create_vllm_engines(args):
     return LLMRayActor.remote(

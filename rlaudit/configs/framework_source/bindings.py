@@ -1,8 +1,8 @@
 """What one Python file binds names to: engine arguments on their way to vLLM, defaults of options, calls.
 
 An engine argument is handed over as a keyword of a call, a key of a dictionary, or by a store (`args["name"] = ...`,
-`namespace.name = ...`). A block, a call or a dictionary with several engine arguments, tells that the file builds an
-engine, and which arguments it leaves to vLLM.
+`namespace.name = ...`, `setattr(namespace, "name", ...)`). A block, a call or a dictionary with several engine
+arguments, tells that the file builds an engine, and which arguments it leaves to vLLM.
 """
 
 import ast
@@ -143,6 +143,14 @@ def _pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _stores(node: ast.AST, names: frozenset[str]) -> Iterator[tuple[str, ast.expr]]:
+    if (
+        isinstance(node, ast.Call)
+        and _called(node.func).endswith("setattr")
+        and len(node.args) == len(("x", "name", 1))
+    ):
+        if (name := _text(node.args[1])) in names:
+            yield name, node.args[2]
+        return
     if not isinstance(node, ast.Assign):
         return
     for target in node.targets:

@@ -107,7 +107,8 @@ def _source(root: str, relative: str) -> Source | None:
 @lru_cache(maxsize=256)
 def _says(root: str, package: str, pattern: str) -> bool:
     wanted = re.compile(pattern)
-    for path in sorted(Path(root, package).rglob("*.py")):
+    folder = next((place for place in (Path(root, package), Path(root, "src", package)) if place.is_dir()), Path(root))
+    for path in sorted(folder.rglob("*.py")):
         try:
             if wanted.search(read_regular(path, LARGEST_BYTES, "no source").decode("utf-8")):
                 return True

@@ -33,10 +33,11 @@ def ask(question: Question, checkout: Checkout) -> Answer | None:
 
 
 def calls(names: Collection[str], *files: str) -> Question:
-    """Whether a function or method of one of the names is called."""
+    """Whether a function or method of one of the names is called; false where the package has none of the words."""
 
     def answer(checkout: Checkout) -> Answer | None:
-        return _found(checkout, files, lambda source: calls_in(source, names))
+        found = _found(checkout, files, lambda source: calls_in(source, names))
+        return found or _without(checkout, names, files, False)
 
     return answer
 
@@ -73,31 +74,31 @@ def mentions(functions: Collection[str], text: str, *files: str) -> Question:
 
 
 def keywords_of(name: str, *files: str) -> Question:
-    """The names of the keyword arguments with which a method is called first."""
+    """The names of the keyword arguments with which a method is called first; None where the package never says it."""
 
     def answer(checkout: Checkout) -> Answer | None:
         for source, call in _first_call(checkout, files, name):
             return Answer([keyword.arg for keyword in call.keywords if keyword.arg], place(source, call))
-        return None
+        return _without(checkout, {name}, files, None)
 
     return answer
 
 
 def argument(name: str, keyword: str, *files: str) -> Question:
-    """The constant that a method is called with first, for one keyword."""
+    """The constant that a method is called with first, for one keyword; None where the package never says it."""
 
     def answer(checkout: Checkout) -> Answer | None:
         for source, call in _first_call(checkout, files, name):
             given = [one.value for one in call.keywords if one.arg == keyword]
             if given and not isinstance(value := literal(given[0]), Unknown):
                 return Answer(value, place(source, call))
-        return None
+        return _without(checkout, {name}, files, None)
 
     return answer
 
 
 def uses(name: str, *files: str) -> Question:
-    """Whether the code has a variable, a keyword or a key of that name."""
+    """Whether the code has a variable, a keyword or a key of that name; false where the package has no such word."""
 
     def look(source: Source) -> tuple[ast.AST, ...]:
         return tuple(
@@ -105,7 +106,7 @@ def uses(name: str, *files: str) -> Question:
             if name in (getattr(node, "id", None), getattr(node, "arg", None), getattr(node, "value", None))
         )  # fmt: skip
 
-    return lambda checkout: _found(checkout, files, look)
+    return lambda checkout: _found(checkout, files, look) or _without(checkout, {name}, files, False)
 
 
 def reads_below(parent: str, key: str, *files: str) -> Question:
@@ -181,6 +182,12 @@ def _found(checkout: Checkout, files: tuple[str, ...], look: Callable[[Source], 
         if seen:
             return Answer(True, place(source, seen[0]))
     return None
+
+
+def _without(checkout: Checkout, names: Collection[str], files: tuple[str, ...], value: Any) -> Answer | None:
+    """What it means that no file of the package has any of the words, where one of the files is there."""
+    read = next(_sources(checkout, files), None)
+    return None if read is None or checkout.says(rf"\b(?:{'|'.join(sorted(names))})\b") else Answer(value, read.path)
 
 
 def _sources(checkout: Checkout, files: tuple[str, ...]) -> Iterator[Source]:

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from packaging.version import Version
 
-from rlaudit.configs.framework_source.bindings import handed_over, place
+from rlaudit.configs.framework_source.bindings import calls_in, handed_over, place
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
 from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_texts
@@ -29,6 +29,8 @@ from rlaudit.configs.syntax.unreadable import UnreadableText
 
 ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
 _FROM_COMMAND_LINE = "from_cli_args"
+# What starts an engine whose arguments stand elsewhere.
+_STARTS = {*ENGINES, _FROM_COMMAND_LINE}
 _MOST_FILES = 16
 _LONGEST = 100
 
@@ -225,7 +227,7 @@ def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tupl
     """What stops, or goes another way than meant, in a release. engine: the files that may build the engine."""
     names = frozenset(_engine_names(vllm))
     built = next((file for file in engine if (source := checkout.file(file)) is not None
-                  and handed_over(source, names).blocks), None)  # fmt: skip
+                  and (handed_over(source, names).blocks or calls_in(source, _STARTS))), None)  # fmt: skip
     if built is None:
         return ()
     waiting, seen = [*_packages(built), built], set[str]()
@@ -255,8 +257,7 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     except (UnreadableText, RecursionError):
         return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
-    named = {*ENGINES, _FROM_COMMAND_LINE}
-    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in named)
+    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _STARTS)
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
     file = _File(source, VersionTests(vllm), builds, engines, engine_objects(tree))

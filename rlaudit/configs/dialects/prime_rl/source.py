@@ -5,12 +5,15 @@ from rlaudit.configs.framework_source.tell import FrameworkSource
 
 _CONFIGS = ("packages/prime-rl-configs/src/prime_rl/configs/inference.py", "src/prime_rl/configs/inference.py",
             "prime_rl/configs/inference.py")  # fmt: skip
+# While inference was flat: fields of the config became arguments in `to_vllm`.
+_FLAT_CONFIGS = ("src/prime_rl/inference/config.py", *_CONFIGS)
 _SERVER = ("src/prime_rl/inference/vllm/server.py", "prime_rl/inference/vllm/server.py")
 _ORCHESTRATOR = tuple(f"{root}prime_rl/orchestrator/{name}.py" for root in ("src/", "") for name in
                       ("dispatcher", "scheduler", "envs", "orchestrator"))  # fmt: skip
 SOURCE = FrameworkSource(
     package="prime_rl",
-    fields=tuple((file, "VllmConfig") for file in _CONFIGS),
+    engine=_SERVER,
+    fields=(*((file, "VllmConfig") for file in _CONFIGS), *((file, "InferenceConfig") for file in _FLAT_CONFIGS)),
     facts={
         "pause_mode": argument("pause_generation", "mode", *_SERVER),
         "pause_clears_cache": argument("pause_generation", "clear_cache", *_SERVER),

@@ -98,5 +98,5 @@ def _facts(draft: Draft, own: OwnTrainer) -> None:
     draft.trains("recomputes_old_logprobs", True if used is False else used, note)
     reset = calls({"reset_prefix_cache", "sleep"}, own.file)(own.checkout)
     draft.trains("weight_updates", "between rollouts", f"{own.name} loads weights before it generates")
-    where = f"{own.file} resets no prefix cache" if reset is None else reset.where
-    draft.trains("resets_prefix_cache", reset is not None, where)
+    resets = reset is not None and reset.value
+    draft.trains("resets_prefix_cache", resets, reset.where if reset and resets else f"no call of it in {own.file}")

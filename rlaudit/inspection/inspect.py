@@ -99,8 +99,12 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
     )
     without = [one.file.source for one in inspected if not (one.configs or one.bugs or one.unreadable)]
     others = tuple(found for source in without if (found := other_engine(source)) is not None)
-    named = {one.path for one in others}
-    unnamed = (mention(source) for source in without if source.path not in named)
+    parts = {
+        Path(part).absolute() for one in with_configs for config in one.configs for part in config.audit.config.parts
+    }
+    named = {one.path for one in others} | {one.path for one in without if Path(one.path).absolute() in parts}
+    asked = request.context.before, request.context.after
+    unnamed = (mention(source, *asked) for source in without if source.path not in named)
     mentions = tuple(found for found in unnamed if found is not None)
     verdicts = judge_files(request, with_configs)
     stale = 0

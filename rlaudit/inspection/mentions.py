@@ -1,15 +1,20 @@
 """Files without a config that is read, but with words of vLLM or a known framework: named, not passed over in silence.
 
 An overlay whose base is elsewhere, a fragment, a launcher, or code that builds an engine in a way that is not followed.
+Of code that uses vLLM and builds no engine, what it asks of the release in vain is said as well.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from rlaudit.configs.source import Source
+from rlaudit.inspection.versions import choose
 
 MOST_NAMED = 50
+_IMPORTS = r"(?m)^\s*(?:from|import)\s+vllm\b"
 # Compiled where a file without a config is there: most runs have none.
 _WORDS = (
     r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth"
@@ -19,27 +24,49 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Mention:
-    """The first such word of a file, and its line."""
+    """The first such word of a file, and its line. gone: what its code asks in vain, as sentences without an end."""
 
     path: str
     word: str
     line: int
+    gone: tuple[str, ...] = ()
 
 
-def mention(source: Source) -> Mention | None:
-    """What a file without a config mentions; None where it mentions nothing."""
+def mention(source: Source, before: Version | None, after: Version | None) -> Mention | None:
+    """What a file without a config mentions; None where it mentions nothing. before, after: as they were asked for."""
     match = re.search(_WORDS, source.text)
     if match is None:
         return None
-    return Mention(source.path, match.group().lower(), source.text.count("\n", 0, match.start()) + 1)
+    line = source.text.count("\n", 0, match.start()) + 1
+    return Mention(source.path, match.group().lower(), line, _gone(source, before, after))
+
+
+def _gone(source: Source, before: Version | None, after: Version | None) -> tuple[str, ...]:
+    if source.suffix != ".py" or not re.search(_IMPORTS, source.text):
+        return ()
+    # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.framework_source.stops import stops_in
+
+    vllm = choose(before, after, source.path, source.text).after
+    certain = (stop for stop in stops_in(source, vllm) if stop.certain)
+    return tuple(dict.fromkeys(f"{stop.where} {stop.what}" for stop in certain))
 
 
 def sentences(found: Iterable[Mention]) -> list[str]:
-    """One for each word, with the files that say it."""
+    """One for each file of code with what it asks in vain, then one for each word, with the files that say it."""
     by_word: dict[str, list[Mention]] = {}
+    gone: list[str] = []
     for one in found:
-        by_word.setdefault(one.word, []).append(one)
-    return [_sentence(word, files) for word, files in by_word.items()]
+        if one.gone:
+            gone.append("; ".join(one.gone))
+        else:
+            by_word.setdefault(one.word, []).append(one)
+    return [*gone[:MOST_NAMED], *_unnamed(len(gone)), *(_sentence(word, files) for word, files in by_word.items())]
+
+
+def _unnamed(count: int) -> list[str]:
+    left = count - MOST_NAMED
+    return [f"{left} more files of code that ask for what this vLLM does not have"] if left > 0 else []
 
 
 def _sentence(word: str, files: list[Mention]) -> str:

@@ -73,12 +73,12 @@ def test_many_files_are_counted_by_folder_after_the_first() -> None:
 
 @pytest.mark.parametrize("text", ["x = EngineArgs(num_scheduler_steps=1)", "_engine_args: {tensor_parallel_size: 2}"])
 def test_arguments_for_an_engine_are_a_mention_without_vllms_name(text: str) -> None:
-    assert mention(Source("a.py", text)) is not None
+    assert mention(Source("a.py", text), None, None) is not None
 
 
 @pytest.mark.parametrize("text", ["", "evllm: 1", "overlay: trl", "converl"])
 def test_other_words_are_no_mention(text: str) -> None:
-    assert mention(Source("a.yaml", text)) is None
+    assert mention(Source("a.yaml", text), None, None) is None
 
 
 def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_of_the_repository(
@@ -100,3 +100,29 @@ def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_
     (config,) = known_dialects()["verl"].read(script, Version("0.18.1"))
     assert config.sampling["temperature"].value == 0.6
     assert str(tmp_path / "config/mine.yaml") in config.parts
+
+
+EXTENSION = "from vllm.worker.worker import Worker\n\nclass Extension(Worker):\n    pass\n"
+
+
+def test_code_without_an_engine_is_named_with_what_it_asks_in_vain() -> None:
+    found = mention(Source("ext.py", EXTENSION), Version("0.8.5"), Version("0.18.1"))
+    assert found is not None
+    (said,) = sentences([found])
+    assert said.startswith("ext.py:1 imports from vllm.worker.worker, which vLLM 0.18.1 does not have")
+    today = mention(Source("ext.py", EXTENSION), Version("0.8.5"), Version("0.8.5"))
+    assert today is not None and today.gone == ()
+
+
+def test_a_class_that_the_engine_loads_by_name_is_part_of_the_config(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "ext.py").write_text(EXTENSION)
+    (tmp_path / "serve.sh").write_text("vllm serve org/policy --worker-extension-cls own.ext.Extension\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(["inspect", ".", "--from", "0.8.5", "--to", "0.18.1"]) == 1
+    out = capsys.readouterr().out
+    assert "error own/ext.py:1:1 import-gone" in out
+    assert out.count("own/ext.py:1 imports") == 1

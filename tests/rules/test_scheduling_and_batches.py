@@ -3,6 +3,7 @@ from simulated_audit import findings
 
 from rlaudit.inspection.finding import Severity
 from rlaudit.rules.async_scheduling_on import RULE as ASYNC_ON
+from rlaudit.rules.batch_refused import RULE as REFUSED
 from rlaudit.rules.batch_sizes_moved import RULE as BATCH_SIZES
 from rlaudit.rules.cascade_attention import RULE as CASCADE
 from rlaudit.rules.chunked_prefill_forced import RULE as FORCED
@@ -143,3 +144,26 @@ def test_a_number_after_dash_o_means_another_thing_from_0_12(level, severity):
 
 def test_an_optimization_level_that_is_written_as_such_had_no_other_meaning_before():
     assert not findings(LEVEL, {"from": "0.11.0", "to": "0.12.0", "engine": {"optimization_level": 1}})
+
+
+SMALL = {"max_num_batched_tokens": 4096, "max_model_len": 9216}
+
+
+@pytest.mark.parametrize(("engine", "before", "after", "reported"), [
+    ({**SMALL, "enable_chunked_prefill": False}, "0.8.5", "0.18.1", [Severity.ERROR]),
+    ({**SMALL, "enable_chunked_prefill": False}, "0.8.5", "0.10.2", []),
+    ({**SMALL, "enable_chunked_prefill": False}, "0.18.1", "0.20.0", [Severity.ERROR]),
+    (SMALL, "0.8.5", "0.18.1", []),
+    ({"max_num_batched_tokens": 4096, "enable_chunked_prefill": False}, "0.8.5", "0.18.1", []),
+    ({"max_num_batched_tokens": 128, "max_num_seqs": 512}, "0.8.5", "0.18.1", [Severity.ERROR]),
+    ({"max_num_batched_tokens": 128}, "0.8.5", "0.18.1", []),
+])  # fmt: skip
+def test_limits_that_contradict_each_other_are_an_error_where_the_release_refuses_them(engine, before, after, reported):
+    assert severities(REFUSED, {"from": before, "to": after, "engine": engine}) == reported
+
+
+def test_prompts_that_were_chunked_against_the_config_are_chunked_by_the_fix():
+    example = {"from": "0.8.5", "to": "0.18.1", "engine": {**SMALL, "enable_chunked_prefill": False}}
+    (finding,) = findings(REFUSED, example)
+    assert finding.fix is not None and finding.fix.safe
+    assert not findings(REFUSED, {**example, **V0})[0].fix

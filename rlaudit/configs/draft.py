@@ -78,9 +78,9 @@ class Draft:
             if any(word in name for word in words):
                 self.options.by_file(name, node)
 
-    def lose(self, name: str, node: Node, loss: Loss, reason: str) -> None:
+    def lose(self, name: str, node: Node, loss: Loss, reason: str, *, certain: bool = True) -> None:
         """Something written that never arrives."""
-        self.lost.append(Lost(name, written(node), node.place, loss, reason))
+        self.lost.append(Lost(name, written(node), node.place, loss, reason, certain))
 
     def trains(self, name: str, value: Any, note: str, node: Node | None = None) -> None:
         """A trainer fact; with a node it is written in the file, without one the framework's code decides."""

@@ -58,13 +58,14 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True)
 class Lost:
-    """Something about vLLM that is written and has no effect."""
+    """Something that is written and has no effect. certain: whatever release of the framework it is."""
 
     name: str
     written: Any
     place: Place
     loss: Loss
     reason: str
+    certain: bool = True
 
 
 class StopKind(StrEnum):

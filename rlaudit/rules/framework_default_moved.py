@@ -2,7 +2,8 @@
 
 What changed
     A vLLM release often forces the framework's: TRL that runs vLLM 0.18.1 is not the TRL that ran 0.8.5. TRL's default
-    temperature was 0.9 before 0.18 and is 1.0 since; its correction by importance sampling came on by default.
+    temperature was 0.9 before 0.18 and is 1.0 since; its KL term (`beta`) went from 0.04 to 0, its loss from bnpo to
+    dapo, its engine from a server into the trainer; its correction by importance sampling came on by default.
     Source: trl/trainer/grpo_config.py of both releases; verl's rollout.yaml.
 
 Why it matters
@@ -45,13 +46,15 @@ CORRECTION = "importance_sampling_correction"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Sampling parameters and the correction, where the framework's code decides both sides, each in its way."""
+    """Sampling parameters, the correction and what decides the objective, where the framework's code decides both."""
     if not audit.migrates:
         return
     before, after = audit.before.config, audit.after.config
     for name in NEUTRAL_SAMPLING:
         yield from _moved(audit, name, before.sampling, after.sampling, Severity.WARNING)
     yield from _moved(audit, CORRECTION, before.trainer, after.trainer, Severity.NOTE)
+    for name in after.options:
+        yield from _moved(audit, name, before.options, after.options, Severity.WARNING)
 
 
 def _moved(

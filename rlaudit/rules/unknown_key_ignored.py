@@ -61,7 +61,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _effect(audit: Audit, lost: Lost) -> tuple[Severity, str]:  # noqa: PLR0911 - one for each thing that may run
     """By what runs in its place; a key that neither side knows can only be a mistake."""
     if lost.loss is Loss.REFUSED and _is_new(audit, lost):
-        return Severity.ERROR, _guess(audit, lost)
+        return (Severity.ERROR if lost.certain else Severity.WARNING), _guess(audit, lost)
     if not audit.after.exists(lost.name):
         if lost.loss not in (Loss.UNKNOWN_KEY, Loss.REFUSED):
             return Severity.NOTE, f"; vLLM {audit.after.version} has no such argument"

@@ -94,9 +94,8 @@ def test_keys_that_no_release_for_this_vllm_has_are_said_so() -> None:
     config = read_one(DIALECT, text, "0.18.1")
     assert any("no TRL release" in sentence for sentence in config.not_seen)
     (lost,) = (one for one in config.lost if one.name == "device")
-    assert lost.loss is Loss.REFUSED and lost.reason.startswith(
-        "TRL 0.27 or later, which this vLLM needs, has no vllm_"
-    )
+    assert lost.loss is Loss.REFUSED and lost.certain
+    assert lost.reason.startswith("TRL 0.27 or later, which this vLLM needs, has no vllm_")
 
 
 def test_sampling_defaults_follow_the_release_and_stay_unknown_without_one() -> None:
@@ -220,7 +219,7 @@ def test_the_module_of_the_server_is_the_server() -> None:
 
 def test_where_the_mode_is_not_told_a_field_of_the_colocated_engine_may_arrive_and_is_not_lost():
     text = "use_vllm: true\nmodel_name_or_path: m\nvllm_gpu_memory_utilization: 0.4\nreward_funcs: x\n"
-    config = read_one(DIALECT, text, "0.18.1", "run.yaml")
+    config = read_one(DIALECT, text, "0.12.0", "run.yaml")
     said = config.engine["gpu_memory_utilization"]
     assert said.written == 0.4 and isinstance(said.value, Unknown) and "colocate" in said.value.reason
     assert not config.lost
@@ -246,3 +245,24 @@ def test_no_top_k_is_sent_before_0_16_and_where_the_release_is_open_it_is_unknow
     assert isinstance(value, Unknown) and "none before 0.16, 50 in 0.16" in value.reason
     ranked = read_one(DIALECT, f"{written}top_k: 20\n", "0.8.5").sampling["top_k"]
     assert ranked.value == 20
+
+
+def test_without_a_mode_the_release_that_goes_with_the_vllm_decides_where_the_engine_is() -> None:
+    text = "use_vllm: true\nmodel_name_or_path: m\nreward_funcs: x\nnum_generations: 4\n"
+    config = read_one(DIALECT, text, "0.18.1")
+    assert config.offline and config.options["vllm_mode"].value == "colocate"
+    assert any("1.6" in said and "0.27" in said for said in config.not_seen)
+
+
+@pytest.mark.parametrize(("vllm", "certain"), [("0.18.1", False), ("0.12.0", None), ("0.8.5", None)])
+def test_a_field_that_the_release_for_this_vllm_does_not_have_is_refused(vllm: str, certain: bool | None) -> None:
+    config = read_one(DIALECT, COLOCATED + "max_prompt_length: 512\n", vllm)
+    lost = [one for one in config.lost if one.name == "max_prompt_length"]
+    assert [one.certain for one in lost] == ([] if certain is None else [certain])
+
+
+def test_what_decides_the_objective_is_the_release_s_default_where_nothing_is_written() -> None:
+    old, new = read_one(DIALECT, COLOCATED + "vllm_dtype: auto\n", "0.8.5"), read_one(DIALECT, COLOCATED, "0.18.1")
+    assert (old.options["beta"].value, new.options["beta"].value) == (0.04, 0.0)
+    assert new.options["loss_type"].value == "dapo"
+    assert read_one(DIALECT, COLOCATED + "beta: 0.1\n", "0.18.1").options["beta"].value == 0.1

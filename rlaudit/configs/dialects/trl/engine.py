@@ -55,6 +55,14 @@ OPTIONS = (
 )  # fmt: skip
 # What decides the objective, by its whole name: other options hold these words too.
 OBJECTIVE = ("beta", "epsilon", "epsilon_high", "delta", "loss_type", "max_prompt_length")
+# Field of GRPOConfig -> default before, first release with another, that one. Read in the wheels of release.py.
+_MOVED: Mapping[str, tuple[Any, str, Any]] = {
+    "beta": (0.04, "0.19", 0.0),
+    "loss_type": ("bnpo", "0.22", "dapo"),
+    "max_completion_length": (256, "1.10", 512),
+    "use_bias_correction_kl": (False, "1.10", True),
+    "vllm_mode": ("server", "1.0", "colocate"),
+}
 # Trainers with another default of vllm_gpu_memory_utilization.
 _SHARES = {"OnlineDPO": 0.55, "GOLD": 0.9}
 _LITERAL = "TRL 1.16.0 generation/vllm_generation.py:347"
@@ -69,7 +77,7 @@ def trainer_config(
     looks = looks_for(trainer)
     checkout = looks.checkout(source)
     written_mode = known(arguments.get("vllm_mode"))
-    in_question = {} if trainer in {"OnlineDPO", "GOLD"} else arguments
+    in_question = _of_grpo(trainer, arguments)
     told = releases(in_question, vllm, written_mode == "colocate", BORN[trainer],
                     here=release_here(source, TRL, checkout))  # fmt: skip
     collect_sampling(draft, arguments, trainer, told)
@@ -78,10 +86,16 @@ def trainer_config(
     draft.list_flags({name: arguments[name] for name in OBJECTIVE if name in arguments}, *OBJECTIVE)
     model = arguments.get("model_name_or_path") or arguments.get("model")
     own = own_trainer(program, engine_names(vllm)) if program is not None else None
+    _objective(draft, arguments, trainer, told)
     if own is not None and written_mode in (None, "colocate"):
         collect_own(draft, own, arguments, vllm)
         return draft.done(model=model, offline=True, place=place, write=write)
     draft.stops = told.stops
+    _gone_fields(draft, in_question, told)
+    if told.importing is not None and told.oldest > told.importing:
+        draft.not_seen.append(
+            f"the TRL release: taken is {told}; those from {told.importing} on import this vLLM as well"
+        )
     if told.impossible:
         draft.not_seen.append(f"{told}: what is said of the trainer is said of the later release")
     mode = engine_mode(trainer, arguments, told)
@@ -100,6 +114,35 @@ def trainer_config(
     draft.not_seen.append(said)
     config = draft.done(model=model, place=place, write=write)
     return replace(config, engine=Elsewhere(reason, {**_server_logprobs(mode, told), **draft.engine}, said))
+
+
+def _objective(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: Releases) -> None:
+    """Defaults of GRPOConfig that decide the objective, or where the engine is, and that a later release moved."""
+    for field, (before, release, later) in _MOVED.items() if trainer == "GRPO" else ():
+        newer = told.since(release)
+        if not is_said(arguments.get(field)) and newer is not None:
+            draft.options.by_code(field, later if newer else before, f"TRL's default; {later} since {release}")
+
+
+def _of_grpo(trainer: str, arguments: Mapping[str, Node]) -> Mapping[str, Node]:
+    """The fields that come and go with GRPOConfig: RLOOConfig kept one a release longer, other classes are apart."""
+    if trainer in {"OnlineDPO", "GOLD"}:
+        return {}
+    return {name: node for name, node in arguments.items() if trainer != "RLOO" or name != "max_prompt_length"}
+
+
+def _gone_fields(draft: Draft, arguments: Mapping[str, Node], told: Releases) -> None:
+    """Fields at which the parser stops. Those of the engine are told with it."""
+    for field, node in arguments.items():
+        if told.past(field) and field not in COLOCATED and field not in OWN_DEVICE:
+            draft.lose(field, node, Loss.REFUSED, _gone(field, told), certain=told.past_for_certain(field))
+
+
+def _gone(field: str, told: Releases) -> str:
+    """Why a field that is past stops the start."""
+    oldest = told.importing if told.past_for_certain(field) and told.importing else told.oldest
+    who = f"TRL {oldest} or later, which this vLLM needs," if told.impossible else str(told)
+    return f"{who} has no {field} any more, and its parser stops there"
 
 
 def engine_mode(trainer: str, arguments: Mapping[str, Node], told: Releases) -> str | Unknown:
@@ -148,7 +191,9 @@ def _colocated(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: 
     draft.trains("seeds_replicas", True, f"seeded with process index // tensor parallel size ({_LITERAL})")
     for field, name in OWN_DEVICE.items():
         node = arguments.get(field)
-        if is_said(node):
+        if is_said(node) and told.past(field):
+            draft.lose(name, node, Loss.REFUSED, _gone(field, told), certain=told.past_for_certain(field))
+        elif is_said(node):
             draft.lose(name, node, Loss.UNKNOWN_KEY, f"TRL with vllm_mode has no {field} any more")
     logprobs_mode = _colocated_logprobs(trainer, told)
     if logprobs_mode is not None:
@@ -224,8 +269,7 @@ def _not_its_own(draft: Draft, arguments: Mapping[str, Node], told: Releases, mo
         if not is_said(node):
             continue
         if told.past(field):
-            who = f"TRL {told.oldest} or later, which this vLLM needs," if told.impossible else str(told)
-            draft.lose(name, node, Loss.REFUSED, f"{who} has no {field} any more, and its parser stops there")
+            draft.lose(name, node, Loss.REFUSED, _gone(field, told), certain=told.past_for_certain(field))
         elif isinstance(mode, Unknown) and field in COLOCATED and told.since("1.0") is not False:
             reason = f"it reaches the engine in colocate mode only: {mode.reason}"
             draft.engine.by_file(name, node, Unknown(reason), reason)

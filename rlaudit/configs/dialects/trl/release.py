@@ -3,7 +3,8 @@
 No config names the release, but its fields come and go: a key that a release does not have ends the run with an
 error, so one written key bounds the release. Fields, defaults and calls were read in the released wheels 0.14.0,
 0.15.2, 0.16.1, 0.17.0, 0.18.2, 0.19.1, 0.20.0, 0.21.0, 0.22.2, 0.23.1, 0.24.0, 0.25.1, 0.26.2, 0.27.1, 0.28.0,
-0.29.1, 1.0.0, 1.3.0, 1.7.1, 1.11.0 and 1.16.0; a bound is the minor release in which a field is first or last seen.
+0.29.1, 1.0.0 and every minor release from there to 1.16.0; a bound is the minor release in which a field is first or
+last seen.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,26 +50,54 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "vllm_group_port": ("0.27", ""),
     "vllm_structured_outputs_regex": ("0.27", ""),
     "off_policy_mask_threshold": ("0.27", ""),
-    "max_prompt_length": ("", "0.28"),
-    # First seen in 1.7.1, not in 1.3.0.
-    "vllm_importance_sampling_clip_max": ("1.4", ""),
-    "vllm_importance_sampling_clip_min": ("1.4", ""),
+    "max_prompt_length": ("", "0.27"),
+    "vllm_importance_sampling_clip_max": ("1.6", ""),
+    "vllm_importance_sampling_clip_min": ("1.6", ""),
+    "scale_rewards": ("0.16", ""),
+    "epsilon": ("0.16", ""),
+    "epsilon_high": ("0.16", ""),
+    "loss_type": ("0.17", ""),
+    "mask_truncated_completions": ("0.17", ""),
+    "num_completions_to_print": ("0.17", ""),
+    "shuffle_dataset": ("0.17", ""),
+    "use_liger_loss": ("0.17", "0.27"),
+    "wandb_log_unique_prompts": ("0.17", "0.26"),
+    "delta": ("0.18", ""),
+    "generation_batch_size": ("0.18", ""),
+    "top_entropy_quantile": ("0.20", ""),
+    "log_unique_prompts": ("0.26", ""),
+    "num_generations_eval": ("0.26", ""),
+    "use_bias_correction_kl": ("0.26", ""),
+    "max_tool_calling_iterations": ("0.27", ""),
+    "multi_objective_aggregation": ("0.27", ""),
+    "pad_to_multiple_of": ("1.0", ""),
+    "router_aux_loss_coef": ("1.7", ""),
+    "entropy_coef": ("1.8", ""),
 }
 
 
+# The newest vLLM that the `vllm` extra admits, from a release on. TRL warns of a newer one, and pip refuses it beside
+# the extra. Source: Requires-Dist of the wheels; up to 0.23 there is no such limit.
+_ADMITS: dict[str, str] = {
+    "0.27": "0.12.0", "1.0": "0.17.1", "1.2": "0.18.0", "1.6": "0.19.0", "1.7": "0.23.0", "1.9": "0.25.1",
+    "1.10": "0.26.0", "1.11": "0.27.1", "1.13": "0.28.0", "1.14": "0.30.0", "1.15": "0.31.0",
+}  # fmt: skip
+_DOES_NOT_IMPORT = "TRL up to 0.26 does not import with vLLM 0.12 or later"
 _NEVER = Version("1000")
 
 
 @dataclass(frozen=True)
 class Releases:
     """The releases that may read a config. newest: exclusive, None where nothing ends the range. lower, upper: why
-    they are the oldest and the newest. stops: the pin that is none of them.
+    they are the oldest and the newest. importing: the oldest that can import the vLLM, where `oldest` is the first that
+    says it goes with it. stops: the pin that is none of them.
     """
 
     oldest: Version
     newest: Version | None
     lower: str = ""
     upper: str = ""
+    importing: Version | None = None
     stops: tuple[Stop, ...] = ()
 
     def since(self, release: str) -> bool | None:
@@ -88,6 +117,11 @@ class Releases:
         """Whether a field is gone in every release that may read the config."""
         last = FIELDS.get(field, ("", ""))[1]
         return bool(last) and self.oldest >= after(last)
+
+    def past_for_certain(self, field: str) -> bool:
+        """Whether it is gone in every release that can import the vLLM, too."""
+        last = FIELDS.get(field, ("", ""))[1]
+        return self.past(field) and (self.importing or self.oldest) >= after(last)
 
     def holds(self, release: Version) -> bool:
         """Whether a release is one of them."""
@@ -133,12 +167,13 @@ def both(takes: Releases, runs: Releases, here: ReleaseHere | None) -> Releases:
     if here is not None and not here.pinned_at:
         return _only(here)
     lower, upper = max(takes, runs, key=lambda one: one.oldest), min(takes, runs, key=lambda one: one.newest or _NEVER)
-    told = Releases(lower.oldest, upper.newest, lower.lower, upper.upper)
+    told = Releases(lower.oldest, upper.newest, lower.lower, upper.upper, lower.importing)
     if here is None or not takes.holds(here.version):
         return told
-    if told.holds(here.version):
+    if replace(runs, oldest=runs.importing or runs.oldest).holds(here.version):
         return _only(here)
-    why = runs.upper if here.version >= runs.oldest else runs.lower
+    below = _DOES_NOT_IMPORT if runs.importing else runs.lower
+    why = runs.upper if here.version >= runs.oldest else below
     return replace(told, stops=(Stop(here.pinned_at, f"pins TRL {here.version}: {why}", certain=True),))
 
 
@@ -150,7 +185,14 @@ def that_run(vllm: Version, colocated: bool) -> Releases:
     vLLM 0.10.0 removed (TypeError); up to 0.26 they import GuidedDecodingParams, which 0.12.0 removed (ImportError).
     """
     if vllm >= Version("0.12"):
-        return Releases(Version("0.27"), None, "TRL up to 0.26 does not import with vLLM 0.12 or later")
+        imports = Version("0.27")
+        admits = next((release for release, newest in _ADMITS.items() if Version(newest) >= vllm), None)
+        why = _DOES_NOT_IMPORT
+        if admits is None:
+            why = f"no TRL release read here admits vLLM {vllm}; this is the newest"
+        elif Version(admits) > imports:
+            why = f"the vllm extra of TRL admits vLLM {vllm} from {admits} on"
+        return Releases(Version(admits or next(reversed(_ADMITS))), None, why, importing=imports)
     if vllm >= Version("0.10"):
         return Releases(Version("0.16"), None, "TRL up to 0.15 passes device, which vLLM 0.10 or later does not take")
     ends = Version("0.24" if colocated else "0.27")

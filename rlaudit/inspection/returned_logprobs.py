@@ -43,6 +43,13 @@ def engine_of(side: Side) -> str:
     return f"vLLM {side.version} ({'V1' if side.is_v1 else 'V0'})"
 
 
+def in_the_loss(config: RolloutConfig) -> bool:
+    """Whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
+    says = config.says
+    recomputed = says("recomputes_old_logprobs") is True and says("importance_sampling_correction") is False
+    return not recomputed and says("uses_rollout_logprobs") is not False
+
+
 def asks_for_none(config: RolloutConfig) -> bool:
     """Whether the program makes its requests in this file, and none of them asks for logprobs: no rollouts of RL."""
     asked = [config.sampling[name].value for name in ("logprobs", "prompt_logprobs") if name in config.sampling]

@@ -8,6 +8,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.inspect import shown_path
+from rlaudit.vllm.removed import removed
 from rlaudit.vllm.resolve import resolution_rules
 from rlaudit.vllm.why_it_matters import WHY
 
@@ -39,7 +40,8 @@ def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
         before: Mapping[str, Setting] = getattr(audit.before.config, field)
         after: Mapping[str, Setting] = getattr(audit.after.config, field)
         for name in {**before, **after}:
-            yield _row(number, group, name, before.get(name), after.get(name), after.get(name) or before[name])
+            row = _row(number, group, name, before.get(name), after.get(name), after.get(name) or before[name])
+            yield _as_read(audit, row) if group == "environment" else row
     for model in filter(None, [audit.config.model]):
         yield _row(number, "model", model.name, audit.before.config.model, model, model)
 
@@ -67,6 +69,17 @@ def _engine_row(audit: Audit, number: int, name: str, said: Setting | None) -> "
     if said is not None:
         row["moves"] = audit.migrates and row["effective_from"] != row["effective_to"]
         row["note"] = after.note or said.note
+    return row
+
+
+def _as_read(audit: Audit, row: "ReportedSetting") -> "ReportedSetting":
+    """A variable's row, with the releases that do not read it any more."""
+    name = row["name"]
+    if removed("variable", name, audit.before.version) is not None:
+        row["effective_from"] = {"absent": f"vLLM {audit.before.version} does not read {name}"}
+    if removed("variable", name, audit.after.version) is not None:
+        row["effective_to"] = {"absent": f"vLLM {audit.after.version} does not read {name}"}
+        row["moves"] = audit.migrates and removed("variable", name, audit.before.version) is None
     return row
 
 

@@ -35,8 +35,14 @@ from collections.abc import Iterator
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import FILTERS, Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import Returned, asks_for_none, engine_of, returned_logprobs
-from rlaudit.inspection.sampling import filters, is_greedy, listed, unknown_among
+from rlaudit.inspection.returned_logprobs import (
+    Returned,
+    asks_for_none,
+    engine_of,
+    in_the_loss,
+    returned_logprobs,
+)
+from rlaudit.inspection.sampling import filters, is_greedy, listed, temperature, unknown_among
 from rlaudit.layers import Layer
 
 CONFIRM = "rlaudit ablate quick, with these sampling parameters: the semantic layer names the kept mass"
@@ -65,8 +71,17 @@ def _consequence(audit: Audit) -> str:
     if isinstance(returned, Unknown) or audit.config.says("uses_rollout_logprobs") is False:
         return "the tokens are off-policy"
     if returned is Returned.PROCESSED:
-        return f"{engine_of(audit.after)} renormalises its logprobs, and the mean ratio is the kept mass instead of 1"
-    return f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy unseen"
+        ratio = "mean ratio" if in_the_loss(audit.config) else "mean ratio of the logged mismatch"
+        return f"{engine_of(audit.after)} renormalises its logprobs, and the {ratio} is the kept mass instead of 1"
+    whole = f"{engine_of(audit.after)} returns logprobs of the whole softmax, so the tokens are off-policy unseen"
+    return f"{whole}; processed ones would not mend that, and move every ratio" if _needs_raw(audit) else whole
+
+
+def _needs_raw(audit: Audit) -> bool:
+    """Whether raw logprobs are the trainer's own, so that processed ones would only add the kept mass."""
+    plain = audit.config.says("divides_by_temperature") is False or temperature(audit.after) == 1
+    unsure = "uses_rollout_logprobs" in audit.config.trainer and in_the_loss(audit.config)
+    return plain and unsure and audit.config.says("replays_filters") is False
 
 
 RULE = Rule("filters-not-replayed", Layer.SEMANTIC, check)

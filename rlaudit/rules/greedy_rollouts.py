@@ -31,6 +31,7 @@ from collections.abc import Iterator
 
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.inspection.returned_logprobs import in_the_loss
 from rlaudit.inspection.sampling import is_greedy, temperature
 from rlaudit.layers import Layer
 
@@ -39,7 +40,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     """Temperature zero under a trainer."""
     if audit.config.has_trainer and is_greedy(audit.after):
         message = f"Rollouts are greedy (temperature={temperature(audit.after):g}): their logprobs are not those of"
-        message += " the distribution they come from, and importance ratios mean nothing. Sample with a temperature."
+        ratios = ", and importance ratios mean nothing" if in_the_loss(audit.config) else ""
+        message += f" the distribution they come from{ratios}. Sample with a temperature."
         yield RULE.finding(audit, Severity.WARNING, "temperature", message)
 
 

@@ -31,9 +31,10 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
 from rlaudit.inspection.sampling import PENALTIES, listed, penalties, unknown_among
 from rlaudit.layers import Layer
 
@@ -43,10 +44,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     used = penalties(audit.after)
     severity = Severity.WARNING if audit.config.has_trainer else Severity.NOTE
     if used:
-        what = returned_logprobs(audit.after)
-        seen = "and the returned logprobs hide it" if what is Returned.RAW else "which moves the importance ratios"
         message = f"{engine_of(audit.after)} samples rollouts with {listed(used)}, which no trainer applies"
-        message += f", {seen}. Sample without it."
+        message += f", {_seen(audit)}. Sample without it."
         confirm = "rlaudit ablate quick, with these sampling parameters"
         yield RULE.finding(audit, severity, next(iter(used)), message, confirm=confirm)
     elif audit.config.has_trainer:
@@ -54,6 +53,20 @@ def check(audit: Audit) -> Iterator[Finding]:
         if names:
             message = f"Whether {', '.join(names)} change logits cannot be told: {why}."
             yield RULE.finding(audit, Severity.NOTE, names[0], message)
+
+
+def _seen(audit: Audit) -> str:
+    """Where the penalty shows: in ratios only where returned logprobs have it and are compared with the trainer's."""
+    what = returned_logprobs(audit.after)
+    if audit.config.says("uses_rollout_logprobs") is False:
+        return "and no ratio shows it: none is taken with the returned logprobs"
+    if isinstance(what, Unknown):
+        return "and whether the returned logprobs show it is not known"
+    if what is Returned.RAW:
+        return "and the returned logprobs hide it"
+    if not in_the_loss(audit.config):
+        return "which moves the logged mismatch; no ratio of the loss, whose old logprobs are recomputed, shows it"
+    return "which moves the importance ratios"
 
 
 RULE = Rule("penalties-in-logprobs", Layer.SEMANTIC, check)

@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
-from rlaudit.inspection.returned_logprobs import Returned, engine_of, returned_logprobs
+from rlaudit.inspection.returned_logprobs import Returned, engine_of, in_the_loss, returned_logprobs
 from rlaudit.inspection.sampling import filters, is_greedy, listed, temperature
 from rlaudit.layers import Layer
 
@@ -59,7 +59,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     if cut and says("replays_filters"):
         missing.append(listed(cut))
     if missing:
-        certain = says("divides_by_temperature") and says("uses_rollout_logprobs")
+        certain = says("divides_by_temperature") and says("uses_rollout_logprobs") and in_the_loss(audit.config)
         message = f"{lacking}: without {' and '.join(missing)}, and the trainer applies that. {remedy}"
         if not certain:
             message = f"{lacking}: without {' and '.join(missing)}, which a trainer usually applies. {remedy}"

@@ -45,6 +45,7 @@ from rlaudit.inspection.returned_logprobs import (
     Returned,
     asks_for_none,
     engine_of,
+    in_the_loss,
     returned_logprobs,
 )
 from rlaudit.inspection.sampling import filters, is_greedy, listed, penalties, temperature
@@ -91,7 +92,7 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
         trainer_does.append(f"applies {listed(cut)}")
     if trainer_does:
         does = f"The trainer {' and '.join(trainer_does)}"
-        if not _in_the_loss(audit):
+        if not in_the_loss(audit.config):
             return Severity.WARNING, f"{does}: it recomputes old logprobs, so only the logged mismatch is wrong."
         sentence = f"{does}, so its importance ratios are wrong from the first step"
         return (Severity.ERROR, f"{sentence}.") if uses else (Severity.WARNING, f"{sentence} if it reads them.")
@@ -107,12 +108,6 @@ def _verdict(audit: Audit) -> tuple[Severity, str] | None:
         return Severity.NOTE, "At temperature 1 without filters or penalties that is the same; otherwise it is not."
     heard_of_trainer = audit.config.has_trainer or returned_logprobs(audit.before) is Returned.PROCESSED
     return (Severity.WARNING if heard_of_trainer else Severity.NOTE), open_question
-
-
-def _in_the_loss(audit: Audit) -> bool:
-    """Whether returned logprobs can be a part of the objective: as old logprobs, or in a correction."""
-    says = audit.config.says
-    return not (says("recomputes_old_logprobs") is True and says("importance_sampling_correction") is False)
 
 
 def _what_is_returned(audit: Audit) -> str:

@@ -34,7 +34,7 @@ from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.lifetimes import lifetime
-from rlaudit.vllm.removed import Removed, removed
+from rlaudit.vllm.removed import DONE_ANYWAY, Removed, removed
 
 DROPPED_BY_LLM = {"swap_space"}  # LLM(...) warns and goes on
 
@@ -81,14 +81,28 @@ def _instead(gone: Removed, said: Setting) -> str:
     return gone.instead
 
 
+def _why_it_changes_nothing(audit: Audit, gone: Removed, said: Setting) -> str:
+    """The end of the fix's sentence where the new release does what the value asks for; "" where it may not."""
+    if not said.known:
+        return ""
+    if any(said.value == value for value in DONE_ANYWAY.get(gone.name, ())):
+        return f": vLLM {audit.after.version} does what {said.value!s} asks for by itself"
+    declared = audit.before.catalogue.engine.get(gone.name)
+    if declared is not None and said.value is not None and declared.default == said.value:
+        return f": {said.value!s} is the default of vLLM {audit.before.version}, as if it was not written"
+    return ""
+
+
 def _fix(audit: Audit, gone: Removed, said: Setting) -> Fix | None:
     """The replacement, where one says exactly the same; None as value takes the old argument away.
 
     Alone where the replacement would only say its default, and where nothing is to be put in its place: that starts
-    the engine, and whether the argument did anything before is for the reader to know.
+    the engine, and whether the argument did anything before is for the reader to know, unless its value asks for what
+    is done without it.
     """
     if gone.replacement is None:
-        return audit.fix(f"Take {said.name} away", False, **{said.name: None})
+        why = _why_it_changes_nothing(audit, gone, said)
+        return audit.fix(f"Take {said.name} away{why}", bool(why), **{said.name: None})
     if not said.known or gone.replacement[0] in audit.config.engine:
         return None
     new, translate = gone.replacement

@@ -43,6 +43,8 @@ from rlaudit.vllm.removed import ADVICE, removed
 REQUEST_FIELDS = ("guided_json", "guided_regex", "guided_choice", "guided_grammar")
 NEUTRAL = {"best_of": "1", "logits_processors": "None"}
 REFUSED_BY_V1 = tuple(NEUTRAL)
+# Dialects of files whose own lines are the calls, whatever else is known of their trainer.
+CALLS_VLLM_ITSELF = {"vllm-python"}
 
 
 def check(audit: Audit) -> Iterator[Finding]:
@@ -74,7 +76,8 @@ def _is_used(name: str, value: Any) -> bool:
 
 def _is_passed_as_written(audit: Audit, setting: Setting) -> bool:
     """Whether the call names the parameter even with None: in code that calls vLLM itself, and no framework does."""
-    return setting.place is not None and not audit.config.has_trainer
+    own = audit.config.framework in CALLS_VLLM_ITSELF or not audit.config.has_trainer
+    return setting.place is not None and own
 
 
 RULE = Rule("sampling-parameter-gone", Layer.SEMANTIC, check, already=Severity.WARNING)

@@ -76,6 +76,13 @@ def _inside(key: str) -> Translate:
     return lambda value: {key: value}
 
 
+# Values that ask for what every release without the argument does by itself: V1's scheduler puts a preempted request's
+# computed tokens back to 0 (0.18.1 vllm/v1/core/sched/scheduler.py:941), and the other block manager is no more
+# (0.8.5 vllm/engine/arg_utils.py:577).
+DONE_ANYWAY: Mapping[str, tuple[Any, ...]] = {
+    "preemption_mode": ("recompute",), "use_v2_block_manager": (True,),
+}  # fmt: skip
+
 _GONE_WITH_V0 = "It belonged to the V0 engine; there is nothing to put in its place."
 _STRUCTURED = "structured_outputs_config"
 _EPLB = "eplb_config"

@@ -60,3 +60,13 @@ def test_markdown_shows_the_words_of_a_config_and_does_not_obey_them(desk: Desk)
     assert "<img" not in page
     assert "[a\\](b)" in page
     assert "*c*" not in page.replace("\\*c\\*", "")
+
+
+def test_a_long_reason_stands_below_the_table_once_and_a_short_one_in_it(document: dict[str, Any]) -> None:
+    reason = "its value is decided by a file that is not here, " * 3
+    first, second, third, *_ = (row for row in document["settings"] if row["config"] == 0)
+    for row, value in ((first, reason), (second, reason), (third, "the file is not here")):
+        row |= {"moves": True, "effective_from": {"unknown": value}}
+    report = text.render(document, None)
+    assert report.count(reason.strip()) == 1 and report.count("unknown (1)") == 2 and f"(1) {reason.strip()}" in report
+    assert "unknown: the file is not here" in report and "the file is not here\n" not in report

@@ -152,6 +152,12 @@ def test_half_processed_logprobs_are_an_error_in_0_10_0_and_none_in_0_10_2():
     assert findings(HALF_PROCESSED, config("0.10.0", engine=PROCESSED, environment=V0)) == []
 
 
+def test_half_processed_logprobs_that_enter_no_loss_are_a_warning():
+    recomputed = DIVIDING | {"recomputes_old_logprobs": True, "importance_sampling_correction": False}
+    half = config("0.10.0", engine=PROCESSED, environment={"VLLM_USE_V1": "1"}, trainer=recomputed)
+    assert severities(HALF_PROCESSED, half) == [Severity.WARNING]
+
+
 def test_processed_logprobs_disagree_with_a_plain_trainer_and_raw_ones_do_not():
     assert severities(PLAIN_TRAINER, config("0.18.1", engine=PROCESSED, trainer=PLAIN)) == [Severity.WARNING]
     assert severities(PLAIN_TRAINER, config("0.8.5", environment=V0, trainer=PLAIN)) == [Severity.WARNING]
@@ -173,6 +179,22 @@ def test_filters_are_reported_in_both_modes_each_with_its_own_consequence(engine
     assert finding.severity is Severity.WARNING
     assert "top_p=0.9" in finding.message
     assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    "facts, t, says",
+    [({}, 1.0, True), ({}, 0.7, False), ({"uses_rollout_logprobs": False}, 1.0, False),
+     ({"divides_by_temperature": False}, 0.7, True)],
+)  # fmt: skip
+def test_raw_logprobs_are_kept_where_processed_ones_would_add_the_kept_mass(facts, t, says):
+    [finding] = findings(FILTERS, config("0.18.1", t=t, top_p=0.9, trainer=DIVIDING | facts))
+    assert ("processed ones would not mend that" in finding.message) == says
+
+
+def test_the_kept_mass_is_of_the_logged_mismatch_where_old_logprobs_are_recomputed():
+    recomputed = DIVIDING | {"recomputes_old_logprobs": True, "importance_sampling_correction": False}
+    [finding] = findings(FILTERS, config("0.18.1", top_p=0.9, engine=PROCESSED, trainer=recomputed))
+    assert "mean ratio of the logged mismatch" in finding.message
 
 
 def test_neutral_filters_and_replayed_filters_are_fine():

@@ -79,6 +79,34 @@ def test_penalties_are_reported_whether_logprobs_show_or_hide_them():
 
 
 @pytest.mark.parametrize(
+    "facts, engine, words",
+    [
+        ({}, {"logprobs_mode": "processed_logprobs"}, "which moves the importance ratios"),
+        ({"uses_rollout_logprobs": False}, {"logprobs_mode": "processed_logprobs"}, "no ratio shows it"),
+        ({"uses_rollout_logprobs": False}, {}, "no ratio shows it"),
+        (
+            {"recomputes_old_logprobs": True, "importance_sampling_correction": False},
+            {"logprobs_mode": "processed_logprobs"},
+            "moves the logged mismatch",
+        ),
+    ],
+)
+def test_a_penalty_moves_ratios_only_where_they_are_taken_with_returned_logprobs(facts, engine, words):
+    sampling = {"temperature": 1.0, "repetition_penalty": 1.1}
+    example = {"to": "0.18.1", "engine": engine, "sampling": sampling, "trainer": TRAINER | facts}
+    [finding] = findings(PENALTIES, example)
+    assert words in finding.message
+    assert ("moves the importance ratios" in finding.message) == (not facts)
+
+
+def test_greedy_rollouts_spoil_ratios_only_where_returned_logprobs_are_in_them():
+    example = {"to": "0.18.1", "sampling": {"temperature": 0.0}, "trainer": TRAINER}
+    [finding] = findings(GREEDY, example)
+    [recomputed] = findings(GREEDY, {**example, "trainer": TRAINER | {"uses_rollout_logprobs": False}})
+    assert "importance ratios" in finding.message and "importance ratios" not in recomputed.message
+
+
+@pytest.mark.parametrize(
     "version, engine, environment, refused",
     [
         ("0.18.1", {}, {}, True),
@@ -168,6 +196,11 @@ def test_sampling_parameters_that_are_gone_or_refused(sampling, to, offline, sev
 def test_a_null_that_a_framework_may_leave_out_is_no_removed_parameter():
     example = {"to": "0.18.1", "offline": True, "sampling": {"best_of": None}, "trainer": TRAINER}
     assert severities(GONE, example) == []
+
+
+def test_a_null_in_a_call_of_vllm_itself_stops_though_its_trainer_is_known():
+    example = {"to": "0.18.1", "offline": True, "sampling": {"best_of": None}, "trainer": TRAINER}
+    assert severities(GONE, {**example, "framework": "vllm-python"}) == [Severity.ERROR]
 
 
 def test_drafts_begin_to_act_on_requests_with_logprobs_in_0_14():

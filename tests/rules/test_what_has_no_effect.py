@@ -251,3 +251,19 @@ def test_a_backend_that_is_gone_is_not_advised():
     example = {"from": "0.8.5", "to": "0.18.1", "environment": {"VLLM_ATTENTION_BACKEND": "XFORMERS"}}
     (finding,) = BACKEND.check(simulated_audit(example))
     assert "Set attention_backend" not in finding.message and finding.fix is None
+
+
+@pytest.mark.parametrize(
+    "name, value, safe",
+    [
+        ("preemption_mode", "recompute", True),
+        ("preemption_mode", "swap", False),
+        ("num_scheduler_steps", 1, True),
+        ("num_scheduler_steps", 8, False),
+        ("max_seq_len_to_capture", 8192, True),
+        ("max_seq_len_to_capture", 4096, False),
+    ],
+)
+def test_taking_away_what_asks_for_nothing_else_than_is_done_anyway_is_safe(name, value, safe):
+    [finding] = findings(REMOVED, {"from": "0.8.5", "to": "0.18.1", "engine": {name: value}})
+    assert finding.fix is not None and finding.fix.safe is safe

@@ -32,7 +32,6 @@ class Command:
 
 
 LONGEST_SHOWN = 80
-_BEFORE_ENV = ("setsid", "nohup", "exec", "time")
 _PRINTING = {"echo", "printf"}
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
@@ -71,7 +70,7 @@ def passed(words: Sequence[Node]) -> dict[str, Node]:
     what.
     """
     found = {}
-    by_env = next((word.text for word in words if word.text not in _BEFORE_ENV), "") == "env"
+    by_env = _of_env(words)
     for at, word in enumerate(words):
         written = word.value if isinstance(word.value, str) else word.text
         text = written
@@ -79,10 +78,23 @@ def passed(words: Sequence[Node]) -> dict[str, Node]:
         for joined in ("--env=", "-e="):
             text = text.removeprefix(joined)
         parts = text.removeprefix("--export=").split(",") if text.startswith("--export=") else [text]
-        if before in ("-e", "--env") or by_env or parts != [written] or text != written:
+        if before in ("-e", "--env") or at in by_env or parts != [written] or text != written:
             for part in parts:
                 name, equals, value = part.partition("=")
                 if equals and name.isidentifier():
                     known = value if isinstance(word.value, str) else word.value
                     found[name] = replace(word, value=known, text=value)
+    return found
+
+
+def _of_env(words: Sequence[Node]) -> set[int]:
+    """Where the variables of `env A=1 B=2 program` stand; a function of the script may be called with that command."""
+    found: set[int] = set()
+    inside = False
+    for at, word in enumerate(words):
+        named = words[at - 1].text if at else ""
+        given = "=" in word.text or word.text.startswith("-") or named in ("-u", "--unset")
+        inside = word.text == "env" or (inside and given)
+        if inside:
+            found.add(at)
     return found

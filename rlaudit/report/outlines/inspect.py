@@ -29,6 +29,8 @@ SEVERITIES = tuple(reversed(Severity))
 # In the order in which they must be judged.
 LAYERS = (*Layer, None)
 MOVES = "Settings that move or do not arrive as written"
+# Of the reasons in a column: two of these and the settings' names still fit a wide terminal.
+LONGEST_REASON = 80
 OUTCOMES = {
     0: "no finding at or above {fail_on}",
     1: "a finding at or above {fail_on}",
@@ -95,12 +97,13 @@ def _file(place: int, own: "Sequence[tuple[Config, list[Setting]]]", found: "lis
 
 def _config(config: "Config", settings: "Sequence[Setting]", several: bool) -> list[Block]:
     where = f" (line {config['line']})" if several and config["line"] is not None else ""
-    header, rows = _moving(config, settings)
+    header, rows, reasons = _moving(config, settings)
     lost = [
         f"{location(one['location'])}: {one['name']} ({shown(one['written'])}): {one['reason']}"
         for one in config["lost"]
     ]
     blocks: list[Block] = [Table(header, rows, f"{MOVES}{where}", values=True)] if rows else []
+    blocks += [Lines(reasons, "Why a value is not known")] if reasons else []
     blocks += [Lines(lost, "Written, and without effect")] if lost else []
     return [*blocks, *([Lines(config["not_seen"], "Not seen in this file")] if config["not_seen"] else [])]
 
@@ -123,18 +126,32 @@ def _counting(findings: "Iterable[Finding]") -> "list[Finding]":
     return sorted(found, key=lambda finding: (SEVERITIES.index(finding["severity"]), LAYERS.index(finding["layer"])))
 
 
-def _moving(config: "Config", settings: "Sequence[Setting]") -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of settings that move, or that do not arrive as they are written."""
+def _moving(config: "Config", settings: "Sequence[Setting]") -> tuple[list[str], list[list[str]], list[str]]:
+    """Header and rows of the table of settings that move, or that do not arrive as they are written; and the reasons
+    that are too long for it, to which its cells point.
+    """
     versions = config["versions"]
     migrates = versions["from"] != versions["to"]
     rows = []
+    long: dict[str, int] = {}
     for row in settings:
         if row.get("moves") or _arrives_changed(row):
-            effective = [shown(row["effective_from"])] if migrates else []
+            effective = [_cell(row["effective_from"], row, long)] if migrates else []
             written = "-" if row["written"] is None else shown(row["written"])
-            rows.append([row["name"], written, *effective, shown(row["effective_to"]), row["origin"]])
+            rows.append([row["name"], written, *effective, _cell(row["effective_to"], row, long), row["origin"]])
     sides = [f"vLLM {versions['from']}"] if migrates else []
-    return ["setting", "written", *sides, f"vLLM {versions['to']}", "decided by"], rows
+    reasons = [f"({number}) {reason}" for reason, number in long.items()]
+    return ["setting", "written", *sides, f"vLLM {versions['to']}", "decided by"], rows, reasons
+
+
+def _cell(value: Any, row: "Setting", long: dict[str, int]) -> str:
+    """A value for a column; a long reason not to know it is kept in `long`, and named by its number."""
+    if isinstance(value, dict) and len(value) == 1:
+        if len(reason := str(value.get("unknown", ""))) > LONGEST_REASON:
+            return f"unknown ({long.setdefault(reason, len(long) + 1)})"
+        if "absent" in value and row.get("group") == "environment":
+            return "not read"
+    return shown(value)
 
 
 def _arrives_changed(row: "Setting") -> bool:

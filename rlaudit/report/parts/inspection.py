@@ -72,7 +72,8 @@ class Setting(TypedDict):
     """One setting as it is written and as each side of a migration has it.
 
     written and effective: JSON data; {"unknown": reason} where it cannot be told, {"absent": reason} where that version
-    has no such argument. config: index into configs; null where the row is about vLLM alone.
+    has no such argument, or does not read the variable. config: index into configs; null where the row is about vLLM
+    alone.
     """
 
     name: str

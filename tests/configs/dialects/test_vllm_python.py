@@ -298,3 +298,11 @@ def test_an_argument_of_a_function_is_open_with_its_default_beside_it() -> None:
     engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
     assert engine["seed"].value.reason == "seed is an argument of build(), 3 where it is left out"
     assert "'half' where it is left out" in engine["dtype"].value.reason
+
+
+def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> None:
+    before, after = (read_one(DIALECT, TEXT, vllm, "run.py") for vllm in ("0.8.5", "0.18.1"))
+    audit = audit_of(before, after, (Version("0.8.5"), Version("0.18.1")), Machine())
+    (row,) = [one for one in setting_rows(audit, 0) if one["name"] == "VLLM_USE_V1"]
+    assert row["effective_from"] == "0" and row["moves"]
+    assert row["effective_to"] == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}

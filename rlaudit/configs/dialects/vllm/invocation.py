@@ -6,10 +6,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.shell_command import Command, passed
+
+if TYPE_CHECKING:
+    from rlaudit.configs.dialects.vllm.own_server import OwnServer
 
 _MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
 VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
@@ -24,7 +28,8 @@ class Invocation:
 
     words[start:] are its flags and the model. serve: whether it is `vllm serve` (the model is positional). command: the
     shell command, where it is one. lists: for words that are elements of a YAML or JSON list, those of the last list.
-    documents: here-documents of the same script by the file that they are written to.
+    documents: here-documents of the same script by the file that they are written to. own: the project's program that
+    is started in the place of vLLM's, and takes its flags.
     """
 
     words: tuple[Node, ...]
@@ -36,6 +41,7 @@ class Invocation:
     lists: tuple[Node, ...] = ()
     documents: Mapping[str, Command] = field(default_factory=dict)
     image: Node | None = None
+    own: "OwnServer | None" = None
 
 
 def tail(words: Sequence[Node]) -> tuple[int, bool] | None:

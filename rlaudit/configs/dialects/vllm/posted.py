@@ -31,9 +31,18 @@ def posted(source: Source) -> "tuple[Call, ...]":
     if source.suffix != ".py" or not any(f"/{route}" in source.text for route in ROUTES):
         return ()
     try:
-        return tuple(one for call in source.calls(_CLIENTS) if (one := _as_method(call)) is not None)
+        return tuple(
+            one
+            for call in source.calls(_CLIENTS)
+            if not _defines_a_route(source, call) and (one := _as_method(call)) is not None
+        )
     except (ValueError, RecursionError):
         return ()
+
+
+def _defines_a_route(source: Source, call: "Call") -> bool:
+    """`@app.post("/pause")` is a server's, and asks for nothing."""
+    return source.text[: call.place.start].rstrip().endswith("@")
 
 
 def _as_method(call: "Call") -> "Call | None":

@@ -104,6 +104,7 @@ def _engine(
 ) -> RolloutConfig:
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.method_keywords import take_generate
+    from rlaudit.configs.dialects.vllm.own_loss import take_own_loss
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
     from rlaudit.configs.framework_source.stops import stops_in
@@ -121,6 +122,7 @@ def _engine(
         rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
         draft.not_seen.append(f"{rest}; whatever the call does not name is open")
     _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
+    take_own_loss(draft, source)
     if call.name == "LLM":
         take_generate(draft, source, calls, catalogue)
     take_variables(draft, python_environment(source))

@@ -12,6 +12,7 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.helm import helm_configs, is_helm
 from rlaudit.configs.dialects.vllm.invocations import invocations
+from rlaudit.configs.dialects.vllm.own_server import MENTION
 from rlaudit.configs.dialects.vllm.recipes import is_recipe, recipe_configs
 from rlaudit.configs.dialects.vllm.server import server_config
 from rlaudit.configs.rollout_config import RolloutConfig
@@ -23,7 +24,7 @@ MOST_SERVERS = 200
 
 def recognise(source: Source) -> bool:
     """Whether the file starts a vLLM server, or holds the values of a chart that does."""
-    if "vllm" not in source.text.lower():
+    if "vllm" not in source.text.lower() and not (source.is_shell and MENTION.search(source.text)):
         return False
     try:
         return bool(is_helm(source) or is_recipe(source) or invocations(source))

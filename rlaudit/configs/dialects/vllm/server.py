@@ -11,6 +11,7 @@ from rlaudit.configs.command_lines import proved
 from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocation import Invocation
+from rlaudit.configs.dialects.vllm.own_server import take_program, variables_of
 from rlaudit.configs.draft import Draft, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
@@ -32,11 +33,21 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     """The engine of one server."""
     draft = Draft(framework, source.path)
     reader = FlagReader(draft, vllm, started.serve)
-    config = _config_file(draft, reader, source, started)
+    own = started.own
+    if own is not None:
+        reader.own, reader.lenient = own.options, own.lenient
+    config = _config_file(draft, reader, source, started) if own is None else None
     if config is not None:
         take_config_file(reader, config)
     reader.read(started.words, started.start)
-    take_variables(draft, started.variables)
+    variables = started.variables if own is None else variables_of(own, started.variables, vllm)
+    take_variables(draft, variables)
+    if own is not None:
+        # Reading Python costs start-up time that other files should not pay.
+        from rlaudit.configs.framework_source.stops import stops_in
+
+        take_program(draft, own, reader.catalogue.engine)
+        draft.stops = stops_in(own.program, vllm, asks_calls=True)
     if source.suffix == ".py":
         # Reading Python costs start-up time that other files should not pay.
         from rlaudit.configs.dialects.vllm.posted import posted
@@ -44,10 +55,11 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
 
         take_weight_updates(draft, source, posted(source), offline=False)
     assumed = started.command.assumed if started.command is not None else ()
-    variables = (node for name, node in started.variables.items() if name in draft.environment)
-    assumed += assumptions((*started.words, *variables))
+    effective = (node for name, node in started.variables.items() if name in draft.environment)
+    assumed += assumptions((*started.words, *effective))
     draft.not_seen += [f"{one}, unless the environment sets it" for one in dict.fromkeys(assumed)]
-    return draft.done(model=reader.model, place=started.place, write=writer(started, source, vllm))
+    offline = own is not None and own.offline
+    return draft.done(model=reader.model, offline=offline, place=started.place, write=writer(started, source, vllm))
 
 
 def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it

@@ -20,6 +20,7 @@ and, where a rule needs them:
     at_from: {engine: {...}, sampling: {...}, ...}        # laid over the above for the version today
     lost: [{name: ..., written: ..., loss: false dropped, reason: ...}]
     stops: [{where: "engine.py:4", what: raises, certain: true}]
+    releases: ["0.18", "0.24"]                 # of the framework: the oldest, and the first that is none, or null
     engine: {max_model_len: {unknown: "$LEN is set nowhere in this file"}}     # a value that the file does not tell
 
 A rule's docstring (all headings at the margin, their text indented by four spaces):
@@ -60,7 +61,17 @@ from typing import Any
 import yaml
 from packaging.version import Version
 
-from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting, Stop, StopKind
+from rlaudit.configs.rollout_config import (
+    FrameworkReleases,
+    TRAINER,
+    Loss,
+    Lost,
+    Origin,
+    RolloutConfig,
+    Setting,
+    Stop,
+    StopKind,
+)
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
@@ -81,6 +92,7 @@ KEYS = {
     "at_from",
     "lost",
     "stops",
+    "releases",
     *SECTIONS,
 }
 
@@ -135,6 +147,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         path=PATH,
         lost=tuple(_lost(**lost) for lost in data.get("lost", ())),
         stops=tuple(_stop(**stop) for stop in data.get("stops", ())),
+        releases=_releases(*data["releases"]) if "releases" in data else None,
         offline=data.get("offline", False),
         place=Place(PATH, 1, 1, ""),
         write=_write,
@@ -142,6 +155,11 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
     )
     model = data.get("model")
     return replace(config, model=_setting("model", model, Origin.FILE, "model")) if model else config
+
+
+def _releases(oldest: str, newest: str | None) -> FrameworkReleases:
+    told = f"{oldest} or later" + (f", before {newest}" if newest else "")
+    return FrameworkReleases(Version(oldest), Version(newest) if newest else None, told)
 
 
 def _settings(section: str, values: Mapping[str, Any], by_framework: Iterable[str]) -> dict[str, Setting]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from rlaudit.configs.rollout_config import TRAINER, Loss, Lost, Origin, RolloutConfig, Setting, Stop
+from rlaudit.configs.rollout_config import TRAINER, FrameworkReleases, Loss, Lost, Origin, RolloutConfig, Setting, Stop
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
@@ -61,6 +61,7 @@ class Draft:
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
     stops: tuple[Stop, ...] = ()
+    releases: FrameworkReleases | None = None
 
     def list_options(self, root: Node, *paths: str) -> None:
         """Options of the framework that stand at dotted paths of the file, everything below them included."""
@@ -116,6 +117,7 @@ class Draft:
             parts=self.parts,
             decided=self.decided,
             stops=self.stops,
+            releases=self.releases,
             write=write,
         )
 

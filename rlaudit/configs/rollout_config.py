@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from packaging.version import Version
+
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
@@ -66,6 +68,17 @@ class Lost:
     loss: Loss
     reason: str
     certain: bool = True
+
+
+@dataclass(frozen=True)
+class FrameworkReleases:
+    """The releases of the framework that go with a vLLM and read the config. newest: exclusive, None where nothing ends
+    them. told: the two in words, with what tells them.
+    """
+
+    oldest: Version
+    newest: Version | None
+    told: str
 
 
 class StopKind(StrEnum):
@@ -133,6 +146,7 @@ class RolloutConfig:
     whether it is built in an actor of a Ray placement group. not_seen: what a reader could not tell, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read. stops: its lines that do not go with the vLLM release.
+    releases: the framework's, None where nothing is known of them.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
 
@@ -152,6 +166,7 @@ class RolloutConfig:
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
     stops: tuple[Stop, ...] = ()
+    releases: FrameworkReleases | None = None
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
 
     @property

@@ -20,7 +20,7 @@ from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.framework_source.own_trainer import own_trainer
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.framework_source.tell import engine_names, tell
-from rlaudit.configs.rollout_config import Loss, RolloutConfig, Setting
+from rlaudit.configs.rollout_config import FrameworkReleases, Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -91,6 +91,8 @@ def trainer_config(
         collect_own(draft, own, arguments, vllm)
         return draft.done(model=model, offline=True, place=place, write=write)
     draft.stops = told.stops
+    if not told.impossible:
+        draft.releases = FrameworkReleases(told.oldest, told.newest, str(told))
     _gone_fields(draft, in_question, told)
     if told.importing is not None and told.oldest > told.importing:
         draft.not_seen.append(

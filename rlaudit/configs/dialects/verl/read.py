@@ -161,6 +161,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     draft = Draft(framework, source.path, parts=one.parts)
     checkout = looks_for(False).checkout(source)
     release = release_of(source, one.root, vllm, checkout)
+    draft.releases = release.span
     engine_arguments(draft, one.root, vllm, release, inherits=one.inherits)
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)

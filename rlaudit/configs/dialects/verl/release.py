@@ -24,6 +24,7 @@ from rlaudit.configs.framework_source.bindings import Bound
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.questions import ask
 from rlaudit.configs.framework_source.release_here import release_here
+from rlaudit.configs.rollout_config import FrameworkReleases
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
 from rlaudit.pins.package import Package
@@ -37,6 +38,7 @@ _WHOLE = (
 FIRST_DROPPING, FIRST_FIXED = Version("0.6.0"), Version("0.9.1")
 FIRST_SERVER = Version("0.4.0")
 OLDEST, NEWEST = Version("0.1"), Version("1000")
+_ANY = 99  # as a micro release: whichever there is
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,15 @@ class Release:
         if self.first >= Version("0.7.0"):
             return True
         return False if self.last < Version("0.7.0") else None
+
+    @property
+    def span(self) -> FrameworkReleases | None:
+        """The releases in the form of every framework; None where nothing tells them."""
+        if self.first == OLDEST and self.last == NEWEST:
+            return None
+        major, minor, micro = self.last.major, self.last.minor, self.last.micro
+        after = Version(f"{major}.{minor}.{micro + 1}" if micro < _ANY else f"{major}.{minor + 1}")
+        return FrameworkReleases(self.first, None if self.last == NEWEST else after, self.why())
 
     def why(self) -> str:
         """What tells the release, or that nothing does."""

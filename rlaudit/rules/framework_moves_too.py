@@ -1,0 +1,54 @@
+"""No release of the framework goes with both vLLM versions: it has to move together with vLLM.
+
+What changed
+    Frameworks go with a few releases of vLLM each. TRL up to 0.26 does not import with vLLM 0.12 or later, and TRL from
+    1.4 on does not with 0.8.5; verl up to 0.8 asks for vLLM 0.12.0 at most, and 0.9.0 for 0.18.0 at least.
+    Source: imports and Requires-Dist of their released wheels.
+
+Why it matters
+    A pin of vLLM that moves alone stops the job, or is refused by pip. With the framework, its own defaults move, and
+    what changes in training is blamed on vLLM.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        framework: trl
+        releases: ["1.6", null]
+        at_from: {releases: ["0.18", "0.24"]}
+
+    Use instead:
+
+        releases: ["0.18", null]
+
+Safe to ignore when
+    the framework is moved in the same step, and its changes were read.
+
+How to confirm
+    `pip install` both releases together, and start the job.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.configs.rollout_config import StopKind
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.layers import Layer
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """Where the two ranges do not meet. A pin or a line that stops the job says so by itself."""
+    before, after = audit.before.config.releases, audit.after.config.releases
+    if before is None or after is None or any(stop.kind is StopKind.CODE for stop in audit.config.stops):
+        return
+    if before.newest is None or before.newest > after.oldest:
+        return
+    message = (
+        f"No release of the framework goes with both: with vLLM {audit.before.version} {before.told}; with "
+        f"{audit.after.version} {after.told}. Move it with vLLM, and read what it changes."
+    )
+    yield RULE.finding(audit, Severity.WARNING, "framework", message)
+
+
+RULE = Rule("framework-moves-too", Layer.INFERENCE_PATH, check)

@@ -169,7 +169,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
         take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
-        overridden_generation(draft, arriving(length) if length is not None else None)
+        overridden_generation(draft, arriving(length) if length is not None else None, release)
     _environment(draft, source, rollout, one.command)
     tell(draft, looks_for(release.in_process is True), checkout, vllm)
     _unread(draft, one)

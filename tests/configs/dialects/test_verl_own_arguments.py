@@ -49,3 +49,11 @@ def test_an_engine_that_does_not_sleep_is_cleaned_by_some_releases_alone() -> No
     assert is_open(script("0.8.5", off).engine["enable_sleep_mode"])
     assert script("0.18.1", off).says("resets_prefix_cache") is True
     assert script("0.11.0", off, "algorithm.rollout_is=true").says("resets_prefix_cache") is False
+
+
+def test_every_written_key_of_a_rollout_is_listed_at_least() -> None:
+    config = script("0.18.1", "actor_rollout_ref.rollout.multi_turn.format=hermes", "algorithm.kl_ctrl.kl_coef=0.1")
+    options = {name: one.value for name, one in config.options.items()}
+    assert options["actor_rollout_ref.rollout.multi_turn.format"] == "hermes"
+    assert options["algorithm.kl_ctrl.kl_coef"] == 0.1
+    assert "actor_rollout_ref.rollout.temperature" not in options

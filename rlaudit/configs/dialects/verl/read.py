@@ -67,13 +67,15 @@ _OPTIONS = (
     "algorithm.rollout_is_level", "algorithm.rollout_is_mode", "actor_rollout_ref.actor.tis_imp_ratio_cap",
     "actor_rollout_ref.actor.use_rollout_log_probs",
     "actor_rollout_ref.rollout.n", "actor_rollout_ref.rollout.name", "actor_rollout_ref.rollout.mode",
-    "actor_rollout_ref.rollout.calculate_log_probs", "actor_rollout_ref.rollout.val_kwargs", "async_training",
+    "actor_rollout_ref.rollout.calculate_log_probs", "actor_rollout_ref.rollout.val_kwargs",
+    "actor_rollout_ref.rollout.free_cache_engine", "async_training",
     *(f"actor_rollout_ref.actor.{name}" for name in (
         "clip_ratio", "clip_ratio_low", "clip_ratio_high", "clip_ratio_c", "use_kl_loss", "kl_loss_coef",
         "kl_loss_type", "loss_agg_mode", "policy_loss", "ppo_epochs", "ppo_mini_batch_size",
     )),
-    "algorithm.adv_estimator", "algorithm.use_kl_in_reward", "data.train_batch_size", "data.max_prompt_length",
-    "data.max_response_length",
+    "algorithm.adv_estimator", "algorithm.use_kl_in_reward", "algorithm.kl_ctrl", "algorithm.kl_penalty",
+    "data.train_batch_size", "data.max_prompt_length", "data.max_response_length", "data.truncation",
+    "data.return_raw_chat",
 )  # fmt: skip
 
 
@@ -165,6 +167,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
+    draft.list_rest(rollout, f"{ROLLOUT}.rollout", lambda path: checkout is not None and checkout.has(path))
     if any(known(one.root.get(*switch)) for switch in _SECOND_ENGINES):
         take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")

@@ -85,13 +85,11 @@ class RolloutConfig:
 
 def older(root: Path, more: str = "") -> RolloutConfig:
     """A config beside a copy that has verl's own layout."""
+    written = "    free_cache_engine: true\n    limit_images: 3\n    val_override_config: {n: 1}\n"
     files = {
         "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py": OLDER.replace("{more}", more),
         "verl/workers/rollout/config.py": OLDER_CONFIG,
-        "run.yaml": TEXT.replace(
-            "    enforce_eagre: true\n",
-            "    free_cache_engine: true\n    limit_images: 3\n    val_override_config: {n: 1}\n",
-        ),
+        "run.yaml": TEXT.replace("    enforce_eagre: true\n", written),
     }
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -148,7 +148,8 @@ def arriving(node: Node) -> Any:
 def by_file(name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> Setting:
     """A setting that the file writes; `value` where another one arrives."""
     arrives = arriving(node) if value is _AS_WRITTEN else value
-    return Setting(name, arrives, written(node), Origin.FILE, node.place, note)
+    through = node.text if node.value is None and "${" in node.text else ""
+    return Setting(name, arrives, written(node), Origin.FILE, node.place, note, through)
 
 
 def by_code(name: str, value: Any, note: str) -> Setting:

@@ -30,7 +30,8 @@ class Setting:
 
     name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
     one of TRAINER below. value: what arrives, or Unknown. written: what the file says. place: None where code says it.
-    note: why the two differ, or which code sets it, with its source.
+    note: why the two differ, or which code sets it, with its source. through: the reference by which a null came, which
+    what starts the job may fill.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Setting:
     origin: Origin
     place: Place | None = None
     note: str = ""
+    through: str = ""
 
     @property
     def known(self) -> bool:

@@ -62,8 +62,8 @@ import yaml
 from packaging.version import Version
 
 from rlaudit.configs.rollout_config import (
-    FrameworkReleases,
     TRAINER,
+    FrameworkReleases,
     Loss,
     Lost,
     Origin,
@@ -158,8 +158,7 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
 
 
 def _releases(oldest: str, newest: str | None) -> FrameworkReleases:
-    told = f"{oldest} or later" + (f", before {newest}" if newest else "")
-    return FrameworkReleases(Version(oldest), Version(newest) if newest else None, told)
+    return FrameworkReleases(Version(oldest), Version(newest) if newest else None, "so", "so")
 
 
 def _settings(section: str, values: Mapping[str, Any], by_framework: Iterable[str]) -> dict[str, Setting]:

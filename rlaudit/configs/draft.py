@@ -73,6 +73,16 @@ class Draft:
             elif node is not None:
                 self.options.by_file(path, node)
 
+    def list_rest(self, section: Node | None, prefix: str, of_framework: Callable[[str], bool]) -> None:
+        """Everything written in a section that no setting took up, so that nothing written is passed over in silence.
+        of_framework: whether a file is the framework's own, of which nothing is listed.
+        """
+        kinds = (self.engine, self.sampling, self.environment, self.options)
+        taken = {one.place for kind in kinds for one in kind.values()} | {lost.place for lost in self.lost}
+        for name, leaf in leaves(section, f"{prefix}.") if section is not None else ():
+            if leaf.place not in taken and not of_framework(leaf.place.path):
+                self.options.by_file(name, leaf)
+
     def list_flags(self, arguments: Mapping[str, Node], *words: str) -> None:
         """Options of the framework on a command line or in a flat config, by words that their names hold."""
         for name, node in arguments.items():
@@ -140,7 +150,8 @@ def arriving(node: Node) -> Any:
 def by_file(name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> Setting:
     """A setting that the file writes; `value` where another one arrives."""
     arrives = arriving(node) if value is _AS_WRITTEN else value
-    return Setting(name, arrives, written(node), Origin.FILE, node.place, note)
+    through = node.text if node.value is None and "${" in node.text else ""
+    return Setting(name, arrives, written(node), Origin.FILE, node.place, note, through)
 
 
 def by_code(name: str, value: Any, note: str) -> Setting:

@@ -32,7 +32,8 @@ class Setting:
 
     name: vLLM's own field name (`enable_prefix_caching`), SamplingParams' (`top_p`), a variable's (`VLLM_USE_V1`) or
     one of TRAINER below. value: what arrives, or Unknown. written: what the file says. place: None where code says it.
-    note: why the two differ, or which code sets it, with its source.
+    note: why the two differ, or which code sets it, with its source. through: the reference by which a null came, which
+    what starts the job may fill.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Setting:
     origin: Origin
     place: Place | None = None
     note: str = ""
+    through: str = ""
 
     @property
     def known(self) -> bool:
@@ -73,12 +75,13 @@ class Lost:
 @dataclass(frozen=True)
 class FrameworkReleases:
     """The releases of the framework that go with a vLLM and read the config. newest: exclusive, None where nothing ends
-    them. told: the two in words, with what tells them.
+    them. because, until: what tells the oldest, and what the newest.
     """
 
     oldest: Version
     newest: Version | None
-    told: str
+    because: str = ""
+    until: str = ""
 
 
 class StopKind(StrEnum):

@@ -1,8 +1,9 @@
-"""Chunked prefill is written as off, and one of the two versions turns it on all the same.
+"""Chunked prefill is written as off, and a version turns it on all the same or warns of it.
 
 What changed
     V1 set `enable_chunked_prefill` to true for text generation whatever was asked for (0.10.2
-    vllm/engine/arg_utils.py:1623, 0.11.0 :1548). 0.11.1 takes a false, with a warning.
+    vllm/engine/arg_utils.py:1623, 0.11.0 :1548). 0.11.1 takes a false, and warns that the
+    engine may crash or produce incorrect outputs (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
     The config says one thing and the engine does another, without an error. An experiment that compares chunked
@@ -34,6 +35,7 @@ from rlaudit.inspection.audit import Audit, Rule, Side
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.moved_default import restores
 from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import HONOURS_NO_CHUNKED_PREFILL
 
 SETTING = "enable_chunked_prefill"
 
@@ -60,6 +62,7 @@ def check(audit: Audit) -> Iterator[Finding]:
 def _begins_to_act(audit: Audit) -> Iterator[Finding]:
     before = audit.before.config.engine.get(SETTING)
     if before is None or before.value is not False or not _overruled(audit.before):
+        yield from _only_warns(audit)
         return
     message = (
         f"{SETTING} is false: V1 of vLLM {audit.before.version} chunks all the same, {audit.after.version} does not. "
@@ -67,6 +70,17 @@ def _begins_to_act(audit: Audit) -> Iterator[Finding]:
     )
     fix = audit.fix("Write down what runs today", safe=True, enable_chunked_prefill=True)
     yield RULE.finding(audit, Severity.WARNING, SETTING, message, fix, CONFIRM)
+
+
+def _only_warns(audit: Audit) -> Iterator[Finding]:
+    """V1 takes the false and says what may come of it."""
+    if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
+        return
+    message = (
+        f"{SETTING} is false, and vLLM {audit.after.version} warns of it where the model supports chunks: the engine "
+        "may crash or produce incorrect outputs. Write true, unless you have checked its outputs without."
+    )
+    yield RULE.finding(audit, Severity.NOTE, SETTING, message, confirm=CONFIRM)
 
 
 def _overruled(side: Side) -> bool:

@@ -45,8 +45,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     if before.newest is None or before.newest > after.oldest:
         return
     message = (
-        f"No release of the framework goes with both: with vLLM {audit.before.version} {before.told}; with "
-        f"{audit.after.version} {after.told}. Move it with vLLM, and read what it changes."
+        f"No release of the framework goes with both: it is before {before.newest} with vLLM {audit.before.version} "
+        f"({before.until}), and {after.oldest} or later with {audit.after.version} ({after.because}). "
+        "Move it with vLLM, and read what it changes."
     )
     yield RULE.finding(audit, Severity.WARNING, "framework", message)
 

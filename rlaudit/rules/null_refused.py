@@ -40,12 +40,19 @@ CHECKED = tuple(f"vllm/config/{part}.py" for part in ("model", "cache", "schedul
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every written None that the new version's config classes refuse."""
+    """Every written None that the new version's config classes refuse; one by reference may be filled elsewhere."""
     for name, said in audit.config.engine.items():
         declared = audit.after.catalogue.engine.get(name)
         if said.place is None or said.value is not None or said.written is not None:
             continue
         if declared is None or not _refuses(declared):
+            continue
+        if said.through:
+            message = (
+                f"{name} is {said.through}, which is null in this file, and vLLM {audit.after.version} checks that it "
+                f"is {declared.kind} ({declared.line}). Whether what starts the job fills it is open; null stops vLLM."
+            )
+            yield RULE.finding(audit, Severity.NOTE, name, message)
             continue
         message = (
             f"{name} is None, and vLLM {audit.after.version} checks that it is {declared.kind} ({declared.line}): the "

@@ -54,3 +54,13 @@ def test_variables_in_a_section_that_no_reader_takes_are_not_passed_over() -> No
     assert said.startswith("grpo.yaml:3: VLLM_ATTENTION_BACKEND: ")
     read = "services:\n  a:\n    command: vllm serve m\n    environment: {VLLM_USE_V1: '1'}\n"
     assert not [one for one in inspected("compose.yaml", read).not_seen if "VLLM_" in one]
+
+
+def test_a_null_that_a_reference_brings_is_open_and_one_that_is_written_stops_the_engine() -> None:
+    text = (
+        "actor_rollout_ref:\n  ngpus: null\n  rollout:\n    name: vllm\n    mode: sync\n"
+        "    tensor_model_parallel_size: {}\n"
+    )
+    for written, severity in (("null", "error"), ("${actor_rollout_ref.ngpus}", "note")):
+        found = inspected("run.yaml", text.replace("{}", written)).findings
+        assert [one.severity.value for one in found if one.rule == "null-refused"] == [severity]

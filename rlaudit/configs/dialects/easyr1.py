@@ -4,6 +4,7 @@ A fork of verl with a config of its own: dataclasses filled by OmegaConf, so an 
 is `LLM(...)` in the trainer's process. Read at 008c773 (verl/workers/rollout/vllm_rollout_spmd.py, config.py).
 """
 
+import ast
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,10 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, arriving, is_said, known
-from rlaudit.configs.framework_source.questions import divides_by
-from rlaudit.configs.framework_source.tell import FrameworkSource, tell
+from rlaudit.configs.framework_source.bindings import handed_over, nodes_in
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.questions import calls, divides_by
+from rlaudit.configs.framework_source.tell import FrameworkSource, engine_names, tell
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
 from rlaudit.configs.merging import mapping_of, merged, reread
@@ -36,13 +39,16 @@ _OTHERS = {
     "name", "n", "limit_images", "dtype", "ignore_eos", "max_model_len", "disable_tqdm", "val_override_config",
     "trust_remote_code", "prompt_length", "response_length",
 }  # fmt: skip
+# Fields of older copies, which took SamplingParams' own names as well.
+_OLDER = {"do_sample", "free_cache_engine", "max_num_seqs"}
 _OPTIONS = (
     "worker.rollout.n", "worker.rollout.name", "worker.rollout.val_override_config",
     *(f"worker.actor.{name}" for name in (
         "clip_ratio_low", "clip_ratio_high", "clip_ratio_dual", "loss_type", "loss_avg_mode", "ppo_epochs",
-        "global_batch_size",
+        "global_batch_size", "use_kl_loss", "kl_loss_coef", "kl_loss_type",
     )),
     "algorithm.adv_estimator", "algorithm.disable_kl", "algorithm.use_kl_loss", "algorithm.kl_coef",
+    "algorithm.kl_penalty", "algorithm.kl_type", "algorithm.kl_target", "algorithm.kl_horizon",
     "data.rollout_batch_size", "data.max_prompt_length", "data.max_response_length",
 )  # fmt: skip
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
@@ -50,13 +56,20 @@ _LITERALS = {
     "load_format": "dummy", "distributed_executor_backend": "external_launcher", "disable_custom_all_reduce": True,
     "enable_sleep_mode": True, "skip_tokenizer_init": False,
 }  # fmt: skip
+_CONFIG, _CONFIG_CLASS = "verl/workers/rollout/config.py", "RolloutConfig"
+# Older copies have verl's layout, as verl before v0.3.
 SOURCE = FrameworkSource(
     package="verl",
-    engine=("verl/workers/rollout/vllm_rollout_spmd.py",),
-    defaults=(("verl/workers/rollout/config.py", "RolloutConfig"),),
-    facts={"divides_by_temperature": divides_by("temperature", "verl/workers/actor/dp_actor.py")},
+    engine=("verl/workers/rollout/vllm_rollout_spmd.py", "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py"),
+    defaults=((_CONFIG, _CONFIG_CLASS),),
+    facts={
+        "divides_by_temperature": divides_by("temperature", "verl/workers/actor/dp_actor.py"),
+        "seeds_replicas": calls({"manual_seed"}, "verl/workers/sharding_manager/fsdp_vllm.py"),
+    },
     options={name: name for name in _SAMPLING},
-)
+    loaded=tuple(("verl/workers/fsdp_workers.py", f"verl/workers/sharding_manager/{file}.py")
+                 for file in ("__init__", "fsdp_vllm")),
+)  # fmt: skip
 
 
 def recognise(source: Source) -> bool:
@@ -109,28 +122,51 @@ def _config(
 ) -> RolloutConfig:  # fmt: skip
     draft = Draft("easyr1", source.path, parts=parts)
     rollout = root.get("worker", "rollout") or Node({}, root.place)
-    _engine(draft, root, rollout)
+    checkout = SOURCE.checkout(source)
+    fields = _fields(checkout)
+    _engine(draft, root, rollout, fields)
     _sampling(draft, root, rollout)
     _facts(draft, root)
     draft.list_options(root, *_OPTIONS)
+    draft.list_rest(rollout, "worker.rollout", lambda path: checkout is not None and checkout.has(path))
     draft.not_seen += [f"{one} is not beside this file; EasyR1's defaults are assumed" for one in missing]
     if command is not None:
         take_environment(draft, source, command)
         write = dotlist_writer(command, prefixed(_KEYS), source)
     else:
         write = one_mapping(own, plain_spelling, source.text)
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    tell(draft, SOURCE, checkout, vllm)
+    _computed(draft, checkout, vllm)
     place = command.place if command is not None else (rollout.key or rollout.place)
 
     def write_field(name: str, value: Any) -> Any:
-        return write(name, value) if name in _FIELDS else None
+        return write(name, value) if name in _FIELDS and name in fields else None
 
     return draft.done(
         model=root.get("worker", "actor", "model", "model_path"), offline=True, place=place, write=write_field
     )
 
 
-def _engine(draft: Draft, root: Node, rollout: Node) -> None:
+def _computed(draft: Draft, checkout: Checkout | None, vllm: Version) -> None:
+    """Older copies take the seed from the rank, and their config class has none."""
+    files = () if checkout is None else (checkout.file(file) for file in SOURCE.engine)
+    found = (handed_over(file, engine_names(vllm)) for file in files if file is not None)
+    for bound in next((one.arguments.get("seed", ()) for one in found if one.blocks), ()):
+        if isinstance(bound.constant, Unknown) and not bound.option:
+            reason = f"{bound.where} computes it: {ast.unparse(bound.value)}"
+            draft.engine.by_code("seed", Unknown(reason), bound.where)
+
+
+def _fields(checkout: Checkout | None) -> frozenset[str]:
+    """What RolloutConfig has, of the copy that is there or of any."""
+    own = checkout.file(_CONFIG) if checkout is not None else None
+    classes = (one for one in nodes_in(own) if isinstance(one, ast.ClassDef)) if own is not None else ()
+    here = (line.target.id for one in classes if one.name == _CONFIG_CLASS
+            for line in one.body if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name))  # fmt: skip
+    return frozenset(here) or frozenset({*_FIELDS, *_SAMPLING, *_OTHERS, *_OLDER})
+
+
+def _engine(draft: Draft, root: Node, rollout: Node, fields: frozenset[str]) -> None:
     for name, default in _FIELDS.items():
         draft.engine.written_or(name, rollout.get(name), default, f"RolloutConfig.{name} of EasyR1's config.py")
     for name, value in _LITERALS.items():
@@ -148,7 +184,7 @@ def _engine(draft: Draft, root: Node, rollout: Node) -> None:
     elif all(isinstance(size, int) for size in sizes):
         draft.engine.by_code("max_model_len", sum(sizes), f"{_SPMD}: prompt and response length of data")
     for key, node in entries(rollout):
-        if key not in {*_FIELDS, *_SAMPLING, *_OTHERS}:
+        if key not in fields:
             draft.lose(key, node, Loss.REFUSED, "EasyR1 stops: its RolloutConfig has no such field (config.py)")
 
 

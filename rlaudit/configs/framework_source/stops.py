@@ -3,7 +3,8 @@ another release because it compares versions as texts, hands the engine an argum
 a name or an attribute of vLLM that is gone.
 
 Read are the file that builds the engine and what of the same package is loaded with it: the packages that it lies in,
-and what they import. Branches that a test on the version rules out are left out.
+what the worker that builds it loads besides, and what they import. Branches that a test on the version rules out are
+left out.
 """
 
 import ast
@@ -14,7 +15,7 @@ from pathlib import PurePosixPath
 
 from packaging.version import Version
 
-from rlaudit.configs.framework_source.bindings import calls_in, handed_over, place
+from rlaudit.configs.framework_source.bindings import calls_in, handed_over, nodes_in, place
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
 from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_texts
@@ -223,14 +224,19 @@ class _File:
 
 
 @lru_cache(maxsize=64)
-def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tuple[Stop, ...]:
-    """What stops, or goes another way than meant, in a release. engine: the files that may build the engine."""
+def stops_of(
+    checkout: Checkout, engine: tuple[str, ...], vllm: Version, loaded: tuple[tuple[str, str], ...] = ()
+) -> tuple[Stop, ...]:
+    """What stops, or goes another way than meant, in a release. engine: the files that may build the engine. loaded:
+    pairs of a worker's file and one that it loads besides the engine's, if it imports it.
+    """
     names = frozenset(_engine_names(vllm))
     built = next((file for file in engine if (source := checkout.file(file)) is not None
                   and (handed_over(source, names).blocks or calls_in(source, _STARTS))), None)  # fmt: skip
     if built is None:
         return ()
-    waiting, seen = [*_packages(built), built], set[str]()
+    besides = [file for worker, file in loaded if _imports(checkout, worker, file)]
+    waiting, seen = [name for file in (built, *besides) for name in (*_packages(file), file)], set[str]()
     found: dict[Stop, None] = {}
     while waiting and len(seen) < _MOST_FILES:
         name = waiting.pop(0)
@@ -242,6 +248,14 @@ def stops_of(checkout: Checkout, engine: tuple[str, ...], vllm: Version) -> tupl
         found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops)
         waiting += [file for module in read.imported for file in _files(name, module, checkout.package)]
     return tuple(found)
+
+
+def _imports(checkout: Checkout, worker: str, file: str) -> bool:
+    """Whether a worker imports a file of its package, anywhere: in verl only when it builds the engine."""
+    source = checkout.file(worker)
+    lines = [line for line in nodes_in(source) if isinstance(line, ast.ImportFrom)] if source is not None else []
+    modules = ("." * line.level + (line.module or "") for line in lines)
+    return any(file in _files(worker, module, checkout.package) for module in modules)
 
 
 def stops_in(source: Source, vllm: Version, *, asks_calls: bool = False) -> tuple[Stop, ...]:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from packaging.version import Version
-from reading import read_one, rewritten, source_of
+from reading import read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.easyr1 import DIALECT
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
-from rlaudit.configs.rollout_config import Loss, Origin
+from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
 from rlaudit.configs.source import Source
 
 TEXT = """\
@@ -55,3 +55,56 @@ def test_a_command_overrides_the_file_that_it_names(tmp_path: Path) -> None:
     (config,) = DIALECT.read(Source(str(script), script.read_text()), Version("0.8.5"))
     assert config.sampling["temperature"].value == 0.5 and config.engine["tensor_parallel_size"].value == 2
     assert config.parts and not any("not beside" in one for one in config.not_seen)
+
+
+OLDER = """
+class vLLMRollout:
+    def __init__(self, config):
+        self.engine = LLM(
+            model=config.path,
+            tensor_parallel_size=config.tensor_parallel_size,
+            enforce_eager=config.enforce_eager,
+            gpu_memory_utilization=config.gpu_memory_utilization,
+            enable_sleep_mode=True,
+            {more}
+        )
+"""
+OLDER_CONFIG = """
+@dataclass
+class RolloutConfig:
+    temperature: float = 1.0
+    dtype: str = "bf16"
+    enforce_eager: bool = False
+    gpu_memory_utilization: float = 0.5
+    free_cache_engine: bool = False
+    tensor_parallel_size: int = 2
+    limit_images: int = 0
+    val_override_config: dict[str, Any] = field(default_factory=dict)
+"""
+
+
+def older(root: Path, more: str = "") -> RolloutConfig:
+    """A config beside a copy that has verl's own layout."""
+    written = "    free_cache_engine: true\n    limit_images: 3\n    val_override_config: {n: 1}\n"
+    files = {
+        "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py": OLDER.replace("{more}", more),
+        "verl/workers/rollout/config.py": OLDER_CONFIG,
+        "run.yaml": TEXT.replace("    enforce_eagre: true\n", written),
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return read_file(DIALECT, root / "run.yaml", "0.8.5")
+
+
+def test_an_older_copy_of_easyr1_is_read_where_verl_has_its_engine(tmp_path: Path) -> None:
+    config = older(tmp_path)
+    assert not {"seed", "load_format"} & set(config.engine) and config.engine["enable_sleep_mode"].value is True
+    assert not config.lost and config.options["worker.rollout.free_cache_engine"].value is True
+    assert config.options["worker.rollout.limit_images"].value == 3
+    assert config.write("seed", 1) is None
+
+
+def test_a_seed_that_an_older_copy_computes_is_open(tmp_path: Path) -> None:
+    seed = older(tmp_path, "seed=self.rank // config.tensor_parallel_size,").engine["seed"]
+    assert not seed.known and seed.note.endswith("vllm_rollout_spmd.py:10")

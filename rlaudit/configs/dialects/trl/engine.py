@@ -92,7 +92,7 @@ def trainer_config(
         return draft.done(model=model, offline=True, place=place, write=write)
     draft.stops = told.stops
     if not told.impossible:
-        draft.releases = FrameworkReleases(told.oldest, told.newest, str(told))
+        draft.releases = FrameworkReleases(told.oldest, told.newest, told.lower, told.upper)
     _gone_fields(draft, in_question, told)
     if told.importing is not None and told.oldest > told.importing:
         draft.not_seen.append(

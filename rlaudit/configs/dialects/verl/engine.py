@@ -10,6 +10,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.dialects.verl.own_arguments import IN_PROCESS_EXECUTOR, NOTHING, agreed
 from rlaudit.configs.dialects.verl.release import FIRST_SERVER, Release
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.engine_names import canonical
@@ -144,7 +145,8 @@ def _serialized(draft: Draft, name: str, node: Node, vllm: Version, release: Rel
     if node.value is None:
         return by_file(name, node, note="null: no flag is passed")
     if name == "seed":
-        return by_file(name, node, note=f"{SERVER} adds the index of the replica")
+        adds = agreed(release, "addition to the seed", lambda row: row.adds_index)
+        return by_file(name, node, note=f"{SERVER} adds the index of the replica" if adds is True else "")
     if node.value is not False or release.in_process or false_is_default(name, vllm):
         return by_file(name, node)
     if release.drops_false is False and is_optional_bool(name, vllm):
@@ -202,16 +204,49 @@ def _by_the_code(draft: Draft, root: Node, vllm: Version, release: Release) -> N
     graphs: dict[str, Any] = {"cudagraph_mode": "FULL_AND_PIECEWISE"} if vllm >= Version("0.11.0") else {}
     if is_said(sizes):
         graphs["cudagraph_capture_sizes"] = arriving(sizes)
-    if graphs and not release.in_process:
+    sets = agreed(release, "choice of CUDA graphs", lambda row: row.sets_graphs)
+    if isinstance(sets, Unknown) and "cudagraph_capture_sizes" in graphs:
+        draft.engine.by_code("compilation_config", sets, SERVER)
+    elif graphs and sets is True:  # where it is open, vLLM's own default is the same mode
         draft.engine.by_code("compilation_config", graphs, f"{SERVER} sets it")
     _switched_on(draft, root, rollout, release)
     if release.in_process:
         _in_process(draft, rollout, release)
         _context_length(draft, root, rollout, release)
     else:
-        draft.engine.unless_set("enable_sleep_mode", True, f"{SERVER} sets it")
-        executor = by_code("distributed_executor_backend", "mp", f"{SERVER} sets it")
-        draft.engine["distributed_executor_backend"] = executor
+        _by_its_release(draft, rollout, release)
+
+
+def _by_its_release(draft: Draft, rollout: Node, release: Release) -> None:
+    """What a server, or an engine that may be in the trainer's process, is given by verl itself."""
+    if "enable_sleep_mode" not in draft.engine:
+        _sleep_mode(draft, rollout, release, SERVER)
+    _seed(draft, release)
+    executor = agreed(release, "executor", lambda row: row.executor)
+    draft.engine.by_code("distributed_executor_backend", executor, f"{SERVER} sets it")
+
+
+def _sleep_mode(draft: Draft, rollout: Node, release: Release, where: str) -> None:
+    """free_cache_engine where the release asks it, True where it does not."""
+    frees = rollout.get("free_cache_engine")
+    bound = None if release.passed is None else release.passed.get("enable_sleep_mode")
+    always = agreed(release, "sleep mode", lambda row: True if row.sleeps else "that of free_cache_engine")
+    if bound is not None:
+        always = bound.constant if isinstance(bound.constant, bool) else False
+    if frees is None or arriving(frees) is True or always is True:
+        draft.engine.by_code("enable_sleep_mode", True, f"{where} sets it" if bound is None else bound.where)
+    else:
+        value = always if isinstance(always, Unknown) else arriving(frees)
+        draft.engine.by_file("enable_sleep_mode", frees, value, f"{where}: free_cache_engine")
+
+
+def _seed(draft: Draft, release: Release) -> None:
+    """The engine's seed where the config has none."""
+    seed = agreed(release, "seed", lambda row: row.seed)
+    if seed != NOTHING:
+        adds = agreed(release, "addition to the seed", lambda row: row.adds_index)
+        index = ", and the index of the replica is added" if adds is True else ""
+        draft.engine.unless_set("seed", seed, f"verl's own where rollout.seed is not written{index}")
 
 
 def _switched_on(draft: Draft, root: Node, rollout: Node, release: Release) -> None:
@@ -246,16 +281,16 @@ def _largest_rank(rank: Any, release: Release) -> Any:
 
 def _in_process(draft: Draft, rollout: Node, release: Release) -> None:
     """What verl's vllm_rollout_spmd.py says to `LLM(...)`, up to v0.6."""
-    sleeps = rollout.get("free_cache_engine")
-    if sleeps is not None:
-        draft.engine.by_file("enable_sleep_mode", sleeps, note=f"{SPMD}: free_cache_engine")
-    fixed = {"disable_custom_all_reduce": True, "distributed_executor_backend": "external_launcher", "seed": 0}
-    for name, value in fixed.items():
+    _sleep_mode(draft, rollout, release, SPMD)
+    fixed = {"disable_custom_all_reduce": True, "distributed_executor_backend": IN_PROCESS_EXECUTOR}
+    for name in (*fixed, "seed"):
         computed = release.computes(name)
-        if computed is None:
-            draft.engine.unless_set(name, value, SPMD)
-        else:
+        if computed is not None:
             draft.engine.unless_set(name, computed.constant, computed.where)
+        elif name in fixed:
+            draft.engine.unless_set(name, fixed[name], SPMD)
+        else:
+            _seed(draft, release)
     load = rollout.get("load_format")
     bound = None if release.passed is None else release.passed.get("load_format")
     shortens = release.first >= FIRST_SERVER if bound is None else isinstance(bound.value, ast.Name)
@@ -288,8 +323,8 @@ def _context_length(draft: Draft, root: Node, rollout: Node, release: Release) -
     draft.engine.by_code("max_model_len", room, f"{where}: prompt_length + response_length")
 
 
-def overridden_generation(draft: Draft, max_tokens: Any) -> None:
-    """verl overrides the model's generation_config.json with the rollout's own sampling, in every request."""
+def overridden_generation(draft: Draft, max_tokens: Any, release: Release) -> None:
+    """verl's server overrides the model's generation_config.json with the rollout's own sampling, in every request."""
     keys = ("temperature", "top_k", "top_p")
     values = {key: draft.sampling[key].value for key in keys if key in draft.sampling}
     unknown = next((value for value in values.values() if isinstance(value, Unknown)), None)
@@ -297,4 +332,6 @@ def overridden_generation(draft: Draft, max_tokens: Any) -> None:
     if max_tokens is not None and not isinstance(max_tokens, Unknown):
         values["max_new_tokens"] = max_tokens
     note = f"{SERVER}:_get_override_generation_config"
+    if release.in_process is None:
+        unknown = Unknown(f"{note}, and an engine in the trainer's process gets none; {release.why()}")
     draft.engine.unless_set("override_generation_config", values if unknown is None else unknown, note)

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
+from rlaudit.configs.dialects.verl.inherited import stops_by_inherited
 from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
@@ -30,7 +31,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.node import Node, Unknown, entries
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
@@ -67,13 +68,15 @@ _OPTIONS = (
     "algorithm.rollout_is_level", "algorithm.rollout_is_mode", "actor_rollout_ref.actor.tis_imp_ratio_cap",
     "actor_rollout_ref.actor.use_rollout_log_probs",
     "actor_rollout_ref.rollout.n", "actor_rollout_ref.rollout.name", "actor_rollout_ref.rollout.mode",
-    "actor_rollout_ref.rollout.calculate_log_probs", "actor_rollout_ref.rollout.val_kwargs", "async_training",
+    "actor_rollout_ref.rollout.calculate_log_probs", "actor_rollout_ref.rollout.val_kwargs",
+    "actor_rollout_ref.rollout.free_cache_engine", "async_training",
     *(f"actor_rollout_ref.actor.{name}" for name in (
         "clip_ratio", "clip_ratio_low", "clip_ratio_high", "clip_ratio_c", "use_kl_loss", "kl_loss_coef",
         "kl_loss_type", "loss_agg_mode", "policy_loss", "ppo_epochs", "ppo_mini_batch_size",
     )),
-    "algorithm.adv_estimator", "algorithm.use_kl_in_reward", "data.train_batch_size", "data.max_prompt_length",
-    "data.max_response_length",
+    "algorithm.adv_estimator", "algorithm.use_kl_in_reward", "algorithm.kl_ctrl", "algorithm.kl_penalty",
+    "data.train_batch_size", "data.max_prompt_length", "data.max_response_length", "data.truncation",
+    "data.return_raw_chat",
 )  # fmt: skip
 
 
@@ -166,13 +169,18 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
+    draft.list_rest(rollout, f"{ROLLOUT}.rollout", lambda path: checkout is not None and checkout.has(path))
     if any(known(one.root.get(*switch)) for switch in _SECOND_ENGINES):
         take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")
     length = rollout.get("response_length") or one.root.get("data", "max_response_length")
     if not release.in_process:
-        overridden_generation(draft, arriving(length) if length is not None else None)
+        overridden_generation(draft, arriving(length) if length is not None else None, release)
     _environment(draft, source, rollout, one.command)
-    tell(draft, looks_for(release.in_process is True), checkout, vllm)
+    strategy = str(known(one.root.get(ROLLOUT, "actor", "strategy"), ""))
+    tell(draft, looks_for(release.in_process is True, strategy), checkout, vllm)
+    if checkout is not None and not checkout.has(source.path):
+        inherited = (node for node in entries(rollout.get("engine_kwargs", "vllm")) if checkout.has(node[1].place.path))
+        draft.stops += tuple(stops_by_inherited(inherited, vllm, release))
     _unread(draft, one)
     if release.in_process is None:
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")

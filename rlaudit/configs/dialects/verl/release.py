@@ -106,7 +106,8 @@ class Release:
             return None
         major, minor, micro = self.last.major, self.last.minor, self.last.micro
         after = Version(f"{major}.{minor}.{micro + 1}" if micro < _ANY else f"{major}.{minor + 1}")
-        return FrameworkReleases(self.first, None if self.last == NEWEST else after, self.why())
+        why = self.because[-1] if self.because else ""
+        return FrameworkReleases(self.first, None if self.last == NEWEST else after, why, why)
 
     def why(self) -> str:
         """What tells the release, or that nothing does."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from packaging.version import Version
 
+from rlaudit.configs.dialects.verl.own_arguments import agreed
 from rlaudit.configs.dialects.verl.release import Release
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.syntax.node import Node, Unknown, within
@@ -23,10 +24,9 @@ def trainer_facts(draft: Draft, root: Node, vllm: Version, release: Release, *, 
     _precision(draft, root)
     _updates(draft, root, vllm, release)
     _replicas(draft, root)
-    rollout = root.get("actor_rollout_ref", "rollout")
     if release.in_process:
         _generators(draft, root, release)
-    elif rollout is not None and rollout.get("seed") is not None:
+    elif agreed(release, "addition to the seed", lambda row: row.adds_index) is True:
         draft.trains("seeds_replicas", True, "verl vllm_async_server.py: rollout.seed plus the index of the replica")
 
 
@@ -152,7 +152,7 @@ def _updates(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
     if asynchronous is None:
         note = "verl wakes the engine with new weights between rollouts and resets the prefix cache (wake_up)"
         draft.trains("weight_updates", "between rollouts", note)
-        draft.trains("resets_prefix_cache", True, note)
+        _reset(draft, root, release, note)
         return
     note = "verl checkpoint_engine/base.py:506-560: requests are aborted, then weights are updated"
     draft.trains("weight_updates", "between rollouts" if partial is False else "in flight", note, asynchronous)
@@ -163,6 +163,29 @@ def _updates(draft: Draft, root: Node, vllm: Version, release: Release) -> None:
         arguments = ["wait_for_inflight_requests", "clear_cache"]
         note = "verl vllm_async_server.py calls pause_generation in a try that only logs a TypeError"
         draft.trains("pause_arguments", arguments, note)
+
+
+def _reset(draft: Draft, root: Node, release: Release, note: str) -> None:
+    """Engines that do not sleep are cleaned only by releases that clear the cache for itself; a source that is there
+    tells which it is where its engine takes free_cache_engine for its sleep mode, as in v0.5 and v0.6.
+    """
+    frees = root.get("actor_rollout_ref", "rollout", "free_cache_engine")
+    if frees is None or arriving(frees) is True:
+        draft.trains("resets_prefix_cache", True, note)
+        return
+    what = "reset of the prefix cache where free_cache_engine is off"
+    resets = agreed(release, what, lambda row: row.resets)
+    bound = None if release.passed is None else release.passed.get("enable_sleep_mode")
+    if bound is not None and bound.option == "free_cache_engine":
+        resets, note = False, f"{bound.where} lets the engine sleep only with free_cache_engine"
+    elif resets is False:
+        note = "verl v0.5 and v0.6 put the engine to sleep, and reset its prefix cache, only with free_cache_engine"
+    elif resets is True:
+        note = "verl resets the prefix cache whatever free_cache_engine says"
+    off = arriving(frees)
+    if isinstance(off, Unknown) and resets is not True:
+        resets = off
+    draft.trains("resets_prefix_cache", resets, resets.reason if isinstance(resets, Unknown) else note, frees)
 
 
 def _replicas(draft: Draft, root: Node) -> None:

@@ -3,7 +3,7 @@
 What changed
     V0 prefilled a prompt in one piece unless its context was longer than 32768 tokens (0.8.5
     vllm/engine/arg_utils.py:1501-1530). V1 chunks by default; up to 0.11.0 always, from 0.11.1 unless it is set to
-    false.
+    false, of which it warns (0.18.1 vllm/engine/arg_utils.py:2081).
 
 Why it matters
     Where a prompt is cut decides which kernels compute it and beside which other tokens: the same prompt no longer
@@ -52,8 +52,9 @@ def _finding(audit: Audit) -> Finding:
     if audit.after.version < HONOURS_NO_CHUNKED_PREFILL:
         message += ", which ignores a false (0.11.1 does not). Rounding of long prompts moves with it."
     else:
-        message += ". Rounding of long prompts moves with it; set it to false to keep what runs today."
-        fix = audit.fix("Keep chunked prefill off, as before the migration", safe=True, enable_chunked_prefill=False)
+        message += ". Rounding of long prompts moves with it. A false keeps what runs today, and vLLM warns that the "
+        message += "engine may crash or produce incorrect outputs with it: try it before you keep it."
+        fix = audit.fix("Keep chunked prefill off, as before the migration", safe=False, enable_chunked_prefill=False)
     return RULE.finding(audit, Severity.NOTE, SETTING, message, fix, CONFIRM)
 
 

@@ -15,31 +15,40 @@ _ASSIGNED = re.compile(r"""^(?:__version__|version)\s*(?::\s*str\s*)?=\s*["']([^
 _PROJECT = re.compile(r"""^\[project\][^\[]*?^version\s*=\s*["']([^"']+)["']""", re.M | re.S)
 _NAMED = re.compile(r"""^\[project\][^\[]*?^name\s*=\s*["']([^"']+)["']""", re.M | re.S)
 _SHORTEST = 40
+_DEEP = 3  # folders above a file whose name no other package has there
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A package on this machine. root: the folder that holds it."""
+    """A package on this machine. root: the folder that holds it. called: the folder of a copy under another name."""
 
     root: str
     package: str
+    called: str = ""
+
+    @property
+    def folder(self) -> str:
+        """The package's folder in root, by which its own modules import each other."""
+        return self.called or self.package
 
     def file(self, relative: str) -> Source | None:
-        """A file, relative to root; None where it is not there."""
+        """A file, relative to root and under the package's usual name; None where it is not there."""
+        if self.called and relative.startswith(f"{self.package}/"):
+            relative = self.called + relative.removeprefix(self.package)
         return _source(self.root, relative)
 
     def has(self, path: str) -> bool:
         """Whether a file is the package's own."""
-        return _has(self.root, self.package, path)
+        return _has(self.root, self.folder, path)
 
     def says(self, pattern: str) -> bool:
         """Whether any of the package's Python files has text that a regular expression finds."""
-        return _says(self.root, self.package, pattern)
+        return _says(self.root, self.folder, pattern)
 
     @property
     def version(self) -> Version | None:
-        """The release that the package says it is; None where it says none."""
-        return _version(self.root, self.package)
+        """The release that the package says it is; None where it says none, as a copy under another name."""
+        return None if self.called else _version(self.root, self.package)
 
 
 def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
@@ -49,7 +58,9 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
         if root is not None:
             return Checkout(root, package)
     root = _around(Path(source.path).absolute().parent, package, markers)
-    return Checkout(root, package) if root is not None else None
+    if root is not None:
+        return Checkout(root, package)
+    return _copied(Path(source.path).absolute().parent, package, markers)
 
 
 def shown(path: str) -> str:
@@ -77,6 +88,22 @@ def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
     if (folder / ".git").exists():
         return next((root for one in _folders(folder) if (root := _holds(one, package, markers)) is not None), None)
     return _around(folder.parent, package, markers)
+
+
+@lru_cache(maxsize=4096)
+def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | None:
+    """A copy under another name, in this folder or one above it, up to the repository's root. Only a file deep inside
+    tells one: `own/workers/rollout/vllm_rollout/vllm_rollout_spmd.py`.
+    """
+    deep = [marker.removeprefix(f"{package}/") for marker in markers
+            if marker.startswith(f"{package}/") and marker.count("/") >= _DEEP]  # fmt: skip
+    for place in (folder, folder / "src") if deep else ():
+        for one in _folders(place):
+            if one.name != package and any((one / marker).is_file() for marker in deep):
+                return Checkout(str(place), package, one.name)
+    if not deep or (folder / ".git").exists() or folder.parent == folder:
+        return None
+    return _copied(folder.parent, package, markers)
 
 
 def _folders(root: Path) -> tuple[Path, ...]:

@@ -246,7 +246,7 @@ def stops_of(
         seen.add(name)
         read = _read(source, vllm)
         found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops)
-        waiting += [file for module in read.imported for file in _files(name, module, checkout.package)]
+        waiting += [file for module in read.imported for file in _files(name, module, checkout)]
     return tuple(found)
 
 
@@ -255,7 +255,7 @@ def _imports(checkout: Checkout, worker: str, file: str) -> bool:
     source = checkout.file(worker)
     lines = [line for line in nodes_in(source) if isinstance(line, ast.ImportFrom)] if source is not None else []
     modules = ("." * line.level + (line.module or "") for line in lines)
-    return any(file in _files(worker, module, checkout.package) for module in modules)
+    return any(file in _files(worker, module, checkout) for module in modules)
 
 
 def stops_in(source: Source, vllm: Version, *, asks_calls: bool = False) -> tuple[Stop, ...]:
@@ -303,12 +303,15 @@ def _packages(file: str) -> Iterator[str]:
     return (f"{folder}/__init__.py" for folder in reversed(PurePosixPath(file).parents) if str(folder) != ".")
 
 
-def _files(file: str, module: str, package: str) -> Iterator[str]:
-    """Where a module of the same package may lie."""
+def _files(file: str, module: str, checkout: Checkout) -> Iterator[str]:
+    """Where a module of the same package may lie, under the package's usual name."""
     name = module.lstrip(".")
     dots = len(module) - len(name)
-    if not dots and name.partition(".")[0] != package:
-        return
+    if not dots:
+        first, _, rest = name.partition(".")
+        if first != checkout.folder:
+            return
+        name = f"{checkout.package}.{rest}" if rest else checkout.package
     parents = PurePosixPath(file).parents
     if dots > len(parents):
         return

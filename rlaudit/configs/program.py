@@ -5,9 +5,10 @@ run is false of it.
 """
 
 import re
+from functools import lru_cache
 from pathlib import Path, PurePath
 
-from rlaudit.configs.framework_source.checkout import checkout_of
+from rlaudit.configs.framework_source.checkout import checkout_of, is_there
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.shell_command import Command
 
@@ -17,6 +18,7 @@ _OTHER = {
     "infer", "inference", "bench", "benchmark",
 }  # fmt: skip
 _DEEPEST = 3
+_MOST_FOLDERS = 5_000
 _LAUNCHERS = ("torch.", "accelerate.", "deepspeed.")
 
 
@@ -61,10 +63,20 @@ def from_above(source: Source, path: str) -> Source | None:
 def _below(source: Source, path: str) -> Source | None:
     """The one file of the repository, at most three folders down, whose path ends so; None where several do."""
     root = next((one for one in Path(source.path).absolute().parents if (one / ".git").exists()), None)
-    if root is None or path.startswith(("/", "..")) or "*" in path:
+    if root is None or path.startswith(("/", "..")):
         return None
-    found = [one for depth in range(1, _DEEPEST + 1) for one in root.glob("*/" * depth + path.removeprefix("./"))]
+    found = [one for folder in _folders_below(root) if is_there(one := folder / path)]
     return source.neighbour(str(found[0])) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=16)
+def _folders_below(root: Path) -> tuple[Path, ...]:
+    """Those that a script may have gone into; none of a repository with too many to look at."""
+    found, level = list[Path](), [root]
+    for _ in range(_DEEPEST):
+        level = [one for folder in level for one in sorted(folder.glob("[!.]*/"))]
+        found += level
+    return tuple(found) if len(found) <= _MOST_FOLDERS else ()
 
 
 def programs_beside(source: Source) -> tuple[Source, ...]:

@@ -1,10 +1,13 @@
 """What a program's name says of it, and that none which only generates or evaluates is read as a trainer."""
 
+from pathlib import Path
+
 import pytest
 
 from rlaudit.configs.dialects.skyrl.read import DIALECT as SKYRL
 from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
+from rlaudit.configs.program import program_source
 from rlaudit.configs.source import Source
 
 OVERRIDES = {
@@ -41,3 +44,19 @@ def test_overrides_of_a_program_that_only_generates_are_no_trainers(framework: s
 ])  # fmt: skip
 def test_use_vllm_alone_makes_no_trainer_of_a_script(line: str, trains: bool) -> None:
     assert TRL.recognise(Source("run.sh", f"{line}\n")) is trains
+
+
+def test_a_program_whose_name_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    for name in ("a" * 5000, "src/" + "b" * 300):
+        source = Source(str(tmp_path / "run.sh"), f"python {name}.py --use_vllm true\n")
+        assert [program_source(source, command) for command in source.commands] == [None] * len(source.commands)
+
+
+def test_a_program_is_found_below_the_folder_that_the_script_went_into_where_only_one_is_there(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src" / "r1" / "own").mkdir(parents=True)
+    (tmp_path / "src" / "r1" / "own" / "train.py").write_text("")
+    source = Source(str(tmp_path / "run.sh"), "cd src/r1\npython own/train.py\n")
+    (found,) = (program_source(source, command) for command in source.commands if "train" in str(command.words))
+    assert found is not None and found.path.endswith("src/r1/own/train.py")

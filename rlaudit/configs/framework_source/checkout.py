@@ -63,6 +63,14 @@ def checkout_of(source: Source, package: str, *markers: str) -> Checkout | None:
     return _copied(Path(source.path).absolute().parent, package, markers)
 
 
+def is_there(path: Path) -> bool:
+    """Whether a path exists; one that no file can have, as its name is too long, does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
 def shown(path: str) -> str:
     """A path for messages: relative to the working directory where it lies below it."""
     return _shown(path, str(Path.cwd()))
@@ -99,7 +107,7 @@ def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | 
             if marker.startswith(f"{package}/") and marker.count("/") >= _DEEP]  # fmt: skip
     for place in (folder, folder / "src") if deep else ():
         for one in _folders(place):
-            if one.name != package and any((one / marker).is_file() for marker in deep):
+            if one.name != package and any(is_there(one / marker) for marker in deep):
                 return Checkout(str(place), package, one.name)
     if not deep or (folder / ".git").exists() or folder.parent == folder:
         return None
@@ -117,7 +125,7 @@ def _holds(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
     """The folder that holds the package: this one, its `src`, or the one above where this one is the package."""
     above = (folder.parent,) if folder.name == package else ()
     for place in (folder, folder / "src", folder / package, *above):
-        if any((place / marker).exists() for marker in markers):
+        if any(is_there(place / marker) for marker in markers):
             return str(place)
     return None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.bindings import calls_in, handed_over, nodes_in
-from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.checkout import Checkout, is_there
 from rlaudit.configs.framework_source.stops import stops_in, stops_of
 from rlaudit.configs.rollout_config import Stop
 from rlaudit.configs.source import Source
@@ -152,7 +152,7 @@ def _files(folder: Path, level: int, module: str) -> Iterator[Path]:
     for root in roots:
         path = root.joinpath(*module.split(".")) if module else root
         for candidate in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
-            if candidate.is_file():
+            if is_there(candidate):
                 yield candidate
                 return
 

@@ -9,7 +9,7 @@ not found is named as missing.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -120,6 +120,8 @@ def _compose(source: Source, root: Node, at: tuple[str, ...], family: _Family, s
     listed = root.get("defaults")
     if listed is None or not isinstance(listed.value, tuple):
         return nested(at, root) if listed is not None else own
+    # What overrides a choice further down the chain; the outer one wins.
+    family = replace(family, choices={**_overrides(listed), **family.choices})
     tree: Node | None = None
     done = False
     for entry in _entries(listed, family.choices):
@@ -172,6 +174,13 @@ def _package(package: str | None, group: str, at: tuple[str, ...]) -> tuple[str,
     if package is None or package == "_group_":
         return (*at, *(part for part in group.lstrip("/").split("/") if part))
     return (*at, *package.split("."))
+
+
+def _overrides(listed: Node) -> dict[str, str]:
+    """`override group: name`, by group."""
+    told = {key: node.value for one in listed.elements() for key, node in one.items()}
+    return {key.split()[-1]: value for key, value in told.items()
+            if key.split()[:1] == ["override"] and isinstance(value, str)}  # fmt: skip
 
 
 def _entries(listed: Node, choices: Mapping[str, str]) -> Iterator[_Entry | None]:

@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.open_instruct.read import DIALECT as OPEN_INSTRUCT
 from rlaudit.configs.dialects.openrlhf.read import DIALECT as OPENRLHF
+from rlaudit.configs.dialects.pipelinerl.read import DIALECT as PIPELINERL
 from rlaudit.configs.dialects.prime_rl.read import DIALECT as PRIME_RL
 from rlaudit.configs.dialects.trl.read import DIALECT as TRL
 from rlaudit.configs.dialects.verl.read import DIALECT as VERL
@@ -418,3 +419,32 @@ def test_a_file_that_any_package_may_have_tells_no_copy(tmp_path: Path) -> None:
     laid_out(tmp_path, {"own/trainer/grpo_trainer.py": TRAINER})
     (config,) = TRL.read(Source(str(tmp_path / "run.yaml"), COLOCATED), NOW)
     assert "enforce_eager" not in config.engine
+
+
+V0_SERVER = """
+from vllm.worker.multi_step_worker import MultiStepWorker
+
+async def serve(args):
+    engine_args = AsyncEngineArgs.from_cli_args(args)
+"""
+LAUNCHES = "if cfg.vllm_config.use_v1:\n    entry = 'run_vllm1'\nelse:\n    entry = 'run_vllm0'\n"
+V0_RUN = (
+    "vllm_config:\n  use_v1: false\n  vllm_kwargs:\n    num-scheduler-steps: 8\n    disable-log-requests: ''\n"
+    "finetune: {seed: 1}\n"
+)
+
+
+def test_a_launcher_that_still_has_the_v0_server_starts_it_with_every_flag(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    laid_out(
+        tmp_path,
+        {
+            "pipelinerl/launch.py": LAUNCHES,
+            "pipelinerl/vllm0.py": V0_SERVER,
+            "pipelinerl/entrypoints/run_vllm0.py": "os.environ['VLLM_USE_V1'] = '0'\n",
+        },
+    )
+    (config,) = PIPELINERL.read(Source(str(tmp_path / "conf" / "run.yaml"), V0_RUN), NOW)
+    assert config.lost == ()
+    assert config.environment["VLLM_USE_V1"].value == "0"
+    assert [stop.where.rpartition("/")[2] for stop in config.stops] == ["vllm0.py:2"]

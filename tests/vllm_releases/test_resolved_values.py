@@ -106,6 +106,13 @@ V0 = {"environment": {"VLLM_USE_V1": "0"}}
         ("fuse_allreduce_rms", "0.16.0", "h100", {"tensor_parallel_size": 4}, False),
         ("fuse_allreduce_rms", "0.17.0", "h100", {"tensor_parallel_size": 4}, True),
         ("fuse_allreduce_rms", "0.17.0", "h100", {}, False),
+        (
+            "fuse_allreduce_rms",
+            "0.18.1",
+            "h100",
+            {"tensor_parallel_size": 4, "compilation_config": {"backend": "eager"}},
+            False,
+        ),
         ("fuse_allreduce_rms", "0.17.0", "a100", {"tensor_parallel_size": 4}, False),
         ("fuse_allreduce_rms", "0.18.1", "h100", {"tensor_parallel_size": 2, "data_parallel_size": 2}, False),
         ("fuse_allreduce_rms", "0.21.0", "h100", {"tensor_parallel_size": 2, "data_parallel_size": 2}, True),

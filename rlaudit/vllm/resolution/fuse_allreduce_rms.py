@@ -29,6 +29,9 @@ def apply(view: View) -> Resolved:  # noqa: PLR0911 - one for each reason
     family = capability // 10 == _BLACKWELL // 10 if view.since("0.19.0") else capability == _BLACKWELL
     if capability != _HOPPER and not family:
         return Resolved(False, f"{view.machine.name} has no such kernel")
+    backend, inductor = (part(view, "compilation_config", name) for name in ("backend", "use_inductor"))
+    if backend == "eager" or inductor is False:
+        return Resolved(False, "a pass of inductor, which the compilation config turns off")
     return _settings(view) or Resolved(True, f"on by default from 0.17.0 for {ranks} ranks on {view.machine.name}")
 
 

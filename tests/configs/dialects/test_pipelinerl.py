@@ -4,7 +4,9 @@ import pytest
 from reading import lost_names, read_file, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.pipelinerl.read import DIALECT
+from rlaudit.configs.hydra_defaults import with_defaults
 from rlaudit.configs.rollout_config import Loss, Origin
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
 V0_FILE = """\
@@ -193,3 +195,24 @@ def test_a_written_value_is_replaced_in_place() -> None:
 )
 def test_what_is_no_pipelinerl_config_is_not_recognised(text: str) -> None:
     assert not DIALECT.recognise(source_of(text))
+
+
+@pytest.mark.parametrize(("middle", "outer", "wanted"), [
+    (None, "ppo", 0.7), ("ppo", None, 0.7), ("ppo", "plain", 0.2), (None, None, 0.2),
+])  # fmt: skip
+def test_an_override_of_a_group_replaces_the_choice_of_the_config_that_is_inherited(
+    tmp_path: Path, middle: str | None, outer: str | None, wanted: float
+) -> None:
+    def listed(base: str, chosen: str | None) -> str:
+        return f"defaults:\n  - {base}\n" + (f"  - override finetune: {chosen}\n" if chosen else "") + "  - _self_\n"
+
+    (tmp_path / "finetune").mkdir()
+    (tmp_path / "finetune" / "plain.yaml").write_text("rl: {temperature: 0.2}\n")
+    (tmp_path / "finetune" / "ppo.yaml").write_text("rl: {temperature: 0.7}\n")
+    engine = "vllm_config:\n  vllm_kwargs:\n    dtype: bfloat16\n"
+    (tmp_path / "base.yaml").write_text("defaults:\n  - finetune: plain\n  - _self_\n" + engine)
+    (tmp_path / "middle.yaml").write_text(listed("base", middle))
+    (tmp_path / "run.yaml").write_text(listed("middle", outer))
+    root = with_defaults(Source(str(tmp_path / "run.yaml"), (tmp_path / "run.yaml").read_text()))
+    found = root.get("finetune", "rl", "temperature") if root is not None else None
+    assert found is not None and found.value == wanted

@@ -12,10 +12,11 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.pipelinerl.source import SOURCE
+from rlaudit.configs.dialects.pipelinerl.source import SOURCE, hands_on, looks_for, starts_old_server
 from rlaudit.configs.dialects.pipelinerl.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, arriving, by_file, known
 from rlaudit.configs.engine_names import canonical
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import Composed, composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
@@ -65,14 +66,16 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     root = config.root
     draft = Draft("pipelinerl", source.path, parts=config.parts)
     use_v1 = root.get("vllm_config", "use_v1")
-    v0 = use_v1 is not None and use_v1.value is False and vllm <= LAST_WITH_V0
-    _engine(draft, root, vllm, v0=v0)
+    checkout = SOURCE.checkout(source)
+    old = use_v1 is not None and use_v1.value is False
+    v0 = old and (vllm <= LAST_WITH_V0 or starts_old_server(checkout))
+    _engine(draft, root, checkout, v0=v0)
     _head(draft, root, config)
     _environment(draft, root, use_v1, vllm, v0=v0)
     _sampling(draft, root)
     trainer_facts(draft, root, vllm, v0=v0)
     _inherited(draft, root, config)
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    tell(draft, looks_for(v0), checkout, vllm)
     draft.list_options(root, "vllm_config.use_v1", "fp32_lm_head", "finetune.send_weight_updates", "attempts")
     draft.not_seen.append(
         "the number of rollout engines: it follows from the GPUs of the cluster, which this file does not name"
@@ -105,14 +108,16 @@ def _spell(name: str, value: Any) -> tuple[str, str] | None:
     return plain_spelling(key, value)
 
 
-def _engine(draft: Draft, root: Node, vllm: Version, *, v0: bool) -> None:
+def _engine(draft: Draft, root: Node, checkout: Checkout | None, *, v0: bool) -> None:
     kwargs = root.get("vllm_config", "vllm_kwargs")
     use_v1 = root.get("vllm_config", "use_v1")
     for key, node in entries(kwargs):
         name = canonical(key)
-        if not v0 and name in _DROPPED:
+        if v0 or hands_on(checkout, name):
+            draft.engine[name] = _flag(name, node, bools_spelt=use_v1 is None or not v0)
+        elif name in _DROPPED:
             draft.lose(name, node, Loss.NOT_PASSED, f"{LAUNCH}:132-135 drops it for the V1 server")
-        elif not v0 and name == "num_scheduler_steps" and use_v1 is not None:
+        elif name == "num_scheduler_steps" and use_v1 is not None:
             draft.lose(name, node, Loss.NOT_PASSED, "PipelineRL's launch.py leaves it out for the V1 server")
         else:
             draft.engine[name] = _flag(name, node, bools_spelt=use_v1 is None or not v0)

@@ -1,3 +1,4 @@
+import pytest
 from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.skyrl.read import DIALECT
@@ -121,3 +122,11 @@ def test_options_of_the_http_endpoint_are_no_misspelt_engine_arguments() -> None
     config = read_one(DIALECT, text, "0.18.1", "run.sh")
     assert "tool_call_parser" not in {one.name for one in config.lost} | config.engine.keys()
     assert "engine_init_kwargs.tool_call_parser: of the HTTP endpoint, no argument of the engine" in config.not_seen
+
+
+@pytest.mark.parametrize(("ranks", "executor"), [("1", "uni"), ("4", "ray"), ("$TP", None)])
+def test_several_ranks_run_on_ray_s_executor(ranks: str, executor: str | None) -> None:
+    command = "python -m skyrl_train.entrypoints.main_base generator.backend=vllm generator.gpu_memory_utilization=0.8"
+    text = f"{command} generator.inference_engine_tensor_parallel_size={ranks}\n"
+    said = read_one(DIALECT, text, "0.18.1", "run.sh").engine["distributed_executor_backend"]
+    assert said.value == executor if executor else isinstance(said.value, Unknown)

@@ -21,7 +21,7 @@ from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.python_kwargs import has_argument
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, entries, within
+from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.vllm.catalogue import Catalogue
 
 if TYPE_CHECKING:
@@ -148,6 +148,21 @@ def _config(
     )
 
 
+def _executor(draft: Draft, *, older: bool) -> None:
+    """Ray's for several ranks, which SkyRL places by itself; for one it moved."""
+    if "distributed_executor_backend" in draft.engine:
+        return
+    sizes = [draft.engine[f"{kind}_parallel_size"].value for kind in ("tensor", "pipeline")]
+    note = "SkyRL ray_wrapped_inference_engine.py (afa60b7): uni for one rank, else ray; later the option's default"
+    if all(isinstance(size, int) for size in sizes):
+        several = any(size > 1 for size in sizes)
+        moved = Unknown("for one rank SkyRL takes uni up to spring 2026, and ray in its vLLM server since (a956457)")
+        value: Any = "ray" if several else "uni" if older else moved
+    else:
+        value = Unknown("uni for one tensor and pipeline rank, else ray")
+    draft.engine.by_code("distributed_executor_backend", value, note)
+
+
 def _engine(draft: Draft, root: Node, section: Node, vllm: Version, *, older: bool) -> None:
     values = {_OLDER.get(key, key): node for key, node in section.items()}
     for field, (name, default) in _FIELDS.items():
@@ -155,6 +170,7 @@ def _engine(draft: Draft, root: Node, section: Node, vllm: Version, *, older: bo
     if "enforce_eager" not in values:
         note = "default of SkyRL's ppo_base_config.yaml (2025)" if older else "default in SkyRL's config.py (a956457)"
         draft.engine.by_code("enforce_eager", older, note)
+    _executor(draft, older=older)
     expert = values.get("expert_parallel_size")
     if expert is not None:
         size = arriving(expert)

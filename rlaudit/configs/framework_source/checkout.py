@@ -100,8 +100,8 @@ def _around(folder: Path, package: str, markers: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _copied(folder: Path, package: str, markers: tuple[str, ...]) -> Checkout | None:
-    """A copy under another name, in this folder or one above it, up to the repository's root. Only a file deep inside
-    tells one: `own/workers/rollout/vllm_rollout/vllm_rollout_spmd.py`.
+    """A copy under another name, in this folder or one above it, up to the repository's root. Only a file several
+    folders deep tells one: other packages have trainers, none has verl's rollout in the same place.
     """
     deep = [marker.removeprefix(f"{package}/") for marker in markers
             if marker.startswith(f"{package}/") and marker.count("/") >= _DEEP]  # fmt: skip

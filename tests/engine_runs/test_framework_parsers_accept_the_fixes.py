@@ -79,7 +79,7 @@ CASES: Mapping[str, Case] = {
         {"run.sh": "python -m skyrl.train.entrypoints.main_base generator.inference_engine.num_engines=2 \\\n"
                    "  generator.inference_engine.backend=vllm \\\n  generator.sampling_params.temperature=0.7\n"},
         ("0.12.0", "0.18.1"),
-        {"engine_init_kwargs.logprobs_mode": "processed_logprobs", "engine_init_kwargs.async_scheduling": False},
+        {"engine_init_kwargs.logprobs_mode": "processed_logprobs"},
     ),
     "OpenRLHF: a switch and a value": Case(
         "openrlhf-0.11.2", "openrlhf_cli",

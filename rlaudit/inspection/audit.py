@@ -17,7 +17,7 @@ from rlaudit.inspection.finding import Finding, Fix, Severity
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 from rlaudit.vllm.resolution_rule import task_of
 from rlaudit.vllm.resolve import Resolution, resolve
 
@@ -58,7 +58,7 @@ class Side:
         """A sampling parameter of the rollout: as set, else neutral where vLLM's default is; may be Unknown."""
         setting = self.config.sampling.get(name)
         value = NEUTRAL_SAMPLING.get(name) if setting is None or setting.value is None else setting.value
-        return 0 if name == "top_k" and value == -1 else value
+        return 0 if name == "top_k" and keeps_every_token(value) else value
 
     def variable(self, name: str) -> Setting | None:
         """An environment variable that the config or the framework sets."""

@@ -57,6 +57,15 @@ else:
 """
 
 
+ASKED = """
+def here(package):
+    try:
+        return parse(version(package))
+    except PackageNotFoundError:
+        return None
+"""
+
+
 def test_a_chain_of_releases_that_ends_in_a_raise_stops_the_others(tmp_path: Path) -> None:
     gate = {"own/gate/__init__.py": CHAIN.replace("{old}", "0.8.5")}
     (stop,) = stops(tmp_path / "a", gate, before="from own.gate import LLM")
@@ -77,9 +86,18 @@ def test_a_chain_of_releases_that_ends_in_a_raise_stops_the_others(tmp_path: Pat
     ('config.on or vllm.__version__ == "0.8.5"', False),
     ('config.on', False),
     ('re.match(r"(\\d+)\\.(\\d+)", vllm.__version__).group(1) == "1"', True),
+    ('version.parse(vllm.__version__).release < (0, 9)', True),
+    ('Version(vllm.__version__).minor >= 9', False),
+    ('tuple(int(part) for part in vllm.__version__.split(".")[:2]) < (0, 9)', True),
+    ('tuple(map(int, vllm.__version__.split("+")[0].split("."))) >= (0, 9)', False),
+    ('vllm.__version__.split(".")[1] == "8"', True),
+    ('vllm.__version__.split(".")[7] == "8"', False),
+    ('here("vllm") is not None and here("vllm") < parse("0.9")', True),
+    ('here("vllm") is None', True),
+    ('here("torch") is None', False),
 ])  # fmt: skip
 def test_an_assertion_is_worked_out(tmp_path: Path, test: str, stopped: bool) -> None:
-    found = stops(tmp_path, inside=f"assert {test}")
+    found = stops(tmp_path, inside=f"assert {test}", before=ASKED)
     assert any("asserts" in stop.what and stop.certain for stop in found) is stopped
 
 

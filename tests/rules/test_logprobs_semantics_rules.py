@@ -199,6 +199,7 @@ def test_the_kept_mass_is_of_the_logged_mismatch_where_old_logprobs_are_recomput
 
 def test_neutral_filters_and_replayed_filters_are_fine():
     assert findings(FILTERS, config("0.18.1", top_p=1.0, top_k=-1, min_p=0.0)) == []
+    assert findings(FILTERS, config("0.18.1", top_k=1_000_000)) == []  # more than any vocabulary
     assert findings(FILTERS, config("0.18.1", top_p=0.9, trainer={**DIVIDING, "replays_filters": True})) == []
 
 

@@ -31,7 +31,7 @@ from rlaudit.configs.syntax.unreadable import UnreadableText
 ENGINES = {"LLM", "EngineArgs", "AsyncEngineArgs"}
 _FROM_COMMAND_LINE = "from_cli_args"
 # What starts an engine whose arguments stand elsewhere.
-_STARTS = {*ENGINES, _FROM_COMMAND_LINE}
+_STARTS = {*ENGINES, _FROM_COMMAND_LINE, "run_server", "build_async_engine_client"}
 _MOST_FILES = 16
 _LONGEST = 100
 
@@ -274,7 +274,8 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _STARTS)
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
-    file = _File(source, VersionTests(vllm), builds, engines, engine_objects(tree))
+    functions = {line.name: line for line in tree.body if isinstance(line, ast.FunctionDef)}
+    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree))
     file.run(tree.body, _Where())
     return file
 

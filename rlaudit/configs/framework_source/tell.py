@@ -61,6 +61,16 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
     for name, variable in list(draft.environment.items()):
         if variable.origin is Origin.FRAMEWORK and not checkout.says(rf"\b{name}\b"):
             del draft.environment[name]
+    ask_facts(draft, looks, checkout)
+    for name, option in looks.options.items():
+        said, bound = draft.sampling.get(name), defaults.get(option)
+        if bound is not None and (said is None or said.origin is Origin.FRAMEWORK):
+            draft.sampling.by_code(name, bound.constant, f"the default of {option}, {bound.where}")
+            draft.decided[name] = bound.where
+
+
+def ask_facts(draft: Draft, looks: FrameworkSource, checkout: Checkout) -> None:
+    """The trainer's facts that a table says, as the source answers them."""
     for name, question in looks.facts.items():
         said = draft.trainer.get(name)
         if said is None or said.origin is not Origin.FRAMEWORK:
@@ -73,11 +83,6 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
         else:
             draft.trains(name, answer.value, answer.where)
         draft.decided[name] = answer.where
-    for name, option in looks.options.items():
-        said, bound = draft.sampling.get(name), defaults.get(option)
-        if bound is not None and (said is None or said.origin is Origin.FRAMEWORK):
-            draft.sampling.by_code(name, bound.constant, f"the default of {option}, {bound.where}")
-            draft.decided[name] = bound.where
 
 
 def engine_names(vllm: Version) -> frozenset[str]:

@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
+from packaging.version import Version
 from reading import lost_names, read_all, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.areal.read import DIALECT
-from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
 YAML = """\
@@ -92,3 +96,52 @@ def test_false_is_written_as_the_negated_field() -> None:
 
 def test_what_is_no_areal_config_is_not_recognised() -> None:
     assert not DIALECT.recognise(source_of("vllm:\n  model: a\nactor: {}\n"))
+
+
+OLD_CLASS = """
+@dataclass
+class vLLMConfig:
+    seed: int = 1
+    swap_space: int = 4
+    enforce_eager: bool = True
+    enable_prefix_caching: bool = False
+    uvicorn_log_level: str = "warning"
+"""
+OLD_SERVER = """
+from vllm.entrypoints.openai.api_server import router, run_server
+from vllm.utils import FlexibleArgumentParser
+
+run_server(FlexibleArgumentParser().parse_args())
+"""
+
+
+def of_checkout(root: Path, fields: str, vllm: str) -> RolloutConfig:
+    """The config beside AReaL's own class and server."""
+    for name, text in {
+        "areal/api/cli_args.py": fields,
+        "areal/engine/vllm_ext/areal_vllm_server.py": OLD_SERVER,
+        "run.yaml": YAML,
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (config,) = DIALECT.read(Source(str(root / "run.yaml"), YAML), Version(vllm))
+    return config
+
+
+def test_the_class_of_the_checkout_says_what_is_passed(tmp_path: Path) -> None:
+    config = of_checkout(tmp_path, OLD_CLASS, "0.8.5")
+    assert "block_size" not in config.engine and config.engine["swap_space"].value == 4
+    assert "enable_prefix_caching" not in config.engine  # a false flag is not passed, and V1 caches
+    assert config.write("enable_prefix_caching", False) is None  # this class would refuse no_enable_prefix_caching
+    assert "uvicorn_log_level" not in config.engine and not config.stops
+    negated = OLD_CLASS.replace("enable_prefix_caching: bool = False", "no_enable_prefix_caching: bool = True")
+    newer = of_checkout(tmp_path / "b", negated, "0.19.1")
+    assert newer.engine["enable_prefix_caching"].value is False and newer.write("enable_prefix_caching", False)
+
+
+def test_what_the_checkout_asks_of_a_release_in_vain_stops_it(tmp_path: Path) -> None:
+    stops = of_checkout(tmp_path, OLD_CLASS, "0.18.1").stops
+    assert all(stop.certain for stop in stops)
+    said = " ".join(stop.what for stop in stops)
+    assert "--swap-space" in said and "router" in said and "FlexibleArgumentParser" in said

@@ -11,9 +11,11 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.areal.source import SOURCE, has_field, tell_areal
 from rlaudit.configs.dialects.areal.trainer import trainer_facts
 from rlaudit.configs.draft import Draft, known
 from rlaudit.configs.engine_names import affirmed
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.mapping_writer import one_mapping
 from rlaudit.configs.merging import mapping_of
@@ -78,6 +80,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     )  # fmt: skip
     _sampling(draft, root)
     trainer_facts(draft, root, vllm)
+    checkout = SOURCE.checkout(source)
+    tell_areal(draft, checkout, vllm)
     if backend is None:
         draft.not_seen.append("the rollout backend: neither rollout.backend nor allocation_mode is in this file")
     for missing in config.missing:
@@ -88,15 +92,16 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         draft.done(
             model=model or root.get("actor", "path"),
             place=home.key or home.place,
-            write=one_mapping(own.get("vllm"), _spell, source.text),
+            write=one_mapping(own.get("vllm"), lambda name, value: _spell(checkout, name, value), source.text),
         ),
     )
 
 
-def _spell(name: str, value: Any) -> tuple[str, str] | None:
+def _spell(checkout: Checkout | None, name: str, value: Any) -> tuple[str, str] | None:
     """Only fields of the dataclass can be written, and False only where there is a `no_enable_` field."""
     if f"no_{name}" in _FIELDS and isinstance(value, bool):
-        return f"no_{name}", "false" if value else "true"
+        spelt = (f"no_{name}", "false" if value else "true")
+        return spelt if has_field(checkout, spelt[0]) else None
     if name not in _FIELDS or value is False or not isinstance(value, bool | int | float | str):
         return None
     return name, "true" if value is True else str(value)
@@ -182,9 +187,6 @@ def _sampling(draft: Draft, root: Node) -> None:
     defaults: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "top_k": -1}
     for name, value in defaults.items():
         draft.sampling.unless_set(name, value, note)
-    top_k = draft.sampling["top_k"].value
-    if isinstance(top_k, int) and top_k >= 100_000_000:
-        draft.sampling.by_code("top_k", -1, f"{top_k} is more than any vocabulary: no top-k")
     draft.sampling.by_code("logprobs", 0, "AReaL asks for the logprob of the sampled token")
 
 

@@ -85,11 +85,14 @@ class FrameworkReleases:
 
 
 class StopKind(StrEnum):
-    """What a line asks of the release in vain. CODE: anything but the other two."""
+    """What a line asks of the release in vain. CODE: anything but the others. UNSENT: what it hands to the engine's
+    process.
+    """
 
     CODE = "code"
     IMPORT = "import"
     ATTRIBUTE = "attribute"
+    UNSENT = "unsent"
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ class Stop:
     """A line of Python, the framework's or the user's own, that does not go with the vLLM release.
 
     where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain. place:
-    of a line of the user's own. apart: only where the engine runs in a process of its own.
+    of a line of the user's own. apart: only where the engine runs in a process of its own. doubt: whether it stops
+    depends on a value that the file does not tell.
     """
 
     where: str
@@ -106,6 +110,7 @@ class Stop:
     kind: StopKind = StopKind.CODE
     place: Place | None = None
     apart: bool = False
+    doubt: bool = False
 
 
 # What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.
@@ -146,7 +151,8 @@ class RolloutConfig:
     framework: the dialect's name. path: the file. engine, sampling, environment, trainer: settings by name. options:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). placed_by_ray:
-    whether it is built in an actor of a Ray placement group. not_seen: what a reader could not tell, in sentences.
+    whether it is built in an actor of a Ray placement group. off_main_thread: whether in a thread that the program
+    starts. not_seen: what a reader could not tell, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read. stops: its lines that do not go with the vLLM release.
     releases: the framework's, None where nothing is known of them.
@@ -164,6 +170,7 @@ class RolloutConfig:
     model: Setting | None = None
     offline: bool = False
     placed_by_ray: bool = False
+    off_main_thread: bool = False
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.vllm_code import CODE, certain_stops, imports_vllm
 from rlaudit.inspection.already_so import told_as_it_is
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.device import device_of
@@ -69,9 +70,11 @@ def inspect_file(
         recognised, bugs = recognise(file.source, context.dialects)
         documents, others = documents_of(file.source, context.dialects)
         bugs += others
-        if not recognised and not documents:
+        if not (recognised or documents or (file.named and imports_vllm(file.source))):
             return InspectedFile(file, bugs=bugs)
         versions = versions or choose(context.before, context.after, file.path, file.source.text)
+        if not recognised and not documents:
+            recognised = (CODE,) if certain_stops(file.source, versions.after) else ()
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.configs.source import Source
+from rlaudit.configs.vllm_code import certain_stops, imports_vllm
 from rlaudit.inspection.versions import choose
 
 MOST_NAMED = 50
-_IMPORTS = r"(?m)^\s*(?:from|import)\s+vllm\b"
 # Compiled where a file without a config is there: most runs have none.
 _WORDS = (
     r"(?i)(?<![a-z])(vllm|engine_?args|actor_rollout_ref|verl|nemo_rl|openrlhf|skyrl|prime_rl|open_instruct|pipelinerl|unsloth"
@@ -42,14 +42,10 @@ def mention(source: Source, before: Version | None, after: Version | None) -> Me
 
 
 def _gone(source: Source, before: Version | None, after: Version | None) -> tuple[str, ...]:
-    if source.suffix != ".py" or not re.search(_IMPORTS, source.text):
+    if not imports_vllm(source):
         return ()
-    # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.framework_source.stops import stops_in
-
     vllm = choose(before, after, source.path, source.text).after
-    certain = (stop for stop in stops_in(source, vllm) if stop.certain)
-    return tuple(dict.fromkeys(f"{stop.where} {stop.what}" for stop in certain))
+    return tuple(dict.fromkeys(f"{stop.where} {stop.what}" for stop in certain_stops(source, vllm)))
 
 
 def sentences(found: Iterable[Mention]) -> list[str]:

@@ -94,3 +94,5 @@ CONFIG_FILE_OF_THE_MODULE = Version("0.14.0")
 OLDEST_RUN = Version("0.8.5")
 VISIBLE_UUIDS = Version("0.24.0")
 CUDA_12_9_ELSEWHERE = Version("0.20.0")
+# vllm/v1/serial_utils.py pickles nothing any more on its way to the engine's process, unless it is allowed to.
+NOTHING_IS_PICKLED = Version("0.9.0")

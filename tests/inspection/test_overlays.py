@@ -114,6 +114,17 @@ def test_code_without_an_engine_is_named_with_what_it_asks_in_vain() -> None:
     assert today is not None and today.gone == ()
 
 
+def test_code_that_is_named_by_itself_is_asked_whether_it_goes_with_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "ext.py").write_text(EXTENSION)
+    monkeypatch.chdir(tmp_path)
+    assert run(["inspect", "ext.py", "--from", "0.8.5", "--to", "0.18.1"]) == 1
+    assert "error ext.py:1:1 import-gone" in capsys.readouterr().out
+    assert run(["inspect", "ext.py", "--from", "0.8.5", "--to", "0.9.2"]) == 3  # there nothing stops it
+    assert run(["inspect", ".", "--from", "0.8.5", "--to", "0.18.1"]) == 3  # whether it runs is not known
+
+
 def test_a_class_that_the_engine_loads_by_name_is_part_of_the_config(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,10 +20,12 @@ from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
 from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_texts
 from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
+from rlaudit.configs.framework_source.unsent_arguments import SWITCH, unsent_arguments
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.place import Place
+from rlaudit.configs.syntax.python_program import program_of
 from rlaudit.configs.syntax.python_scopes import is_main_guard
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -53,7 +55,8 @@ class _Where:
 @dataclass(eq=False)
 class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
-    of vLLM. imported: the modules that are loaded with it, with the dots in front. caught: stops that it is ready for.
+    of vLLM. functions: its own. imported: the modules that are loaded with it, with the dots in front. caught: stops
+    that it is ready for.
     """
 
     source: Source
@@ -61,6 +64,7 @@ class _File:
     builds: frozenset[int]
     engines: frozenset[str]
     held: EngineObjects
+    functions: frozenset[str] = frozenset()
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
     caught: list[StopKind] = field(default_factory=list)
@@ -196,9 +200,19 @@ class _File:
                     self._gone(node, where)
                 for gone in () if _is_of_a_fork(self.source) else gone_texts(node, self._version):
                     self._stop(node, gone, where, StopKind.IMPORT)
+                for said, doubt in self._unsent(node):
+                    self._stop(node, said, where, StopKind.UNSENT, doubt=doubt)
             elif isinstance(node, ast.Attribute):
                 for gone, apart in self.held.gone(node, self._version):
                     self._stop(node, gone, where, StopKind.ATTRIBUTE, apart=apart)
+
+    def _unsent(self, call: ast.Call) -> Iterator[tuple[str, bool]]:
+        """Nothing where the file lets everything be sent, in whatever branch; a doubt where it may run the engine in
+        its own process.
+        """
+        if SWITCH not in self.source.text:
+            for said, doubt in unsent_arguments(call, self.functions, self._version):
+                yield said, doubt or self.held.in_process
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
         from rlaudit.vllm.removed import removed
@@ -211,8 +225,9 @@ class _File:
                 self._stop(keyword, said.strip().removesuffix("."), where)
 
     def _stop(
-        self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE, *, apart: bool = False
-    ) -> None:
+        self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE, *,
+        apart: bool = False, doubt: bool = False,
+    ) -> None:  # fmt: skip
         if kind in where.caught:
             self.caught.append(kind)
             if kind is not StopKind.ATTRIBUTE or not where.hidden:
@@ -220,7 +235,8 @@ class _File:
             what += f"; the `except` in line {where.hidden} passes over it, and the rest of the `try` is never done"
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         written = Place(self.source.path, line, column + 1, "")
-        self.stops.append(Stop(place(self.source, node), what, where.certain and where.always, kind, written, apart))
+        certain = where.certain and where.always and not doubt
+        self.stops.append(Stop(place(self.source, node), what, certain, kind, written, apart, doubt))
 
 
 @lru_cache(maxsize=64)
@@ -245,7 +261,8 @@ def stops_of(
             continue
         seen.add(name)
         read = _read(source, vllm)
-        found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops)
+        found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops
+                               if stop.kind is not StopKind.UNSENT or not checkout.says(SWITCH))  # fmt: skip
         waiting += [file for module in read.imported for file in _files(name, module, checkout)]
     return tuple(found)
 
@@ -275,7 +292,8 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
     functions = {line.name: line for line in tree.body if isinstance(line, ast.FunctionDef)}
-    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree))
+    own = frozenset(program_of(tree).functions)
+    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree), own)
     file.run(tree.body, _Where())
     return file
 

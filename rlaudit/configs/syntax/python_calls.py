@@ -25,7 +25,7 @@ class Call:
     where the name was imported from (`vllm.LLM`), "" where the file does not import it. own: arguments that a subclass
     in this file takes itself. over_http: whether it is a request to a server's route that ends in the call. options:
     arguments that are taken at the default of an option of the program, with the option. is_actor: whether it is run
-    in an actor of Ray, as the file itself says.
+    in an actor of Ray, as the file itself says. in_thread: the same of a thread that the file starts.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Call:
     over_http: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     is_actor: bool = False
+    in_thread: bool = False
 
 
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
@@ -63,7 +64,8 @@ class _Finder:
         if len(wanted) > MOST_CALLS:
             raise UnreadableText(f"more than {MOST_CALLS} engines or samplers", wanted[MOST_CALLS][0].lineno)
         for call, functions, found in wanted:
-            yield self._call(call, found, self.values.scope(functions))
+            made = self._call(call, found, self.values.scope(functions))
+            yield replace(made, in_thread=self.program.in_thread(functions))
 
     def _subclasses(self) -> dict[str, str]:
         """Classes of the file by the name that was asked for and that they, or their bases, are based on."""

@@ -1,6 +1,7 @@
 """What the names of a Python file lead to: imports, classes, functions and their calls, and attributes of `self`."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -15,6 +16,8 @@ _PASSING_ON = {"remote", _OPTIONS}
 _CHANGES = {"update", "setdefault", "pop", "clear"}
 _CONDITIONAL = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
 _ACTOR = "ray.remote"
+# Calls that start a function in another thread, and which of their arguments it is.
+_IN_THREADS = {"to_thread": 0, "run_in_executor": 1, "start_new_thread": 0}
 Around = tuple[Function, ...]
 
 
@@ -71,6 +74,12 @@ class Program:
         wrapped = (call for call, _ in self.calls if ast.unparse(call.func).startswith(_ACTOR))
         return cls is not None and any(isinstance(one, ast.Name) and one.id == name for c in wrapped for one in c.args)
 
+    def in_thread(self, around: Around) -> bool:
+        """Whether the file starts one of some functions in a thread of its own."""
+        started = (value for call, _ in self.calls for value in _started(call))
+        names = {getattr(value, "id", getattr(value, "attr", "")) for value in started}
+        return any(function.name in names for function in around)
+
     def sites(self, function: Function) -> list[tuple[ast.Call, Around]]:
         """The calls that run a function: by its name, for a constructor by its class's; none where two share it."""
         if not self._sites:
@@ -80,6 +89,14 @@ class Program:
         if function.name == "__init__":
             return self._sites.get(owner, [])
         return self._sites.get(function.name, []) if len(self.functions.get(function.name, [])) == 1 else []
+
+
+def _started(call: ast.Call) -> Iterator[ast.expr]:
+    """The function that a call starts in another thread."""
+    name = callee(call.func)
+    yield from (one.value for one in call.keywords if name == "Thread" and one.arg == "target")
+    if name in _IN_THREADS:
+        yield from call.args[_IN_THREADS[name] :][:1]
 
 
 def callee(function: ast.expr) -> str:

@@ -229,6 +229,17 @@ def test_an_engine_of_an_actor_in_a_placement_group_is_told_from_one_of_the_prog
     assert not read_one(DIALECT, PLACED.replace("PlacementGroup", "Node") + built, "0.18.1", "run.py").placed_by_ray
 
 
+@pytest.mark.parametrize(("started", "there"), [
+    ("Thread(target=serve, args=(1,)).start()", True),
+    ("loop.run_in_executor(None, serve)", True),
+    ("await asyncio.to_thread(serve)", True),
+    ("Thread(target=other).start()\nserve()", False),
+])  # fmt: skip
+def test_an_engine_in_a_thread_of_the_program_is_told(started: str, there: bool) -> None:
+    text = f"from vllm import LLM\ndef serve():\n    return LLM(model='m')\n{started}\n"
+    assert read_one(DIALECT, text, "0.18.1", "run.py").off_main_thread is there
+
+
 def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_asked() -> None:
     text = (
         "from vllm import AsyncEngineArgs\nfrom vllm.utils import FlexibleArgumentParser\n"

@@ -131,7 +131,8 @@ def _engine(
     is_class = call.name in ENGINES
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
-    config = replace(config, placed_by_ray=call.is_actor and _PLACED in source.text)
+    placed = call.is_actor and _PLACED in source.text
+    config = replace(config, placed_by_ray=placed, off_main_thread=call.in_thread)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
 

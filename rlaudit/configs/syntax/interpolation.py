@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.resolver_arithmetic import NAMES, worked_out
 
 MOST_NODES = 20_000
 LONGEST_CHAIN = 20
@@ -102,6 +103,8 @@ class _Resolver:
             return _literal(default.strip()) if comma else None
         if name == "oc.decode" and not comma:
             return _literal(arguments)
+        if name in NAMES:
+            return worked_out(name, [_literal(one.strip()) for one in arguments.split(",")])
         return Unknown(f"the resolver {name} is not evaluated")
 
     def reference(self, key: str, path: tuple[str, ...], depth: int) -> Any:

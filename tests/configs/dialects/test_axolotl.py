@@ -1,7 +1,11 @@
+from pathlib import Path
+
+from packaging.version import Version
 from reading import read_all, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.axolotl.read import DIALECT
-from rlaudit.configs.rollout_config import Loss
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
 YAML = """\
@@ -41,6 +45,24 @@ def test_logprobs_mode_depends_on_trls_release() -> None:
 def test_sampling_is_trls() -> None:
     sampling = read_one(DIALECT, YAML, "0.18.1").sampling
     assert (sampling["temperature"].value, sampling["top_p"].value, sampling["max_tokens"].value) == (0.7, 0.9, 64)
+
+
+def of_project(folder: Path, pins: str, vllm: str) -> RolloutConfig:
+    """The config in a project with pins."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / "requirements.txt").write_text(pins)
+    (config,) = DIALECT.read(Source(str(folder / "run.yaml"), YAML), Version(vllm))
+    return config
+
+
+def test_what_the_file_leaves_to_trl_is_of_the_release_that_axolotl_pins(tmp_path: Path) -> None:
+    today = of_project(tmp_path / "a", "axolotl[vllm]==0.8.1\n", "0.8.5")
+    assert today.sampling["top_k"].value == 50 and not today.stops
+    (stop,) = of_project(tmp_path / "b", "axolotl[vllm]==0.8.1\n", "0.18.1").stops
+    assert stop.certain and "pins TRL 0.16.1" in stop.what and stop.where.endswith("requirements.txt:1")
+    assert of_project(tmp_path / "c", "axolotl==0.18.0\n", "0.18.1").sampling["top_k"].value == 0
+    unpinned = of_project(tmp_path / "d", "", "0.8.5").sampling["top_k"].value
+    assert isinstance(unpinned, Unknown) and "50" in unpinned.reason
 
 
 def test_the_correction_is_known_only_where_it_is_written() -> None:

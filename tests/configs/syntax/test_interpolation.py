@@ -41,6 +41,15 @@ def test_defaults_of_resolvers_are_values_and_everything_else_is_unknown_with_th
         assert isinstance(value, Unknown) and word in value.reason
 
 
+def test_sums_of_registered_resolvers_are_worked_out() -> None:
+    told = read(
+        "a: 4\nb: ${mul:${a},2}\nc: ${int_div:9,${a}}\nd: ${not:${oc.select:e,false}}\nf: ${max:${sum:1,2},${a}}\n"
+    )
+    assert (told["b"], told["c"], told["d"], told["f"]) == (8, 2, True, 4)
+    for text in ("${mul:a,2}", "${int_div:1,0}", "${not:word}", "${mul:${nowhere},2}", "${sub:}"):
+        assert isinstance(read(f"a: {text}\n")["a"], Unknown)
+
+
 def test_a_missing_key_of_a_composed_config_may_be_in_another_file() -> None:
     value = read("defaults: [base]\na: ${b.c}\nd: ${oc.select:b.c,1}\n")
     assert isinstance(value["a"], Unknown) and "defaults" in value["a"].reason

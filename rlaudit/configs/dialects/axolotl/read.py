@@ -10,7 +10,9 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.axolotl.release import trl_release
 from rlaudit.configs.dialects.axolotl.source import SERVER, SOURCE, drops_false
+from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.draft import Draft, arriving, known
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.questions import ask
@@ -20,7 +22,7 @@ from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.omitted_flag import dropped
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown, entries, within
+from rlaudit.configs.syntax.node import Node, Unknown, within
 
 SERVE = "axolotl cli/vllm_serve.py (067b021)"
 _ENGINE = (
@@ -41,15 +43,6 @@ _OLDER = {
     "vllm_max_model_len": "max_model_len",
     "enable_prefix_caching": "enable_prefix_caching",
 }
-_SAMPLING = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "top_k": "top_k",
-    "min_p": "min_p",
-    "repetition_penalty": "repetition_penalty",
-    "max_completion_length": "max_tokens",
-}
-_DEFAULTS: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "top_k": 0, "repetition_penalty": 1.0}
 _LOGPROBS = (
     "TRL decides logprobs_mode: its own server says processed_logprobs since 2026-01-21 (#4873), its colocated engine "
     "since 2025-10-01 (#4163), neither did before; axolotl pins TRL, and this file does not name the release"
@@ -79,7 +72,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     checkout = SOURCE.checkout(source)
     _engine(draft, section, trl, vllm, checkout)
     draft.engine.by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
-    _sampling(draft, trl)
+    told = trl_release(source, checkout, vllm, colocated=colocated)
+    collect_sampling(draft, dict(trl.items()) if trl is not None else {}, "GRPO", told)
     _trainer(draft, root, trl)
     draft.list_options(
         root, "rl", "trl.use_vllm", "trl.vllm_mode", "trl.vllm_importance_sampling_correction", "trl.num_generations"
@@ -87,6 +81,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     # Only the server of axolotl's own is started by its source.
     serves = not colocated and known(within(section, "serve_module"), SERVER) == SERVER
     tell(draft, SOURCE if serves else replace(SOURCE, engine=()), checkout, vllm)
+    draft.stops += told.stops
     if not colocated and section is None:
         draft.not_seen.append(
             "the server's own settings: it is started by another command, as there is no vllm section"
@@ -127,16 +122,6 @@ def _drops(name: str, checkout: Checkout | None) -> bool:
     """As releases did before the checkout's, where there is none."""
     answer = ask(drops_false(name), checkout) if checkout is not None else None
     return answer is None or answer.value is True
-
-
-def _sampling(draft: Draft, trl: Node | None) -> None:
-    for key, name in _SAMPLING.items():
-        draft.sampling.written_or(name, within(trl, key))
-    extra = within(trl, "generation_kwargs")
-    for name, node in entries(extra):
-        draft.sampling.by_file(name, node, note="trl.generation_kwargs")
-    for name, value in _DEFAULTS.items():
-        draft.sampling.unless_set(name, value, "default of TRL's GRPOConfig")
 
 
 def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:

@@ -13,14 +13,14 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.bindings import calls_in, handed_over, nodes_in
-from rlaudit.configs.framework_source.checkout import Checkout, is_there
+from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.program_imports import imported_by
 from rlaudit.configs.framework_source.stops import stops_in, stops_of
 from rlaudit.configs.rollout_config import Stop
 from rlaudit.configs.source import Source
 
 _ENGINES = ("LLM", "EngineArgs", "AsyncEngineArgs")
 _BUILDS = re.compile(rf"\b(?:{'|'.join(_ENGINES)})\(")
-_MOST_FILES = 40
 # What a run that trains with vLLM meets at its first step, in the names of TRL's trainers and of their copies.
 _MET = {"use_vllm", "is_main_process", "global_step"}
 
@@ -93,7 +93,7 @@ def own_trainer(program: Source, names: frozenset[str]) -> OwnTrainer | None:
     """The class that builds an engine of these arguments; where several do, the one that the program's code names and
     does not only import. None where that does not settle it.
     """
-    found = [(file, name) for file in _imported_by(program) for name in _builders(file, names)]
+    found = [(file, name) for file in imported_by(program) for name in _builders(file, names)]
     said = {node.id for node in nodes_in(program) if isinstance(node, ast.Name)} if len(found) > 1 else set()
     chosen = [one for one in found if one[1] in said] or found
     if len(chosen) != 1:
@@ -117,54 +117,3 @@ def _builders(file: Source, names: frozenset[str]) -> Iterator[str]:
         trains = "Trainer" in " ".join([node.name, *map(ast.unparse, node.bases)])
         if trains and any(node.lineno <= line <= (node.end_lineno or line) for line in lines):
             yield node.name
-
-
-def _imported_by(program: Source) -> Iterator[Source]:
-    """Files of the tree that the program loads, the nearest first, without the program itself."""
-    waiting, seen = [_at(Path(program.path).absolute())], set[str]()
-    while waiting and len(seen) < _MOST_FILES:
-        file = waiting.pop(0)
-        if file is None or file.path in seen:
-            continue
-        if seen:
-            yield file
-        seen.add(file.path)
-        waiting += [_at(path) for path in _imports(file)]
-
-
-def _imports(file: Source) -> Iterator[Path]:
-    folder = Path(file.path).parent
-    for node in nodes_in(file):
-        if isinstance(node, ast.Import):
-            modules = [(0, one.name) for one in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            home = node.module or ""
-            modules = [(node.level, home), *((node.level, f"{home}.{one.name}".strip(".")) for one in node.names)]
-        else:
-            continue
-        for level, module in modules:
-            yield from _files(folder, level, module)
-
-
-def _files(folder: Path, level: int, module: str) -> Iterator[Path]:
-    """Where a module may lie: beside the file, in a folder above it, or in that one's `src`, up to the repository."""
-    roots = [folder.parents[level - 2] if level > 1 else folder] if level else list(_roots(folder))
-    for root in roots:
-        path = root.joinpath(*module.split(".")) if module else root
-        for candidate in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
-            if is_there(candidate):
-                yield candidate
-                return
-
-
-@lru_cache(maxsize=256)
-def _roots(folder: Path) -> tuple[Path, ...]:
-    found = [folder]
-    while not (found[-1] / ".git").exists() and found[-1].parent != found[-1]:
-        found.append(found[-1].parent)
-    return tuple(place for one in found for place in (one, one / "src"))
-
-
-@lru_cache(maxsize=256)
-def _at(path: Path) -> Source | None:
-    return Checkout(str(path.parent), "").file(path.name)

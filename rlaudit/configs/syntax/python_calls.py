@@ -24,7 +24,8 @@ class Call:
     the file does not tell); "" where it is complete. function: the function it stands in, "" at module level. origin:
     where the name was imported from (`vllm.LLM`), "" where the file does not import it. own: arguments that a subclass
     in this file takes itself. over_http: whether it is a request to a server's route that ends in the call. options:
-    arguments that are taken at the default of an option of the program, with the option. is_actor: whether it is run
+    arguments that are taken at the default of an option of the program, with the option. owner: the class whose method
+    it stands in. is_actor: whether it is run
     in an actor of Ray, as the file itself says. in_thread: the same of a thread that the file starts.
     """
 
@@ -38,6 +39,7 @@ class Call:
     own: frozenset[str] = frozenset()
     over_http: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    owner: str = ""
     is_actor: bool = False
     in_thread: bool = False
 
@@ -143,7 +145,7 @@ class _Finder:
         owner = self.program.owners.get(scope.function, "") if scope.function is not None else ""
         is_actor = named is not node.func or self.program.is_actor(owner)
         found = Call(name, arguments, tuple(positional), place, open_reason, scope.name, origin, own)
-        return replace(found, options=options, is_actor=is_actor)
+        return replace(found, options=options, owner=owner, is_actor=is_actor)
 
     def _own(self, named: ast.expr) -> frozenset[str]:
         """The keywords that the constructor of a subclass takes for itself."""

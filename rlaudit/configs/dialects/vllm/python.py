@@ -41,6 +41,7 @@ _POSITIONAL = ("model",)
 # How a program puts its actors into a placement group.
 _PLACED = "PlacementGroupSchedulingStrategy("
 _LOGPROBS = {"logprobs", "prompt_logprobs"}
+NO_SAMPLING = "sampling parameters: no SamplingParams(...) in this file"
 _LLM_ONLY = {"hf_token", "compilation_config", "use_tqdm_on_load", "chat_template"}
 
 
@@ -49,7 +50,7 @@ def recognise(source: Source) -> bool:
     if source.suffix != ".py" or "vllm" not in source.text:
         return False
     try:
-        return any(_builds(call) for call in _calls(source))
+        return any(_builds(call) for call in calls_of(source))
     except (ValueError, RecursionError):
         return False
 
@@ -72,7 +73,8 @@ def _is_vllm(call: "Call") -> bool:
     return bool(call.open) or bool(call.positional) or any(name in known for name in call.arguments)
 
 
-def _calls(source: Source) -> "tuple[Call, ...]":
+def calls_of(source: Source) -> "tuple[Call, ...]":
+    """What the file builds, samples with, generates with and updates."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
@@ -80,14 +82,22 @@ def _calls(source: Source) -> "tuple[Call, ...]":
     return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, GENERATE, *METHODS))
 
 
+def engines_of(source: Source) -> "list[Call]":
+    """The calls that build an engine; those of a server are of one, and where the program makes that itself, of it."""
+    built = [call for call in calls_of(source) if _builds(call)]
+    return [call for call in built if call.name not in SERVERS] or built[:1]
+
+
+def sampled_in(source: Source) -> "list[Call]":
+    """The calls of vLLM's SamplingParams."""
+    home = {"", "vllm"}
+    return [call for call in calls_of(source) if call.name == SAMPLING and call.origin.partition(".")[0] in home]
+
+
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """Every engine that the file builds, each with the sampling parameters of its function or module."""
-    calls = _calls(source)
-    built = [call for call in calls if _builds(call)]
-    # The calls of a server are of one engine, and where the program makes that itself, of this one.
-    engines = [_as_open(call) for call in built if call.name not in SERVERS] or [_as_open(call) for call in built[:1]]
-    sampled = [call for call in calls if call.name == SAMPLING and call.origin.partition(".")[0] in {"", "vllm"}]
-    return tuple(_engine(source, call, calls, sampled, vllm) for call in engines)
+    calls, sampled = calls_of(source), sampled_in(source)
+    return tuple(engine_config(source, call, calls, sampled, vllm) for call in engines_of(source))
 
 
 def _as_open(call: "Call") -> "Call":
@@ -99,9 +109,10 @@ def _as_open(call: "Call") -> "Call":
     return replace(call, arguments={}, positional=(), open="the command line of the program decides them")
 
 
-def _engine(
+def engine_config(
     source: Source, call: "Call", calls: "Iterable[Call]", sampled: "Iterable[Call]", vllm: Version
 ) -> RolloutConfig:
+    """One engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.method_keywords import take_generate
     from rlaudit.configs.dialects.vllm.own_loss import take_own_loss
@@ -110,6 +121,7 @@ def _engine(
     from rlaudit.configs.framework_source.stops import stops_in
     from rlaudit.configs.python_environment import python_environment
 
+    call = _as_open(call)
     draft = Draft(NAME, source.path, stops=stops_in(source, vllm))
     catalogue = Catalogue.at(vllm)
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
@@ -121,7 +133,7 @@ def _engine(
     if call.open:
         rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
         draft.not_seen.append(f"{rest}; whatever the call does not name is open")
-    _sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
+    collect_sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
     take_own_loss(draft, source)
     if call.name == "LLM":
         take_generate(draft, source, calls, catalogue)
@@ -145,7 +157,7 @@ def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Cata
         draft.lose(name, node, Loss.REFUSED, f"TypeError at start: {call.name} has no argument {name}")
 
 
-def _sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
+def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None:
     """The sampling parameters where all calls agree; Unknown where they differ.
 
     Where some ask for logprobs and others do not, the others are no training rollouts: evaluation, or a judge.
@@ -170,7 +182,7 @@ def _sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) -> None
             for name in (*NEUTRAL_SAMPLING, *sorted(_LOGPROBS)):
                 draft.sampling.unless_set(name, Unknown(call.open), call.open)
     if not sampled:
-        draft.not_seen.append("sampling parameters: no SamplingParams(...) in this file")
+        draft.not_seen.append(NO_SAMPLING)
 
 
 def _speller(catalogue: Catalogue) -> Spell:

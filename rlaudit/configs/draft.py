@@ -62,6 +62,7 @@ class Draft:
     decided: dict[str, str] = field(default_factory=dict)
     stops: tuple[Stop, ...] = ()
     releases: FrameworkReleases | None = None
+    bare: bool = False
 
     def list_options(self, root: Node, *paths: str) -> None:
         """Options of the framework that stand at dotted paths of the file, everything below them included."""
@@ -122,6 +123,7 @@ class Draft:
             lost=tuple(self.lost),
             model=by_file("model", model) if model is not None and model.value is not None else None,
             offline=offline,
+            bare=self.bare and not offline,
             place=place,
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             parts=self.parts,

@@ -55,6 +55,10 @@ class View(Protocol):
         """Whether an in-process `LLM` runs the engine and not a server."""
 
     @property
+    def bare(self) -> bool:
+        """Whether a program makes the engine's class itself, which is neither `LLM` nor vLLM's server."""
+
+    @property
     def checkpoint(self) -> Mapping[str, Any] | None:
         """The checkpoint's config.json, where it is a folder on this machine."""
 

@@ -101,6 +101,11 @@ class Resolution:
         """Whether an in-process `LLM` runs the engine and not a server."""
         return self.config.offline
 
+    @property
+    def bare(self) -> bool:
+        """Whether a program makes the engine's class itself, which is neither `LLM` nor vLLM's server."""
+        return self.config.bare
+
     @cached_property
     def checkpoint(self) -> Mapping[str, Any] | None:
         """The checkpoint's config.json, where it is a folder on this machine."""

@@ -74,7 +74,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     root, rollout = config.root, config.root.get("rollout")
     if rollout is None:
         return ()
-    draft = Draft("rlinf", source.path, parts=config.parts)
+    draft = Draft("rlinf", source.path, parts=config.parts, bare=True)
     _engine(draft, root, rollout)
     _environment(draft, rollout, vllm)
     _sampling(draft, root, rollout)

@@ -13,6 +13,7 @@ from rlaudit.configs.framework_source.stops import stops_of
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.usage_context import makes_bare_engine
 
 # Arguments whose default is nobody's: every dialect names the model in a place of its own.
 _NOT_ASKED = {"model", "tokenizer", "served_model_name", "reasoning_parser"}
@@ -113,6 +114,8 @@ def _engine(
     if found is None:
         return
     path, handed = found
+    engine = checkout.file(path.removeprefix(f"{checkout.root}/"))
+    draft.bare = draft.bare if engine is None else makes_bare_engine(engine.text)
     draft.parts = tuple(dict.fromkeys((*draft.parts, shown(path))))
     for name, setting in list(draft.engine.items()):
         if setting.origin is Origin.FRAMEWORK and name in names and name not in handed.arguments:

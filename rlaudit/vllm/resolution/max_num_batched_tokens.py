@@ -54,6 +54,8 @@ def _of_v1(view: View) -> Resolved:
 
 
 def _default(view: View) -> tuple[int | Unknown, str]:
+    if view.bare:
+        return _SMALLEST, "V1's default for an engine that a program makes itself"
     where = "in-process" if view.offline else "a server"
     if view.machine.platform == "cpu":
         ranks = world_size(view)

@@ -9,6 +9,7 @@ from rlaudit.vllm.resolution_rule import Function, ResolutionRule, Resolved, Vie
 _ARGUMENTS = "vllm/engine/arg_utils.py"
 _WORDS = ("max_num_seqs", "default_max_num_seqs")
 LARGE_GIB = 70
+_OF_BARE = (128, "V1's default for an engine that a program makes itself")
 
 
 def large(view: View) -> bool:
@@ -25,7 +26,7 @@ def apply(view: View) -> Resolved | None:
         return engine_unknown(view, "max_num_seqs")
     if not view.is_v1:
         return Resolved(256, "V0's default")
-    default, why = _of_v1(view)
+    default, why = _OF_BARE if view.bare and view.since("0.9.2") else _of_v1(view)
     if isinstance(default, Unknown):
         return Resolved(default, why)
     if view.since("0.17.0") and view.given("performance_mode") == "throughput":

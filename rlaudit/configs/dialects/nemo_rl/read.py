@@ -121,6 +121,7 @@ def _engine(
     draft.not_seen += config.limits
     tell(draft, SOURCE, SOURCE.checkout(source), vllm)
     asynchronous = known(within(cfg, "async_engine"))
+    draft.bare = asynchronous is True
     model = config.root.get("policy", "model_name")
     return (draft.done(model=model, offline=asynchronous is not True, place=place, write=write),)
 

@@ -45,7 +45,7 @@ def _lines(source: Source) -> Iterator[tuple[Command, int]]:
 
 def _config(source: Source, command: Command, at: int, vllm: Version) -> RolloutConfig:
     arguments: Mapping[str, Node] = by_name(flags(command.words, at))
-    draft = Draft("open_instruct", source.path)
+    draft = Draft("open_instruct", source.path, bare=True)
     collect(draft, arguments, vllm)
     checkout = SOURCE.checkout(source)
     tell(draft, SOURCE, checkout, vllm)

@@ -192,7 +192,5 @@ def _rest(draft: Draft, options: Options) -> None:
 
 
 def finished(draft: Draft, options: Options, place: Any, write: Any) -> RolloutConfig:
-    """The config. The engine is an AsyncLLMEngine in a Ray actor since 0.9, and either kind in 0.8; no `LLM` defaults
-    matter, since batch sizes follow vLLM's own for that class.
-    """
+    """The config. The engine is an AsyncLLMEngine in a Ray actor since 0.9, and either kind in 0.8."""
     return draft.done(model=options.get("model"), offline=False, place=place, write=write)

@@ -66,7 +66,7 @@ def _whole(flag: Flag) -> Flag:
 
 
 def _config(source: Source, command: Command, at: int, options: Options, vllm: Version) -> RolloutConfig:
-    draft = Draft("openrlhf", source.path)
+    draft = Draft("openrlhf", source.path, bare=True)
     collect(draft, options, vllm)
     draft.list_flags(options.nodes, *_OPTIONS)
     draft.not_seen += untold(command, at)

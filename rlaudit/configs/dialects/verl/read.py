@@ -17,7 +17,7 @@ from rlaudit.configs.dialects.verl.inherited import stops_by_inherited
 from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
-from rlaudit.configs.dialects.verl.write import writer_for
+from rlaudit.configs.dialects.verl.write import unless_refused, writer_for
 from rlaudit.configs.draft import MANDATORY, Draft, arriving, known, unwritten
 from rlaudit.configs.elsewhere import left_open
 from rlaudit.configs.framework_source.tell import tell
@@ -187,7 +187,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     own = one.own.get("actor_rollout_ref", "rollout")
     write: Callable[[str, Any], tuple[Edit, ...] | None] = unwritten
     if own is not None or one.command is not None:
-        write = writer_for(own or rollout, one.command, source, release)
+        write = unless_refused(draft, release, writer_for(own or rollout, one.command, source, release))
     home = own or one.own
     config = draft.done(
         model=one.root.get("actor_rollout_ref", "model", "path"),

@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.verl.engine import FIELDS
 from rlaudit.configs.dialects.verl.release import Release
+from rlaudit.configs.draft import Draft
 from rlaudit.configs.mapping_writer import Write, dotlist_writer, one_mapping, plain_spelling
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -68,6 +69,22 @@ def writer_for(rollout: Node, command: "Command | None", source: Source, release
         )
 
     return write
+
+
+def unless_refused(draft: Draft, release: Release, write: Write) -> Write:
+    """The same without the edit that verl itself raises for: chunked prompts in a batch smaller than a sequence
+    (v0.6.1 workers/rollout/vllm_rollout/vllm_rollout_spmd.py, "Enable chunked prefill"), where its engine is or may be
+    in process.
+    """
+    batch, length = (_number(draft, name) for name in ("max_num_batched_tokens", "max_model_len"))
+    if release.in_process is False or batch is None or (length is not None and batch >= length):
+        return write
+    return lambda name, value: None if (name, value) == ("enable_chunked_prefill", True) else write(name, value)
+
+
+def _number(draft: Draft, name: str) -> int | None:
+    value = draft.engine[name].value if name in draft.engine else None
+    return value if isinstance(value, int) else None
 
 
 def spelling(name: str, value: Any, release: Release) -> tuple[str, str] | None:

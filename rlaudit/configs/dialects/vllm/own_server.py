@@ -18,6 +18,7 @@ from rlaudit.configs.program import program_of, program_source
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import Command, passed
+from rlaudit.configs.usage_context import makes_bare_engine
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 _ADDS, _PARSER = "add_cli_args", "make_arg_parser"
@@ -154,6 +155,7 @@ def take_program(draft: Draft, own: OwnServer, arguments: Mapping[str, object]) 
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS, take_weight_updates
 
     draft.parts = (*draft.parts, own.program.path)
+    draft.bare = makes_bare_engine(own.program.text)
     for name, why in own.sets.items():
         if name not in arguments:
             continue

@@ -22,6 +22,7 @@ from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
+from rlaudit.configs.usage_context import makes_bare_engine
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
@@ -141,6 +142,7 @@ def engine_config(
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     # A keyword of vLLM's engine is none of the functions that make one.
     is_class = call.name in ENGINES
+    draft.bare = is_class and makes_bare_engine(source.text)
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
     placed = call.is_actor and _PLACED in source.text

@@ -1,0 +1,82 @@
+"""The release that is said to run today cannot run this, and the one after the migration can: another release runs it.
+
+What changed
+    Nothing in vLLM: the config or the program asks for what came after the release that the audit was told to start
+    from. Arguments are refused by the releases that do not have them yet, imports fail, and external_launcher without a
+    seed stopped vLLM up to 0.10.2.
+
+Why it matters
+    What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be
+    true of a migration that took place long ago.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        engine: {logprobs_mode: processed_logprobs}
+
+    Use instead:
+
+        from: 0.10.0
+        to: 0.18.1
+        engine: {logprobs_mode: processed_logprobs}
+
+Safe to ignore when
+    the config was prepared for the new release already, and what runs today is another version of it.
+
+How to confirm
+    Look at the lock file or the image of the last run, and give that release with --from.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.configs.syntax.node import Unknown
+from rlaudit.configs.syntax.place import Place
+from rlaudit.inspection.audit import Audit, Rule, Side
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.layers import Layer
+from rlaudit.vllm.lifetimes import lifetime
+
+CONFIRM = "the release in the lock file or image of the last run"
+_LAUNCHER = "external_launcher"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """One warning with every reason that the release after the migration does not share."""
+    if not audit.migrates:
+        return
+    reasons = [*_too_new(audit), *_stopped(audit), *_unseeded(audit.before)]
+    if not reasons:
+        return
+    setting, place, _ = reasons[0]
+    why = "; ".join(dict.fromkeys(reason for _, _, reason in reasons))
+    message = f"vLLM {audit.before.version} cannot run this: {why}. Give the release that runs today with --from."
+    yield RULE.finding(audit, Severity.WARNING, setting, message, confirm=CONFIRM, place=place)
+
+
+def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
+    """Written arguments that came after it."""
+    for name, said in audit.before.config.engine.items():
+        life = lifetime("engine", name)
+        written = said.place is not None and said.value is not None
+        if written and life is not None and life[0] > audit.before.version and audit.after.exists(name):
+            yield name, said.place, f"{name} came with {life[0]}"
+
+
+def _stopped(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
+    """Lines that are reached for certain, and go with the release after the migration."""
+    later = {stop.where for stop in audit.after.config.stops}
+    for stop in audit.before.config.stops:
+        if stop.certain and stop.where not in later:
+            yield stop.where, stop.place, f"{stop.where} {stop.what}"
+
+
+def _unseeded(side: Side) -> Iterator[tuple[str, Place | None, str]]:
+    """vllm/config.py, verify_with_parallel_config; later releases have a default seed."""
+    executor, seed = side.value("distributed_executor_backend"), side.value("seed")
+    if executor == _LAUNCHER and seed is None and not isinstance(seed, Unknown) and side.exists("seed"):
+        yield "seed", None, f"{_LAUNCHER} needs a seed there, and nothing sets one"
+
+
+RULE = Rule("today-cannot-run", Layer.INFERENCE_PATH, check)

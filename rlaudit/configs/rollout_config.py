@@ -86,13 +86,14 @@ class FrameworkReleases:
 
 class StopKind(StrEnum):
     """What a line asks of the release in vain. CODE: anything but the others. UNSENT: what it hands to the engine's
-    process.
+    process. ORDER: another branch than meant, as versions are compared as texts.
     """
 
     CODE = "code"
     IMPORT = "import"
     ATTRIBUTE = "attribute"
     UNSENT = "unsent"
+    ORDER = "order"
 
 
 @dataclass(frozen=True)

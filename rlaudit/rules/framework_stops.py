@@ -37,7 +37,7 @@ from rlaudit.layers import Layer
 
 def check(audit: Audit) -> Iterator[Finding]:
     """Every line that was found; one that only some ways through the code reach is a warning."""
-    for stop in (one for one in audit.config.stops if one.kind is StopKind.CODE):
+    for stop in (one for one in audit.config.stops if one.kind in {StopKind.CODE, StopKind.ORDER}):
         severity = Severity.ERROR if stop.certain else Severity.WARNING
         reached = "" if stop.certain else ", where it is reached"
         yield RULE.finding(audit, severity, stop.where, f"{stop.where} {stop.what}{reached}.")

@@ -31,6 +31,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.rollout_config import StopKind
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.audit import Audit, Rule, Side
@@ -39,20 +40,27 @@ from rlaudit.layers import Layer
 from rlaudit.vllm.lifetimes import lifetime
 
 CONFIRM = "the release in the lock file or image of the last run"
+MOST = 3
 _LAUNCHER = "external_launcher"
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """One warning with every reason that the release after the migration does not share."""
+    """One finding with the reasons that the release after the migration does not share: a note where written arguments
+    are all, since whoever prepares a migration writes them before.
+    """
     if not audit.migrates:
         return
-    reasons = [*_too_new(audit), *_stopped(audit), *_unseeded(audit.before)]
+    lines = [*_stopped(audit), *_unseeded(audit.before)]
+    reasons = [*lines, *_too_new(audit)]
     if not reasons:
         return
     setting, place, _ = reasons[0]
-    why = "; ".join(dict.fromkeys(reason for _, _, reason in reasons))
-    message = f"vLLM {audit.before.version} cannot run this: {why}. Give the release that runs today with --from."
-    yield RULE.finding(audit, Severity.WARNING, setting, message, confirm=CONFIRM, place=place)
+    said = list(dict.fromkeys(reason for _, _, reason in reasons))
+    more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
+    refuses = f"vLLM {audit.before.version} cannot run this: {'; '.join(said[:MOST])}{more}"
+    message = f"{refuses}. Start from the release that runs today (--from)."
+    severity = Severity.WARNING if lines else Severity.NOTE
+    yield RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place)
 
 
 def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
@@ -68,7 +76,7 @@ def _stopped(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
     """Lines that are reached for certain, and go with the release after the migration."""
     later = {stop.where for stop in audit.after.config.stops}
     for stop in audit.before.config.stops:
-        if stop.certain and stop.where not in later:
+        if stop.certain and stop.kind is not StopKind.ORDER and stop.where not in later:
             yield stop.where, stop.place, f"{stop.where} {stop.what}"
 
 

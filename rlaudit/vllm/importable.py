@@ -99,6 +99,11 @@ def gone_module(module: str, version: Version) -> Gone | None:
     return Gone(module, *(index.lifetime(module, ITSELF) or (None, None)))
 
 
+def is_module(path: str) -> bool:
+    """Whether any release has a module of that path."""
+    return ITSELF in {name for names in _read().modules.spans.get(path, {}).values() for name in names.split()}
+
+
 def gone_name(module: str, name: str, version: Version) -> Gone | None:
     """A name that other releases have in a module, or as a module below it, and this one has not. Of the modules of
     models it is not known what they only import.

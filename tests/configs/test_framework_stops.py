@@ -159,3 +159,52 @@ def test_a_file_that_builds_an_engine_itself_is_asked_too() -> None:
 
 def test_what_is_no_python_says_nothing(tmp_path: Path) -> None:
     assert not stops(tmp_path, {"own/__init__.py": "vllm ((("})
+
+
+def test_a_name_that_a_module_of_vllm_lost_is_named_also_where_the_package_hands_the_module_on(tmp_path: Path) -> None:
+    inside = "self.group = ps.get_tensor_model_parallel_group()"
+    (stop,) = stops(tmp_path / "a", before="from vllm.distributed import parallel_state as ps", inside=inside)
+    assert stop.certain and "of vllm.distributed.parallel_state" in stop.what and "0.11.2 was the last" in stop.what
+    handed = {"own/third/__init__.py": "from vllm.distributed import parallel_state\n"}
+    (stop,) = stops(tmp_path / "b", handed, before="from own.third import parallel_state as ps", inside=inside)
+    assert stop.certain and "get_tensor_model_parallel_group" in stop.what
+    for before in ("from own.third import other as ps", "from vllm.distributed import parallel_state as ps\nps = 3"):
+        assert not stops(tmp_path / before[:9] / before[-1], handed, before=before, inside=inside)
+    assert not stops(
+        tmp_path / "c", to="0.8.5", before="from vllm.distributed import parallel_state as ps", inside=inside
+    )
+
+
+@pytest.mark.parametrize(("filled", "found"), [
+    ("kwargs = {}\n        kwargs['disable_mm_preprocessor_cache'] = True", [True]),
+    ("kwargs = {'disable_mm_preprocessor_cache': True}", [True]),
+    ("kwargs = dict(disable_mm_preprocessor_cache=True)", [True]),
+    ("kwargs = {}\n        if config.x:\n            kwargs['disable_mm_preprocessor_cache'] = True", [False]),
+    ("kwargs = {}\n        other = {'disable_mm_preprocessor_cache': True}", []),
+    ("kwargs = {'seed': 1}", []),
+])  # fmt: skip
+def test_an_argument_in_a_dictionary_that_the_call_gets_is_one(tmp_path: Path, filled: str, found: list[bool]) -> None:
+    assert [stop.certain for stop in stops(tmp_path, inside=filled, more="**kwargs,")] == found
+
+
+def test_a_keyword_that_a_method_of_the_engine_lost_is_named_in_the_class_that_holds_one(tmp_path: Path) -> None:
+    run = "\n    def run(self, ids):\n        return self.llm.generate(prompts=None, prompt_token_ids=ids)\n"
+    other = "class Other:\n    def __init__(self):\n        self.llm = open('x')\n" + run
+    text = ENGINE.replace("{home}", "vllm").replace("{before}", other).replace("{inside}", "pass").replace("{more}", "")
+    path = tmp_path / "own/workers/engine.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(text + run)
+    (stop,) = stops_of(Checkout(str(tmp_path), "own"), ("own/workers/engine.py",), Version("0.18.1"))
+    assert "gives LLM.generate prompt_token_ids" in stop.what and not stop.certain
+    assert not stops_of(Checkout(str(tmp_path), "own"), ("own/workers/engine.py",), Version("0.8.5"))
+
+
+def test_a_class_that_is_made_with_the_engine_is_reached_by_its_constructor(tmp_path: Path) -> None:
+    manager = "from vllm.distributed import parallel_state as ps\nclass Manager:\n    def __init__(self):\n" + (
+        "        self.group = ps.get_tensor_model_parallel_group()\n"
+    )
+    files = {"own/manager.py": manager, "own/workers/main.py": "from own.manager import Manager\n"}
+    stops(tmp_path, files)
+    for loaded, certain in (((("own/workers/main.py", "own/manager.py"),), [True]), ((), [])):
+        found = stops_of(Checkout(str(tmp_path), "own"), ("own/workers/engine.py",), Version("0.18.1"), loaded)
+        assert [stop.certain for stop in found] == certain

@@ -25,19 +25,21 @@ _BY_NAME = ("hasattr", "getattr", "setattr")
 
 @dataclass(frozen=True)
 class EngineObjects:
-    """kinds: class by variable, `llm` or `self.llm`. own: attributes that the file itself gives to an object.
-    in_process: whether the file may run the engine in its own process.
+    """kinds: class by variable, `llm` or `self.llm`. of_class: the same inside one of the file's classes. own:
+    attributes that the file itself gives to an object. in_process: whether the file may run the engine in its own
+    process.
     """
 
     kinds: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     in_process: bool = False
+    of_class: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def gone(self, node: ast.Attribute, vllm: Version) -> Iterator[tuple[str, bool]]:
+    def gone(self, node: ast.Attribute, vllm: Version, owner: str = "") -> Iterator[tuple[str, bool]]:
         """What is said of `llm.attribute` where a release has no such attribute, and whether it is there where the
-        engine runs in the program's own process.
+        engine runs in the program's own process. owner: the class of the file that the line stands in.
         """
-        kind = self._kind(node.value)
+        kind = self.kind(node.value, owner)
         if kind is None or not isinstance(node.ctx, ast.Load) or node.attr in self.own:
             return
         missing = gone_attribute(kind, node.attr, vllm)
@@ -50,35 +52,47 @@ class EngineObjects:
             return
         yield f"takes {node.attr} of the {kind}, which that of vLLM {vllm} does not have: {missing.said(vllm)}", False
 
-    def _kind(self, node: ast.expr) -> str | None:
-        if isinstance(node, ast.Attribute) and (kind := self._kind(node.value)) is not None:
+    def kind(self, node: ast.expr, owner: str = "") -> str | None:
+        """The class of vLLM that an expression is known to be of, in a class of the file."""
+        if isinstance(node, ast.Attribute) and (kind := self.kind(node.value, owner)) is not None:
             return _INSIDE.get((kind, node.attr))
-        return self.kinds.get(_spelt(node))
+        name = _spelt(node)
+        return self.of_class.get(owner, {}).get(name) or self.kinds.get(name)
 
 
 @lru_cache(maxsize=64)
 def engine_objects(tree: ast.Module) -> EngineObjects:
     """The objects of one file."""
     program = program_of(tree)
-    kinds: dict[str, str | None] = {}
+    told = _kinds(program, tree)
+    inside = {cls.name: _kinds(program, cls) for cls in tree.body if isinstance(cls, ast.ClassDef)} if told else {}
     stored: list[ast.Attribute] = []
     own: set[str] = set()
     words: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                _assigned(program, target, node.value, kinds)
-        elif isinstance(node, ast.arg) and (annotated := _named(program, node.annotation)) is not None:
-            _meet(kinds, node.arg, annotated)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             stored.append(node)
         elif isinstance(node, ast.Call) and len(node.args) > 1 and getattr(node.func, "id", "") in _BY_NAME:
             own.add(str(getattr(node.args[1], "value", "")))
         elif isinstance(node, ast.Constant):
             words.add(str(node.value))
-    told = {name: kind for name, kind in kinds.items() if kind is not None}
-    own |= {one.attr for one in stored if _spelt(one.value) in told}
-    return EngineObjects(told, frozenset(own), not words.isdisjoint(_WORDS))
+    known = {name: kind for name, kind in told.items() if kind is not None}
+    of_class = {name: {one: kind for one, kind in kinds.items() if kind is not None} for name, kinds in inside.items()}
+    held = {*known, *(name for kinds in of_class.values() for name in kinds)}
+    own |= {one.attr for one in stored if _spelt(one.value) in held}
+    return EngineObjects(known, frozenset(own), not words.isdisjoint(_WORDS), of_class)
+
+
+def _kinds(program: Program, part: ast.AST) -> dict[str, str | None]:
+    """The class of each variable that part of a file assigns; None where assignments differ."""
+    kinds: dict[str, str | None] = {}
+    for node in ast.walk(part):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                _assigned(program, target, node.value, kinds)
+        elif isinstance(node, ast.arg) and (annotated := _named(program, node.annotation)) is not None:
+            _meet(kinds, node.arg, annotated)
+    return kinds
 
 
 def _assigned(program: Program, target: ast.expr, value: ast.expr, kinds: dict[str, str | None]) -> None:

@@ -8,9 +8,9 @@ left out.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 
 from packaging.version import Version
@@ -20,6 +20,9 @@ from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
 from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_texts
 from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
+from rlaudit.configs.framework_source.method_keywords import gone_keywords
+from rlaudit.configs.framework_source.module_attributes import Origin, gone_of_module, modules_of
+from rlaudit.configs.framework_source.splatted_arguments import put_into, splatted
 from rlaudit.configs.framework_source.unsent_arguments import SWITCH, unsent_arguments
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
@@ -55,8 +58,9 @@ class _Where:
 @dataclass(eq=False)
 class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
-    of vLLM. functions: its own. imported: the modules that are loaded with it, with the dots in front. caught: stops
-    that it is ready for.
+    of vLLM. functions: its own. modules: of vLLM, by their names here. splatted: dictionaries that go into the engine's
+    call. constructed: whether its classes are made with the engine. owner: the class of the statement. imported: the
+    modules that are loaded with it, with the dots in front. caught: stops that it is ready for.
     """
 
     source: Source
@@ -65,6 +69,10 @@ class _File:
     engines: frozenset[str]
     held: EngineObjects
     functions: frozenset[str] = frozenset()
+    modules: Mapping[str, str] = field(default_factory=dict)
+    splatted: frozenset[str] = frozenset()
+    constructed: bool = False
+    owner: str = ""
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
     caught: list[StopKind] = field(default_factory=list)
@@ -81,7 +89,10 @@ class _File:
                 self._function(line, where)
                 return False
             case ast.ClassDef():
-                return self.run(line.body, where)
+                outside, self.owner = self.owner, line.name
+                ended = self.run(line.body, where)
+                self.owner = outside
+                return ended
             case ast.Try():
                 self._try(line, where)
                 return False
@@ -92,6 +103,8 @@ class _File:
             case ast.With() | ast.AsyncWith():
                 return self._with(line, where)
         self._expressions(line, where)
+        for node, name in put_into(line, self.splatted) if self.splatted else ():
+            self._argument(node, name, "LLM" if "LLM" in self.engines else "the engine", where)
         return self._simple(line, where)
 
     def _try(self, line: ast.Try, where: _Where) -> None:
@@ -168,7 +181,8 @@ class _File:
         for one in ast.walk(line.args):
             if isinstance(one, ast.arg):
                 self._bind(one.arg, None)
-        self.run(line.body, _Where(certain=where.certain and builds))
+        makes = self.constructed and line.name == "__init__"
+        self.run(line.body, _Where(certain=where.certain and (builds or makes)))
         self.tests.names = before
 
     def _bind(self, name: str, told: Told | None) -> None:
@@ -193,17 +207,21 @@ class _File:
             asserted = isinstance(line, ast.Assert) and node is line.test
             if isinstance(node, ast.Compare) and not asserted and self.tests.misordered(node):
                 holds = "true" if self.tests.test(node) else "false"
-                self._stop(node, f"compares versions as texts: {_shown(node)} is {holds} for vLLM {self._version}, and "
-                                 f"versions compare the other way", where)  # fmt: skip
+                said = f"compares versions as texts: {_shown(node)} is {holds} for vLLM {self._version}"
+                self._stop(node, f"{said}, and versions compare the other way", where, StopKind.ORDER)
             elif isinstance(node, ast.Call):
                 if ast.unparse(node.func) in self.engines:
                     self._gone(node, where)
+                if self.engines:
+                    self._method(node, where)
                 for gone in () if _is_of_a_fork(self.source) else gone_texts(node, self._version):
                     self._stop(node, gone, where, StopKind.IMPORT)
                 for said, doubt in self._unsent(node):
                     self._stop(node, said, where, StopKind.UNSENT, doubt=doubt)
             elif isinstance(node, ast.Attribute):
-                for gone, apart in self.held.gone(node, self._version):
+                if of_module := gone_of_module(node, self.modules, self._version):
+                    self._stop(node, of_module, where, StopKind.ATTRIBUTE)
+                for gone, apart in self.held.gone(node, self._version, self.owner):
                     self._stop(node, gone, where, StopKind.ATTRIBUTE, apart=apart)
 
     def _unsent(self, call: ast.Call) -> Iterator[tuple[str, bool]]:
@@ -215,14 +233,25 @@ class _File:
                 yield said, doubt or self.held.in_process
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                self._argument(keyword, keyword.arg, _name(call.func), where)
+
+    def _argument(self, node: ast.AST, name: str, engine: str, where: _Where) -> None:
         from rlaudit.vllm.removed import removed
 
-        for keyword in call.keywords:
-            gone = removed("engine", keyword.arg, self._version) if keyword.arg is not None else None
-            # LLM(...) takes this one and warns.
-            if gone is not None and (gone.name != "swap_space" or _name(call.func) != "LLM"):
-                said = f"gives {_name(call.func)} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
-                self._stop(keyword, said.strip().removesuffix("."), where)
+        gone = removed("engine", name, self._version)
+        # LLM(...) takes this one and warns.
+        if gone is not None and (gone.name != "swap_space" or engine != "LLM"):
+            said = f"gives {engine} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
+            self._stop(node, said.strip().removesuffix("."), where)
+
+    def _method(self, call: ast.Call, where: _Where) -> None:
+        """Keywords of a method of the engine."""
+        kind = self.held.kind(call.func.value, self.owner) if isinstance(call.func, ast.Attribute) else None
+        for name in gone_keywords(kind, call, self._version) if kind is not None else ():
+            said = f"gives {kind}.{_name(call.func)} {name}, which that of vLLM {self._version} does not take"
+            self._stop(call, said, where)
 
     def _stop(
         self, node: ast.AST, what: str, where: _Where, kind: StopKind = StopKind.CODE, *,
@@ -254,17 +283,30 @@ def stops_of(
     besides = [file for worker, file in loaded if _imports(checkout, worker, file)]
     waiting, seen = [name for file in (built, *besides) for name in (*_packages(file), file)], set[str]()
     found: dict[Stop, None] = {}
+    made = {file for _, file in loaded}
     while waiting and len(seen) < _MOST_FILES:
         name = waiting.pop(0)
         source = checkout.file(name) if name not in seen else None
         if source is None or (name != built and "vllm" not in source.text):
             continue
         seen.add(name)
-        read = _read(source, vllm)
+        read = _read(source, vllm, origin=partial(_handed_on, checkout, name), constructed=name in made)
         found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops
                                if stop.kind is not StopKind.UNSENT or not checkout.says(SWITCH))  # fmt: skip
         waiting += [file for module in read.imported for file in _files(name, module, checkout)]
     return tuple(found)
+
+
+def _handed_on(checkout: Checkout, file: str, module: str, name: str) -> str:
+    """Where a name comes from that a file imports from a module of its package."""
+    for path in _files(file, module, checkout):
+        source = checkout.file(path)
+        if source is not None:
+            try:
+                return program_of(parse(source.text)).imports.get(name, "")
+            except (UnreadableText, RecursionError):
+                return ""
+    return ""
 
 
 def _imports(checkout: Checkout, worker: str, file: str) -> bool:
@@ -282,7 +324,13 @@ def stops_in(source: Source, vllm: Version, *, asks_calls: bool = False) -> tupl
     return tuple(_read(source, vllm, asks_calls=asks_calls).stops)
 
 
-def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
+def _nowhere(_module: str, _name: str) -> str:
+    return ""
+
+
+def _read(
+    source: Source, vllm: Version, *, asks_calls: bool = True, origin: Origin = _nowhere, constructed: bool = False
+) -> _File:
     try:
         tree = parse(source.text)
     except (UnreadableText, RecursionError):
@@ -293,7 +341,8 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
     functions = {line.name: line for line in tree.body if isinstance(line, ast.FunctionDef)}
     own = frozenset(program_of(tree).functions)
-    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree), own)
+    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree), own,
+                 modules_of(tree, origin), splatted(tree, engines), constructed)  # fmt: skip
     file.run(tree.body, _Where())
     return file
 

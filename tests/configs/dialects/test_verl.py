@@ -276,3 +276,13 @@ def test_a_program_and_an_engine_class_on_top_of_verl_are_said() -> None:
     assert "what ours.trainer.main sets by itself, a program on top of verl" in said
     assert "the engine class of rollout.name vllm_tools, which no release of verl has" in said
     assert not any("on top of" in one or "engine class" in one for one in plain)
+
+
+def test_an_edit_that_verl_itself_refuses_is_none() -> None:
+    def writes(batch: str) -> bool:
+        lengths = "    response_length: 4096\n    prompt_length: 4096\n"
+        text = f"actor_rollout_ref:\n  rollout:\n    name: vllm\n    mode: sync\n{batch}{lengths}"
+        return read_one(DIALECT, text, "0.8.5").write("enable_chunked_prefill", True) is not None
+
+    assert writes("    max_num_batched_tokens: 8192\n    max_model_len: 8192\n")
+    assert not writes("    max_num_batched_tokens: 4096\n    max_model_len: 8192\n")

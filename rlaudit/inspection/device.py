@@ -10,16 +10,18 @@ from pathlib import PurePath
 
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 
+# After a variable that scripts for every device ask for, save or take away: that it gets a value.
+_SET = r"(?=(?:[\"']\]?)?\s*(?:=(?!=)|:(?!-))\s*[\"']?[\w$])"
 # Words without which there is no clue, and the clues; those are compiled where a word is there, which is seldom.
 _CLUES = (
     (
         NPU, ("ASCEND", "ascend", "HCCL", "npu", "NPU"),
-        r"VLLM_ASCEND_\w+|\bASCEND_\w*VISIBLE_DEVICES|(?<!is_)vllm[-_]ascend|\bHCCL_\w+|device[\"']?\s*[=:]\s*[\"']?npu\b"
+        rf"VLLM_ASCEND_\w+|\bASCEND_\w*VISIBLE_DEVICES{_SET}|(?<!is_)vllm[-_]ascend|\bHCCL_\w+|device[\"']?\s*[=:]\s*[\"']?npu\b"
         r"|\btorch_npu\b|\bnpu-smi\b|\bascend-toolkit\b|[\"']NPU[\"']",
     ),
     (
         ROCM, ("ROCM", "rocm", "HIP_", "MI2", "MI3", "mi2", "mi3"),
-        r"VLLM_ROCM_\w+|\bHIP_VISIBLE_DEVICES|\brocm/[a-z]|vllm-openai-rocm|\bvllm-rocm|PYTORCH_ROCM_ARCH|/opt/rocm"
+        rf"VLLM_ROCM_\w+|\bHIP_VISIBLE_DEVICES{_SET}|\brocm/[a-z]|vllm-openai-rocm|\bvllm-rocm|PYTORCH_ROCM_ARCH|/opt/rocm"
         r"|\brocm-smi\b|\b(?:MI|mi)[23]\d\d[AaXx]?\b",
     ),
 )  # fmt: skip

@@ -55,6 +55,9 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = moved_default(audit, SETTING)
     if moved is None or not isinstance(moved.before.value, bool) or not isinstance(moved.after.value, bool):
         return
+    shares = audit.before if moved.before.value is False else audit.after
+    if shares.value("enable_prefix_caching") is False:
+        return  # Without it no two requests have a block in common, and nothing cascades.
     was, now = ("off" if setting.value else "on" for setting in (moved.before, moved.after))
     message = (
         f"Nothing sets {SETTING}: cascade attention is {was} with {engine_of(audit.before)} and {now} with "

@@ -30,6 +30,7 @@ How to confirm
 
 from collections.abc import Iterator
 
+from rlaudit.configs.rollout_config import Origin
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
@@ -45,6 +46,8 @@ def check(audit: Audit) -> Iterator[Finding]:
         declared = audit.after.catalogue.engine.get(name)
         if said.place is None or said.value is not None or said.written is not None:
             continue
+        if said.origin is Origin.FRAMEWORK:
+            continue  # It hands on none.
         if declared is None or not _refuses(declared):
             continue
         if said.through:

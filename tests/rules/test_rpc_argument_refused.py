@@ -41,7 +41,8 @@ def severities(folder: Path, call: str, before: str = "", after: str = "0.18.1")
     ("llm.collective_rpc.remote('update_weight', args=[name, p.dtype])", [Severity.WARNING]),
     ("llm.collective_rpc(load)", [Severity.WARNING]),
     ("llm.apply_model(lambda model: 0)", [Severity.WARNING]),
-    ("llm.collective_rpc('update_weight', args=(name, dtype, p.shape))", [Severity.NOTE]),
+    ("def send(dtype): llm.collective_rpc('update_weight', args=(name, dtype, p.shape))", [Severity.NOTE]),
+    ("dtype = asked['dtype']; llm.collective_rpc('update_weight', args=(name, dtype))", []),
     ("llm.collective_rpc('update_weight', args=(name, str(p.dtype), p.shape))", []),
     ("other('update_weight', args=(name, p.dtype))", []),
 ])  # fmt: skip

@@ -58,9 +58,10 @@ class _Where:
 @dataclass(eq=False)
 class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
-    of vLLM. functions: its own. modules: of vLLM, by their names here. splatted: dictionaries that go into the engine's
-    call. constructed: whether its classes are made with the engine. owner: the class of the statement. imported: the
-    modules that are loaded with it, with the dots in front. caught: stops that it is ready for.
+    of vLLM. functions: its own. parameters: of these, and no other variables. modules: of vLLM, by their names here.
+    splatted: dictionaries that go into the engine's call. constructed: whether its classes are made with the engine.
+    owner: the class of the statement. imported: the modules that are loaded with it, with the dots in front. caught:
+    stops that it is ready for.
     """
 
     source: Source
@@ -69,6 +70,7 @@ class _File:
     engines: frozenset[str]
     held: EngineObjects
     functions: frozenset[str] = frozenset()
+    parameters: frozenset[str] = frozenset()
     modules: Mapping[str, str] = field(default_factory=dict)
     splatted: frozenset[str] = frozenset()
     constructed: bool = False
@@ -229,7 +231,7 @@ class _File:
         its own process.
         """
         if SWITCH not in self.source.text:
-            for said, doubt in unsent_arguments(call, self.functions, self._version):
+            for said, doubt in unsent_arguments(call, self.functions, self.parameters, self._version):
                 yield said, doubt or self.held.in_process
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
@@ -340,11 +342,25 @@ def _read(
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
     engines = frozenset(_engines(tree)) if asks_calls else frozenset()
     functions = {line.name: line for line in tree.body if isinstance(line, ast.FunctionDef)}
-    own = frozenset(program_of(tree).functions)
-    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree), own,
-                 modules_of(tree, origin), splatted(tree, engines), constructed)  # fmt: skip
+    file = _File(
+        source,
+        VersionTests(vllm, functions=functions),
+        builds,
+        engines,
+        engine_objects(tree),
+        functions=frozenset(program_of(tree).functions),
+        parameters=_parameters(tree),
+        modules=modules_of(tree, origin),
+        splatted=splatted(tree, engines),
+        constructed=constructed,
+    )
     file.run(tree.body, _Where())
     return file
+
+
+def _parameters(tree: ast.Module) -> frozenset[str]:
+    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return frozenset(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)) - stored
 
 
 def _is_of_a_fork(source: Source) -> bool:

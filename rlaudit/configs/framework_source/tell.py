@@ -1,5 +1,6 @@
 """A draft with what the framework's source says in place of what was assumed of its releases."""
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.usage_context import makes_bare_engine
 
 # Arguments whose default is nobody's: every dialect names the model in a place of its own.
+_EXECUTOR = "distributed_executor_backend"
 _NOT_ASKED = {"model", "tokenizer", "served_model_name", "reasoning_parser"}
 
 
@@ -156,6 +158,10 @@ def _passed(
     """One argument that the framework's engine file binds, and the config does not write."""
     values = [one.constant for one in bound]
     where = bound[0].where
+    if name == _EXECUTOR and bound[0].sure and (own := _own_class(bound[0].value)):
+        draft.engine[name] = by_code(name, own, f"a class of its own, {where}")
+        draft.decided[name] = where
+        return
     if bound[0].sure and not isinstance(values[0], Unknown) and all(value == values[0] for value in values):
         draft.engine[name] = by_code(name, values[0], where)
         draft.decided[name] = where
@@ -176,6 +182,12 @@ def _passed(
         draft.decided[name] = f"{where}, which hands it on where it is written"
     elif name in draft.engine:
         draft.decided[name] = where
+
+
+def _own_class(node: ast.expr) -> str:
+    """The name of a class that is handed over itself, "" for anything else."""
+    name = node.id if isinstance(node, ast.Name) else ""
+    return name if name[:1].isupper() and not name.isupper() else ""
 
 
 def _defaults(looks: FrameworkSource, checkout: Checkout) -> dict[str, Bound]:

@@ -19,16 +19,18 @@ _DTYPES = {"float32", "float", "float16", "half", "bfloat16", "float8_e4m3fn", "
 _MOST = 40  # letters of an expression
 
 
-def unsent_arguments(call: ast.Call, functions: frozenset[str], vllm: Version) -> Iterator[tuple[str, bool]]:
+def unsent_arguments(
+    call: ast.Call, functions: frozenset[str], parameters: frozenset[str], vllm: Version
+) -> Iterator[tuple[str, bool]]:
     """What a call hands over in vain, as the rest of a sentence, and whether that depends on what a name holds.
 
-    functions: names of the file's own functions.
+    functions: names of the file's own functions. parameters: names that are given to a function, and to nothing else.
     """
     method = callee(call.func)
     if vllm < NOTHING_IS_PICKLED or method not in {_BY_NAME, _BY_FUNCTION}:
         return
     for value in _handed(call, method):
-        what, doubt = _kind(value, functions)
+        what, doubt = _kind(value, functions, parameters)
         if what:
             text = ast.unparse(value)
             shown = text if len(text) <= _MOST else f"{text[:_MOST]}..."
@@ -52,7 +54,7 @@ def _handed(call: ast.Call, method: str) -> Iterator[ast.expr]:
         yield from keywords.values
 
 
-def _kind(value: ast.expr, functions: frozenset[str]) -> tuple[str, bool]:
+def _kind(value: ast.expr, functions: frozenset[str], parameters: frozenset[str]) -> tuple[str, bool]:
     match value:
         case ast.Lambda():
             return "a function", False
@@ -62,6 +64,6 @@ def _kind(value: ast.expr, functions: frozenset[str]) -> tuple[str, bool]:
             return "a torch.dtype", False
         case ast.Attribute(value=ast.Name(id="torch"), attr=name) if name in _DTYPES:
             return "a torch.dtype", False
-        case ast.Name(id="dtype"):
+        case ast.Name(id="dtype") if "dtype" in parameters:
             return "a torch.dtype", True
     return "", False

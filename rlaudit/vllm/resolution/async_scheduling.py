@@ -64,6 +64,8 @@ def _executor(view: View) -> Resolved:
         return Resolved(True, "on by default from 0.14.0")
     if executor == "ray":
         return ray
+    if not view.since("0.21.0"):
+        return Resolved(False, "off with an executor that is none of vLLM's own")
     return Resolved(Unknown(f"whether executor {executor} supports it"), "by executor")
 
 

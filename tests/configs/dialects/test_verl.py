@@ -192,6 +192,7 @@ def test_a_null_is_no_flag_so_that_vllm_decides() -> None:
     config = read_one(DIALECT, YAML.replace("mode: async", "logprobs_mode: null"), "0.24.0")
     assert config.engine["logprobs_mode"].value is None
     assert config.engine["logprobs_mode"].place is not None
+    assert config.engine["logprobs_mode"].origin is Origin.FRAMEWORK  # so that no rule takes the null for vLLM's
 
 
 def test_switches_elsewhere_turn_engine_arguments_on() -> None:

@@ -15,7 +15,7 @@ from rlaudit.configs.dialects.verl.release import FIRST_SERVER, Release
 from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
-from rlaudit.configs.rollout_config import Loss, Setting
+from rlaudit.configs.rollout_config import Loss, Origin, Setting
 from rlaudit.configs.syntax.node import Node, Unknown, entries, within
 from rlaudit.vllm.milestones import LOGPROBS_MODE
 
@@ -70,6 +70,10 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
     for field, name in FIELDS.items():
         node = within(rollout, field)
         if node is not None and _is_overruled(draft, name, node, release):
+            continue
+        if node is not None and node.value is None and release.builds_flags is not False:
+            # Its serializer gives no flag for a null (verl 0.7.1 workers/rollout/vllm_rollout/utils.py).
+            draft.engine[name] = Setting(name, None, None, Origin.FRAMEWORK, node.place, "no flag is passed for a null")
             continue
         if node is not None:
             draft.engine[name] = _serialized(draft, name, node, vllm, release)

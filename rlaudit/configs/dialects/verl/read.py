@@ -64,17 +64,17 @@ class Read:
 
 
 _OPTIONS = (
-    "algorithm.rollout_correction", "algorithm.rollout_is", "algorithm.rollout_is_threshold",
-    "algorithm.rollout_is_level", "algorithm.rollout_is_mode", "actor_rollout_ref.actor.tis_imp_ratio_cap",
+    "actor_rollout_ref.actor.tis_imp_ratio_cap",
     "actor_rollout_ref.actor.use_rollout_log_probs",
     "actor_rollout_ref.rollout.n", "actor_rollout_ref.rollout.name", "actor_rollout_ref.rollout.mode",
     "actor_rollout_ref.rollout.calculate_log_probs", "actor_rollout_ref.rollout.val_kwargs",
     "actor_rollout_ref.rollout.free_cache_engine", "async_training",
     *(f"actor_rollout_ref.actor.{name}" for name in (
         "clip_ratio", "clip_ratio_low", "clip_ratio_high", "clip_ratio_c", "use_kl_loss", "kl_loss_coef",
-        "kl_loss_type", "loss_agg_mode", "policy_loss", "ppo_epochs", "ppo_mini_batch_size",
+        "kl_loss_type", "loss_agg_mode", "policy_loss", "ppo_epochs", "ppo_mini_batch_size", "entropy_coeff",
+        "loss_scale_factor",
     )),
-    "algorithm.adv_estimator", "algorithm.use_kl_in_reward", "algorithm.kl_ctrl", "algorithm.kl_penalty",
+    "algorithm",
     "data.train_batch_size", "data.max_prompt_length", "data.max_response_length", "data.truncation",
     "data.return_raw_chat",
 )  # fmt: skip

@@ -1,12 +1,13 @@
 """A default that moved between two versions under a config that leaves it to vLLM."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.rollout_config import Origin, Setting
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.inspection.returned_logprobs import engine_of
 
@@ -59,9 +60,24 @@ def switched_on(
     if reason is not None:
         yield rule.finding(audit, Severity.NOTE, name, f"Nothing sets {name}, and {reason}.", confirm=confirm)
         return
+    if isinstance(audit.config.engine, Elsewhere) and name not in audit.config.engine:
+        moved = moved_default(_as_if_complete(audit), name)
+        if moved is not None and moved.after.value is True:
+            version = audit.after.version
+            message = (
+                f"Whether {name} is set is not told by this file: where nothing sets it, vLLM {version} turns it on."
+            )
+            yield rule.finding(audit, Severity.NOTE, name, message, confirm=confirm)
+        return
     moved = moved_default(audit, name)
     if moved is not None and moved.after.value is True:
         yield told(audit)
+
+
+def _as_if_complete(audit: Audit) -> Audit:
+    """The audit of what is written, as if nothing else was said elsewhere."""
+    before, after = (replace(side.config, engine=dict(side.config.engine)) for side in (audit.before, audit.after))
+    return audit_of(before, after, (audit.before.version, audit.after.version), audit.after.machine)
 
 
 def restores(audit: Audit, name: str, value: Any) -> bool:

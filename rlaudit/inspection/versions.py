@@ -36,12 +36,16 @@ def version_named(text: str) -> Version:
 
 
 def choose(before: Version | None, after: Version | None, path: str, text: str) -> Versions:
-    """The versions for one file. A version on the command line wins; the project's own fills in the other side."""
-    if before is not None and after is not None:
-        return Versions(before, after)
+    """The versions for one file. A version on the command line wins; the project's own fills in the other side. Where
+    both are said and the project runs another, that is said.
+    """
     from rlaudit.inspection.version_hints import hints_for
 
     found = hints_for(path, text)
+    if before is not None and after is not None:
+        other = [one for one in found.hints[:1] if one.version not in (before, after)]
+        contradicts = (f"{one.where} says vLLM {one.version}, and --from {before} was asked" for one in other)
+        return Versions(before, after, tuple(contradicts))
     oldest, newest = known_versions()[0], known_versions()[-1]
     said = list(found.remarks)
     usable = []

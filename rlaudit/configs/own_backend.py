@@ -12,8 +12,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.draft import by_code, unwritten
-from rlaudit.configs.elsewhere import Elsewhere, as_written
+from rlaudit.configs.draft import Settings, by_code, unwritten
+from rlaudit.configs.elsewhere import Elsewhere, as_written, leave_open
 from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.rollout_config import OF_UPDATES, Origin, RolloutConfig, Setting, Stop
 from rlaudit.configs.source import LARGEST_BYTES, Source
@@ -41,6 +41,8 @@ def with_own_backend(
     if not runs_vllm(backend) or backend == VLLM:
         return config
     name = f"{backend}, a backend that is not {title}'s own"
+    sampling = Settings({name: one for name, one in config.sampling.items() if one.place is not None})
+    leave_open(sampling, f"{name} may add it to its requests")
     options = {one.name: Setting(one.name, one.written, one.written, Origin.FILE, one.place) for one in config.lost}
     files = tuple(_files(checkout, backend)) if checkout is not None else ()
     where = f": {', '.join(shown(file.path) for file in files)}" if files else ""
@@ -49,7 +51,7 @@ def with_own_backend(
     kept = replace(
         config,
         engine=as_written(config.engine, name),
-        sampling=as_written(config.sampling, name),
+        sampling=sampling,
         environment={name: one for name, one in config.environment.items() if one.place is not None},
         trainer={name: one for name, one in config.trainer.items() if name not in _OF_THE_WORKER},
         options={**options, **config.options},

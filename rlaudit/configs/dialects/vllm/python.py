@@ -16,7 +16,7 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file, unwritten
-from rlaudit.configs.elsewhere import as_written
+from rlaudit.configs.elsewhere import as_written, leave_open
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -24,7 +24,6 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
-from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -179,8 +178,7 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
             draft.sampling[name] = setting
         if call.open:
             draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
-            for name in (*NEUTRAL_SAMPLING, *sorted(_LOGPROBS)):
-                draft.sampling.unless_set(name, Unknown(call.open), call.open)
+            leave_open(draft.sampling, call.open)
     if not sampled:
         draft.not_seen.append(NO_SAMPLING)
 

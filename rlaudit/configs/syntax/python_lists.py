@@ -67,7 +67,8 @@ def _grown(first: _At, every: tuple[_At, ...], assigned: list[tuple[_At, str]], 
     scope = values.scope(first.around)
     whole = values.node(display, scope, "", None, 0)
     named = next((name for one, name in assigned if getattr(one.node, "value", None) is display), "")
-    words, maybe, why = [*_filled(display, first, values)], list[tuple[Node, ...]](), ""
+    words, maybe = [*_filled(display, first, values)], list[tuple[Node, ...]]()
+    why = _untold(display, first, values)
     for one in every:
         added = _added(one.node, named) if named and one.around == first.around else None
         if added is None or not _follows(one, first, named, assigned):
@@ -76,6 +77,7 @@ def _grown(first: _At, every: tuple[_At, ...], assigned: list[tuple[_At, str]], 
         told = tuple(node for node in more if not isinstance(node.value, Unknown) or isinstance(added, ast.List))
         if len(told) < len(more):
             why = why or next(node.value.reason for node in more if isinstance(node.value, Unknown))
+        why = why or _untold(added, one, values)
         if one.branches[: len(first.branches)] == first.branches and len(one.branches) > len(first.branches):
             maybe.append(told)
         else:
@@ -166,6 +168,13 @@ def _filled(added: ast.expr, at: _At, values: PythonValues) -> tuple[Node, ...]:
         element = values.node(one.value if isinstance(one, ast.Starred) else one, scope, "", None, 0)
         found += element.elements() if isinstance(one, ast.Starred) and element.elements() else (element,)
     return tuple(found)
+
+
+def _untold(added: ast.expr, at: _At, values: PythonValues) -> str:
+    """Why a starred part of a list is not told, "" where all are."""
+    starred = [one.value for one in added.elts if isinstance(one, ast.Starred)] if isinstance(added, ast.List) else []
+    nodes = (values.node(one, values.scope(at.around), "", None, 0) for one in starred)
+    return next((_unknown(node).value.reason for node in nodes if not isinstance(node.value, tuple)), "")
 
 
 def _unknown(node: Node) -> Node:

@@ -57,8 +57,9 @@ def test_a_flag_under_a_condition_and_an_argument_that_is_stored_later_are_open(
     assert isinstance(extension, Unknown)
 
 
-def test_an_addition_that_is_not_told_leaves_every_other_argument_open() -> None:
-    config = read_one(PYTHON, PARSED.replace('(["--seed", "3"])', "(tools)"), "0.18.1", "run.py")
+@pytest.mark.parametrize("added", ["(tools)", "([*tools])", "([tools]) or args.extend(tools)"])
+def test_an_addition_that_is_not_told_leaves_every_other_argument_open(added: str) -> None:
+    config = read_one(PYTHON, PARSED.replace('(["--seed", "3"])', added), "0.18.1", "run.py")
     assert isinstance(config.engine, Elsewhere) and config.engine["max_num_seqs"].value == 16
     assert isinstance(config.engine["seed"].value, Unknown)
 

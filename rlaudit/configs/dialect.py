@@ -21,7 +21,8 @@ class Dialect:
 
     recognise: whether a file is written in it; must be cheap and must never raise. read: every rollout engine that the
     file sets up, as the given vLLM version gets it (serializers change what arrives). specific: higher wins where
-    several recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20.
+    several recognise the same file; plain vLLM is 0, a framework 10, a framework built on another one 20. Below
+    0 is what reads only files that nobody else recognises.
     """
 
     name: str

@@ -9,6 +9,7 @@ from typing import Any
 from rlaudit.configs.draft import Settings
 from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Node, Unknown, rest
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 
 class Elsewhere(Settings):
@@ -37,6 +38,12 @@ def as_written(settings: Mapping[str, Setting], call: str) -> Elsewhere:
         return settings
     written = {name: setting for name, setting in settings.items() if setting.place is not None}
     return Elsewhere(f"it may be among the further arguments of {call}", written)
+
+
+def leave_open(sampling: Settings, reason: str) -> None:
+    """Sampling parameters that are not told: unknown, where a default would be taken for them."""
+    for name in (*NEUTRAL_SAMPLING, "logprobs", "prompt_logprobs"):
+        sampling.unless_set(name, Unknown(reason), reason)
 
 
 def left_open(config: RolloutConfig, arguments: Node | None, name: str) -> RolloutConfig:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.embedded import words_of
 from rlaudit.configs.syntax.node import Node, Unknown
+from rlaudit.configs.syntax.python_lists import GrownList
 
 _FORMATTED = re.compile(r"[rR]?[fF][rR]?(\"\"\"|'''|\"|')")
 _NAMED = re.compile(r"([A-Za-z_]\w*)(?:\s*:[^=\n]*)?\s*=\s*$")
@@ -16,14 +17,23 @@ _LAUNCHES = ("-m", "serve")
 def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[tuple[Node, ...], Node]]:
     """The words of each list that starts something and holds a text that is wanted, and the list itself.
 
-    A list that is extended later ends in an unknown word. Raises UnreadableText.
+    What is added to it later follows; a list that is extended by what is not told, or under a condition, ends in an
+    unknown word. Raises UnreadableText.
     """
     for display in source.displays(wanted):
         words = tuple(_shown(node) for node in words_of(display.elements()))
         if any(
             isinstance(word.value, str) and (word.value in _LAUNCHES or word.value.endswith(".py")) for word in words
         ):
-            yield (*words, *_later(source.text, display)), display
+            name = _grows(source.text, display)
+            added = _added(source, display, wanted) if name else None
+            yield (*words, *_later(display, name, added)), display
+
+
+def conditional_words(source: Source, display: Node, wanted: Callable[[str], bool]) -> tuple[tuple[Node, ...], ...]:
+    """What is added to a list under a condition, one tuple for each place."""
+    added = _added(source, display, wanted) if _grows(source.text, display) else None
+    return added.maybe if added is not None else ()
 
 
 def _shown(word: Node) -> Node:
@@ -36,8 +46,24 @@ def _shown(word: Node) -> Node:
     return Node(word.value, replace(place, end=word.place.end - closed), word.key, word.text[skipped:-closed])
 
 
-def _later(text: str, display: Node) -> tuple[Node, ...]:
+def _grows(text: str, display: Node) -> str:
+    """The name of a list that anything is added to later."""
     named = _NAMED.search(text[max(0, display.place.start - 200) : display.place.start])
     if named is None or not re.search(rf"\b{named.group(1)}\s*(\.(append|extend|insert)\(|\+=)", text):
+        return ""
+    return named.group(1)
+
+
+def _added(source: Source, display: Node, wanted: Callable[[str], bool]) -> GrownList | None:
+    found = (one for one in source.grown_lists(wanted) if one.display.place.start == display.place.start)
+    return next(found, None)
+
+
+def _later(display: Node, name: str, grown: GrownList | None) -> tuple[Node, ...]:
+    if not name:
         return ()
-    return (Node(Unknown("the program adds to the list"), display.place, None, f"what is added to {named.group(1)}"),)
+    told = grown.words[len(grown.display.elements()) :] if grown is not None else ()
+    more = tuple(_shown(node) for node in words_of(told))
+    if more and grown is not None and not grown.maybe and not grown.open:
+        return more
+    return (*more, Node(Unknown("the program adds to the list"), display.place, None, f"what is added to {name}"))

@@ -13,6 +13,7 @@ from rlaudit.secrets import learn_text
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
+    from rlaudit.configs.syntax.python_lists import GrownList
     from rlaudit.configs.syntax.shell_command import Command
 
 Parsed = TypeVar("Parsed")
@@ -118,6 +119,14 @@ class Source:
         if self.suffix != ".py":
             return ()
         return self._parsed("lists", lambda: displays(self.text, self.path, wanted))
+
+    def grown_lists(self, wanted: Callable[[str], bool]) -> "tuple[GrownList, ...]":
+        """Those lists with what the program adds to them later."""
+        from rlaudit.configs.syntax.python_lists import grown_lists
+
+        if self.suffix != ".py":
+            return ()
+        return self._parsed("lists", lambda: grown_lists(self.text, self.path, wanted))
 
     def refuse(self, part: object, error: ValueError | RecursionError) -> None:
         """Keep why a part of the file could not be read."""

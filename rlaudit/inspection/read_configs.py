@@ -101,6 +101,8 @@ def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Diale
     if source.refusals and not found and speaks_of_rollouts(source.text):
         # Every dialect passes over what it cannot read: it may be somebody else's. Nobody's it must not be in silence.
         raise Unreadable(_at_line(next(iter(source.refusals.values()))))
+    best = max((dialect.specific for dialect in found), default=0)
+    found = [dialect for dialect in found if dialect.specific >= 0 or best < 0]
     return tuple(sorted(found, key=lambda dialect: -dialect.specific)), tuple(bugs)
 
 

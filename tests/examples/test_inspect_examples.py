@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 # The case studies have a test of their own: tests/examples/test_case_studies.py.
 CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] != "case-studies")
 UPDATE = "UPDATE_EXAMPLES" in os.environ
-VLLM = {"vllm-serve", "vllm-config-file", "vllm-python", "vllm-server-report", "vllm-http"}
+VLLM = {"vllm-serve", "vllm-config-file", "vllm-python", "vllm-server-report", "vllm-http", "vllm-mapping"}
 
 
 def _transcript(case: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from rlaudit.configs.framework_source.tell import FrameworkSource, tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.mapping_writer import two_mappings
 from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.own_backend import runs_vllm, with_own_backend
 from rlaudit.configs.python_kwargs import neutral_sampling
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
@@ -59,7 +60,7 @@ def recognise(source: Source) -> bool:
     if "rollout_backend" not in source.text and not ("defaults" in source.text and "rollout" in source.text):
         return False
     root = with_defaults(source)
-    return root is not None and known(root.get("rollout", "rollout_backend")) == "vllm" and _is_rlinf(root)
+    return root is not None and runs_vllm(known(root.get("rollout", "rollout_backend"))) and _is_rlinf(root)
 
 
 def _is_rlinf(root: Node) -> bool:
@@ -82,17 +83,18 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     draft.list_options(root, *_OPTIONS)
     draft.not_seen += [f"{part}, which `defaults:` inherits, is not beside this file" for part in config.missing]
     draft.not_seen.append("the number of rollout engines: cluster.component_placement is not read")
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    checkout = SOURCE.checkout(source)
+    tell(draft, SOURCE, checkout, vllm)
     home = own.get("rollout") or own
     write = two_mappings(own.get("rollout"), _key, None, source.text)
     inner = two_mappings(own.get("rollout", "vllm"), lambda name: name if name in _OF_VLLM else None, None, source.text)
-    return (
-        draft.done(
-            model=root.get("rollout", "model", "model_path") or root.get("rollout", "model_dir"),
-            place=home.key or home.place,
-            write=lambda name, value: (inner if name in _OF_VLLM else write)(name, value),
-        ),
+    done = draft.done(
+        model=root.get("rollout", "model", "model_path") or root.get("rollout", "model_dir"),
+        place=home.key or home.place,
+        write=lambda name, value: (inner if name in _OF_VLLM else write)(name, value),
     )
+    backend = known(rollout.get("rollout_backend"))
+    return (with_own_backend(done, "RLinf", "rollout.rollout_backend", backend, checkout, vllm),)
 
 
 def _key(name: str) -> str | None:

@@ -43,14 +43,21 @@ def calls(names: Collection[str], *files: str) -> Question:
 
 
 def divides_by(name: str, *files: str) -> Question:
-    """Whether something is divided by a variable or attribute of that name: `logits / x`, `logits.div_(x)`.
+    """Whether something is divided by a variable, attribute or key of that name: `logits / x`, `logits.div_(cfg["x"])`.
 
-    Where no line of the package does, nothing is known: it may be divided under another name, or not at all.
+    Where no line of the package does, nothing is known: it may be divided under another name, or not at all. Nor is it
+    where every line that does stands behind a test on vLLM, as on its engine being V0: what runs decides.
     """
     anywhere = rf"/=?\s*\(?[\w.]*{name}|div_?\([^)]*{name}"
 
+    def always(source: Source) -> tuple[ast.AST, ...]:
+        tested = _behind_tests_on_vllm(source)
+        return tuple(one for one in _divisions(source, name) if one not in tested)
+
     def answer(checkout: Checkout) -> Answer | None:
-        found = _found(checkout, files, lambda source: tuple(_divisions(source, name)))
+        found = _found(checkout, files, always)
+        if found is None and (sometimes := _found(checkout, files, lambda source: tuple(_divisions(source, name)))):
+            return Answer(None, sometimes.where)
         read = next(_sources(checkout, files), None) if found is None else None
         return found if read is None or checkout.says(anywhere) else Answer(None, read.path)
 
@@ -208,9 +215,26 @@ def _divisions(source: Source, name: str) -> Iterator[ast.AST]:
             divisor = node.args[0] if node.args else node.func
         else:
             continue
-        if name in {part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "")
-                    for part in ast.walk(divisor)}:  # fmt: skip
+        if any(_says(part) == name for part in ast.walk(divisor)):
             yield node
+
+
+def _behind_tests_on_vllm(source: Source) -> set[ast.AST]:
+    """Everything in branches whose test names vLLM."""
+    return {
+        inner
+        for node in nodes_in(source)
+        if isinstance(node, ast.If) and any("vllm" in _says(one).lower() for one in ast.walk(node.test))
+        for branch in (*node.body, *node.orelse)
+        for inner in ast.walk(branch)
+    }
+
+
+def _says(node: ast.AST) -> str:
+    """The name of a variable or attribute, or a text: the key of a mapping."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return getattr(node, "attr", "") or getattr(node, "id", "")
 
 
 def _owner(node: ast.AST, key: str) -> ast.expr | None:

@@ -18,6 +18,7 @@ from rlaudit.configs.hydra_defaults import Composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, prefixed, two_mappings
 from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, Lost, RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
@@ -97,7 +98,8 @@ def _engine(
     source: Source, config: Composed, place: Place, write: Write, command: "Command | None", vllm: Version
 ) -> tuple[RolloutConfig, ...]:
     generation = config.root.get("policy", "generation")
-    if generation is None or known(generation.get("backend"), "vllm") != "vllm":
+    backend = known(within(generation, "backend"), VLLM)
+    if generation is None or not runs_vllm(backend):
         return ()
     draft = Draft("nemo_rl", source.path, parts=config.parts)
     cfg = generation.get("vllm_cfg")
@@ -119,11 +121,13 @@ def _engine(
     if command is not None:
         take_environment(draft, source, command)
     draft.not_seen += config.limits
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    checkout = SOURCE.checkout(source)
+    tell(draft, SOURCE, checkout, vllm)
     asynchronous = known(within(cfg, "async_engine"))
     draft.bare = asynchronous is True
     model = config.root.get("policy", "model_name")
-    return (draft.done(model=model, offline=asynchronous is not True, place=place, write=write),)
+    done = draft.done(model=model, offline=asynchronous is not True, place=place, write=write)
+    return (with_own_backend(done, "NeMo-RL", f"{_KEYS}backend", backend, checkout, vllm),)
 
 
 def _spell_field(name: str) -> str | None:

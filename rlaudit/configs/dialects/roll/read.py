@@ -19,6 +19,7 @@ from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.own_backend import runs_vllm, with_own_backend
 from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
@@ -60,7 +61,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         return ()
     root = config.root
     arguments = root.get("actor_infer", "strategy_args")
-    if arguments is None or known(arguments.get("strategy_name")) != "vllm":
+    strategy = known(within(arguments, "strategy_name"))
+    if arguments is None or not runs_vllm(strategy):
         return ()
     draft = Draft("roll", source.path, parts=config.parts)
     section = arguments.get("strategy_config")
@@ -76,13 +78,12 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         draft.not_seen.append(f"{missing}, which `defaults:` inherits, is not beside this file")
     home = own.get("actor_infer", "strategy_args", "strategy_config")
     infer = own.get("actor_infer") or own
-    return (
-        draft.done(
-            model=root.get("actor_infer", "model_args", "model_name_or_path") or root.get("pretrain"),
-            place=(home or infer).key or infer.place,
-            write=one_mapping(home, plain_spelling, source.text),
-        ),
+    done = draft.done(
+        model=root.get("actor_infer", "model_args", "model_name_or_path") or root.get("pretrain"),
+        place=(home or infer).key or infer.place,
+        write=one_mapping(home, plain_spelling, source.text),
     )
+    return (with_own_backend(done, "ROLL", "strategy_name", strategy, checkout, vllm),)
 
 
 def _engine(draft: Draft, root: Node, section: Node | None) -> None:

@@ -18,6 +18,7 @@ from rlaudit.configs.hydra_defaults import composed
 from rlaudit.configs.hydra_dotlist import overridden, take_environment
 from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_spelling, prefixed
 from rlaudit.configs.merging import mapping_of
+from rlaudit.configs.own_backend import VLLM, runs_vllm, with_own_backend
 from rlaudit.configs.python_kwargs import has_argument
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
@@ -113,7 +114,8 @@ def _config(
     source: Source, vllm: Version, root: Node, own: Node, command: "Command | None", missing: tuple[str, ...]
 ) -> RolloutConfig | None:
     section = _section(root)
-    if section is None or known(section.get("backend"), "vllm") != "vllm":
+    backend = known(within(section, "backend"), VLLM)
+    if section is None or not runs_vllm(backend):
         return None
     draft = Draft("skyrl", source.path)
     older = root.get("generator", "inference_engine") is None
@@ -128,7 +130,8 @@ def _config(
     if command is not None and not older:
         _refused(draft, command)
     trainer_facts(draft, root, section, vllm)
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    checkout = SOURCE.checkout(source)
+    tell(draft, SOURCE, checkout, vllm)
     draft.list_options(root, *_OPTIONS)
     if known(section.get("run_engines_locally")) is False:
         draft.not_seen.append("the engines' own settings: run_engines_locally is false, so others started them")
@@ -141,11 +144,12 @@ def _config(
         if command is None
         else dotlist_writer(command, prefixed(f"{prefix}engine_init_kwargs."), source)
     )
-    return draft.done(
+    done = draft.done(
         model=root.get("trainer", "policy", "model", "path"),
         place=command.place if command is not None else (home.key or home.place),
         write=write,
     )
+    return with_own_backend(done, "SkyRL", "backend", backend, checkout, vllm)
 
 
 def _executor(draft: Draft, *, older: bool) -> None:

@@ -29,7 +29,8 @@ class Invocation:
     words[start:] are its flags and the model. serve: whether it is `vllm serve` (the model is positional). command: the
     shell command, where it is one. lists: for words that are elements of a YAML or JSON list, those of the last list.
     documents: here-documents of the same script by the file that they are written to. own: the project's program that
-    is started in the place of vLLM's, and takes its flags.
+    is started in the place of vLLM's, and takes its flags. maybe: words that a program adds to the list under a
+    condition.
     """
 
     words: tuple[Node, ...]
@@ -42,6 +43,7 @@ class Invocation:
     documents: Mapping[str, Command] = field(default_factory=dict)
     image: Node | None = None
     own: "OwnServer | None" = None
+    maybe: tuple[tuple[Node, ...], ...] = ()
 
 
 def tail(words: Sequence[Node]) -> tuple[int, bool] | None:

@@ -64,15 +64,27 @@ def invocations(source: Source) -> tuple[Invocation, ...]:
 
         return dockerfile_invocations(source)
     if source.suffix == ".py":
-        from rlaudit.configs.python_commands import python_commands
+        from rlaudit.configs.python_commands import conditional_words, python_commands
         from rlaudit.configs.python_environment import python_environment
 
         variables = python_environment(source, ("VLLM_", "NCCL_"), handed_on=True)
-        found = [(words, tail(words), node) for words, node in python_commands(source, lambda text: "vllm" in text)]
+        found = [(words, tail(words), node) for words, node in python_commands(source, _names_vllm)]
         return tuple(
-            Invocation(words, *started, node.place, variables, lists=words) for words, started, node in found if started
-        )
+            Invocation(words, *started, node.place, variables, lists=_editable(words, node),
+                       maybe=conditional_words(source, node, _names_vllm))
+            for words, started, node in found if started
+        )  # fmt: skip
     return tuple(sorted((*of_commands(source.commands), *own), key=lambda one: one.place.start))
+
+
+def _editable(words: tuple[Node, ...], display: Node) -> tuple[Node, ...]:
+    """The words of a list in which flags can be written; none of one whose later part stands somewhere else."""
+    told = [word for word in words[len(display.elements()) :] if not isinstance(word.value, Unknown)]
+    return () if told else words
+
+
+def _names_vllm(text: str) -> bool:
+    return "vllm" in text
 
 
 def is_dockerfile(source: Source) -> bool:

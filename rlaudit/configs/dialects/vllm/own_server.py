@@ -89,15 +89,16 @@ def _own_server(program: Source) -> OwnServer | None:
     named = {name: call.place.line for call in built if call.name in ENGINES for name in call.arguments}
     return OwnServer(
         program,
-        dict(_options(nodes)),
-        {name: f"{shown(program.path)}:{line} decides it" for name, line in {**dict(_stores(nodes)), **named}.items()},
+        dict(own_options(nodes)),
+        {name: f"{shown(program.path)}:{line} decides it" for name, line in {**dict(stores(nodes)), **named}.items()},
         "parse_known_args" in program.text,
         any(call.name == "LLM" for call in built),
         any(call.origin.startswith(_V1) for call in program.calls(_MAKERS)),
     )
 
 
-def _options(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, bool]]:
+def own_options(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, bool]]:
+    """Options that a program adds to its parser itself, by name with underscores, and whether one takes no value."""
     for node in nodes:
         if not (isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument"):
             continue
@@ -111,7 +112,7 @@ def _options(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, bool]]:
                     yield f"no_{name}", True
 
 
-def _stores(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, int]]:
+def stores(nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, int]]:
     """`args.name = ...`, `setattr(args, "name", ...)`, `parser.set_defaults(name=...)`."""
     for node in nodes:
         if isinstance(node, ast.Assign | ast.AugAssign):

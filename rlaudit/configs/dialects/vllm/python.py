@@ -16,16 +16,16 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.vllm.flags import take_variables
 from rlaudit.configs.draft import Draft, by_file, unwritten
-from rlaudit.configs.elsewhere import as_written
+from rlaudit.configs.elsewhere import as_written, leave_open
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
+from rlaudit.configs.syntax.command_edits import list_writer
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.configs.usage_context import makes_bare_engine
 from rlaudit.vllm.catalogue import Catalogue, known_versions
 from rlaudit.vllm.lifetimes import lifetime
-from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.python_calls import Call
@@ -117,16 +117,19 @@ def engine_config(
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.method_keywords import take_generate
     from rlaudit.configs.dialects.vllm.own_loss import take_own_loss
+    from rlaudit.configs.dialects.vllm.parsed_list import parsed_list, take_parsed_list
     from rlaudit.configs.dialects.vllm.posted import posted
+    from rlaudit.configs.dialects.vllm.server import flag_speller
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
     from rlaudit.configs.framework_source.stops import stops_in
     from rlaudit.configs.python_environment import python_environment
 
-    call = _as_open(call)
+    listed = parsed_list(source) if call.name in {FROM_COMMAND_LINE, *SERVERS} else None
+    call = _as_open(call) if listed is None else replace(call, arguments={}, positional=(), open=listed.open)
     draft = Draft(NAME, source.path, stops=stops_in(source, vllm))
     catalogue = Catalogue.at(vllm)
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
-    model = named.pop("model", None)
+    model = named.pop("model", None) if listed is None else take_parsed_list(draft, listed, source, vllm)
     for name, node in named.items():
         _argument(draft, call, name, node, catalogue)
     if len(call.positional) > 1:
@@ -144,6 +147,8 @@ def engine_config(
     is_class = call.name in ENGINES
     draft.bare = is_class and makes_bare_engine(source.text)
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
+    if listed is not None and listed.is_whole:
+        write = list_writer(listed.display.elements(), flag_speller(catalogue.cli), source.text)
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
     placed = call.is_actor and _PLACED in source.text
     config = replace(config, placed_by_ray=placed, off_main_thread=call.in_thread)
@@ -181,8 +186,7 @@ def collect_sampling(draft: Draft, sampled: "list[Call]", catalogue: Catalogue) 
             draft.sampling[name] = setting
         if call.open:
             draft.not_seen.append(f"further sampling parameters in line {call.place.line}: {call.open}")
-            for name in (*NEUTRAL_SAMPLING, *sorted(_LOGPROBS)):
-                draft.sampling.unless_set(name, Unknown(call.open), call.open)
+            leave_open(draft.sampling, call.open)
     if not sampled:
         draft.not_seen.append(NO_SAMPLING)
 

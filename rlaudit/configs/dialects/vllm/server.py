@@ -40,6 +40,10 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     if config is not None:
         take_config_file(reader, config)
     reader.read(started.words, started.start)
+    if started.maybe:
+        from rlaudit.configs.dialects.vllm.parsed_list import take_maybe
+
+        take_maybe(draft, reader, started.maybe)
     variables = started.variables if own is None else variables_of(own, started.variables, vllm)
     take_variables(draft, variables)
     if own is not None:

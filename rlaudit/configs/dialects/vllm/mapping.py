@@ -1,0 +1,237 @@
+"""A project's own YAML, TOML or JSON with a mapping whose keys are vLLM's engine arguments, which its program hands on:
+`AsyncEngineArgs(**role["config"])`.
+
+No framework is known here: what is written is a setting, and any other argument may be added by the program, which may
+also keep keys to itself. Every such mapping is an engine, a judge's or a reference's too, and is named by its path.
+The nearest mapping of SamplingParams' names is its sampling. Files that any other dialect reads are left to that one.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.draft import Draft, leaves
+from rlaudit.configs.elsewhere import Elsewhere, leave_open
+from rlaudit.configs.mapping_writer import Write, one_mapping, plain_spelling
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.vllm.lifetimes import lifetime, names
+
+NAME = "vllm-mapping"
+_SUFFIXES = {".yaml", ".yml", ".json", ".toml"}
+# Names that trainers, data loaders and other engines use as well: these alone tell nothing of vLLM.
+_COMMON = {
+    "model", "tokenizer", "dtype", "seed", "revision", "load_format", "quantization", "device", "download_dir", "task",
+    "log_level", "trust_remote_code", "config_format", "runner", "watermark", "convert", "master_addr", "master_port",
+    "nnodes", "node_rank", "optimization_level", "logging_config", "tokenizer_revision", "rope_scaling", "rope_theta",
+}  # fmt: skip
+# So many names that only vLLM has make a mapping vLLM's: two are often borrowed by another engine's config.
+_FEWEST = 3
+# A manifest, a workflow, a chart's values or a schema holds what a dialect of its own reads, or no settings at all.
+_NO_CONFIG = {"services", "apiVersion", "servingEngineSpec", "jobs", "openapi", "$schema", "nav", "variants"}
+# Sections of frameworks, whose own dialects read what can be read of them.
+_OF_FRAMEWORKS = {
+    "actor_rollout_ref", "vllm_cfg", "strategy_args", "engine_init_kwargs", "gconfig", "llm_configs", "vllmConfig",
+    "vllm_serve_kwargs", "rollout_backend", "tensor_model_parallel_size", "free_cache_engine",
+}  # fmt: skip
+# Recipes and reports of this tool.
+_OURS = "rlaudit-"
+_ENGINE_KEYS = {"kind", "backend", "engine", "type", "name", "engine_type", "inference_backend", "provider"}
+_OTHER_ENGINES = re.compile(r"(?i)(sglang|sgl|lmdeploy|trt|tensorrt|tgi|hf|huggingface|transformers|llama|deepspeed)")
+_SAMPLING_KEY = re.compile(r"(?i)sampl|^generat|decod")
+_EVALUATION = re.compile(r"(?i)(^|_)(eval|val|test|bench)")
+_NOT_THE_POLICY = re.compile(r"(?i)(^|[^a-z])(ref|reference|judge|reward|rm|verifier|teacher|critic)([^a-z]|$)")
+_OBJECTIVE = ("loss", "loss_fn", "algorithm", "objective", "grpo", "ppo")
+_FEWEST_SAMPLED = 2
+_MOST_NODES = 20_000
+_MOST_ENGINES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A mapping of engine arguments. around: the mappings that it lies in, the nearest first."""
+
+    node: Node
+    path: str
+    around: tuple[Node, ...]
+
+    @property
+    def called(self) -> str:
+        """Its path, with the name that a list's element gives itself."""
+        given = next((name for one in self.around[:2] if (name := _text(one.get("name"))) and name != self.path), "")
+        return f"{self.path} ({given})" if given and self.path else self.path or given
+
+
+def recognise(source: Source) -> bool:
+    """Whether the text says vllm and has names that only vLLM's engine has, at least three in one mapping."""
+    if source.suffix not in _SUFFIXES or "vllm" not in source.text.lower():
+        return False
+    spelt = source.text.replace("-", "_")
+    if sum(name in spelt for name in _specific()) < _FEWEST:
+        return False
+    return bool(_engines(source))
+
+
+@lru_cache(maxsize=1)
+def _specific() -> frozenset[str]:
+    """Names of every release's engine arguments that nobody else has."""
+    return frozenset(names("engine")) - _COMMON
+
+
+def _engines(source: Source) -> tuple[_Found, ...]:
+    try:
+        root = source.root
+    except (ValueError, RecursionError):
+        return ()
+    if root is None or not isinstance(root.value, dict) or any(root.get(key) is not None for key in _NO_CONFIG):
+        return ()
+    if _text(root.get("schema")).startswith(_OURS):
+        return ()
+    found, says = list[_Found](), False
+    todo: list[tuple[Node, str, tuple[Node, ...]]] = [(root, "", ())]
+    for _ in range(_MOST_NODES):
+        if not todo:
+            break
+        node, path, around = todo.pop()
+        if isinstance(node.value, dict):
+            keys = node.value.keys()
+            if keys & _OF_FRAMEWORKS:
+                return ()
+            says = says or any("vllm" in key.lower() for key in keys)
+            if len(_told(node)) >= _FEWEST and not _is_another(node, around):
+                found.append(_Found(node, path, around))
+            around = (node, *around)
+            inside = [(f"{path}.{key}" if path else key, child) for key, child in node.items()]
+        else:
+            inside = [(f"{path}[{at}]", child) for at, child in enumerate(node.elements())]
+        says = says or any(_text(child).lower().startswith("vllm") for _, child in inside)
+        deeper = [(child, where, around) for where, child in inside if isinstance(child.value, dict | tuple)]
+        todo += reversed(deeper)
+    return tuple(found[:_MOST_ENGINES]) if says else ()
+
+
+def _told(node: Node) -> list[str]:
+    """The keys that only vLLM has, and that have a number, a truth or a reference as value: a schema, a table of flags
+    or a text for people describes them.
+    """
+    return [key for key, child in entries(node) if _name(key) in _specific() and _is_value(child)]
+
+
+def _is_value(node: Node) -> bool:
+    return isinstance(node.value, bool | int | float | Unknown) or "${" in node.text
+
+
+def _is_another(node: Node, around: tuple[Node, ...]) -> bool:
+    """Whether the mapping, or the one it lies in, names an engine that is not vLLM."""
+    named = [_text(one.get(key)) for one in (node, *around[:1]) for key in _ENGINE_KEYS]
+    return any(_OTHER_ENGINES.match(name) for name in named) and not any("vllm" in name.lower() for name in named)
+
+
+def _text(node: Node | None) -> str:
+    return node.value if node is not None and isinstance(node.value, str) else ""
+
+
+def _name(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def read(source: Source, _vllm: Version) -> tuple[RolloutConfig, ...]:
+    """Every mapping of engine arguments, in the order of the file."""
+    found = _engines(source)
+    return tuple(_config(source, one, several=len(found) > 1) for one in found)
+
+
+def _config(source: Source, found: _Found, *, several: bool) -> RolloutConfig:
+    draft = Draft(NAME, source.path)
+    known = {key: _name(key) for key, _ in entries(found.node) if lifetime("engine", _name(key)) is not None}
+    # Among many keys of others, `seed` and `dtype` are the program's own.
+    whole = len(known) * 2 > len(dict(entries(found.node)))
+    prefix = f"{found.path}." if found.path else ""
+    for key, node in entries(found.node):
+        name = _name(key)
+        if key in known and (whole or name in _specific()):
+            if name != "model":
+                draft.engine.by_file(name, node)
+        elif whole and lifetime("sampling", key) is None:
+            _list(draft, f"{prefix}{key}", node)
+    who = found.called or "the file"
+    asked = _sampling(draft, found, several=several)
+    if found.around:
+        draft.list_options(found.around[-1], *_OBJECTIVE)
+    draft.not_seen.append(f"{who}: what the program makes of it, and which arguments it adds")
+    config = draft.done(
+        model=found.node.get("model"),
+        place=found.node.key or found.node.place,
+        write=_writer(found.node, source),
+    )
+    engine = Elsewhere(f"the program that reads {who} may add it", config.engine)
+    return replace(config, engine=engine) if not asked else replace(config, engine=engine, sampling=Elsewhere(asked))
+
+
+def _list(draft: Draft, path: str, node: Node) -> None:
+    """A key that no release of vLLM has, as the program's own."""
+    if isinstance(node.value, dict) and node.value:
+        for name, leaf in leaves(node, f"{path}."):
+            draft.options.by_file(name, leaf)
+    else:
+        draft.options.by_file(path, node)
+
+
+def _sampling(draft: Draft, found: _Found, *, several: bool) -> str:
+    """The nearest mapping of sampling parameters, else what stands among the engine's arguments themselves.
+
+    One that several engines share is taken for the policy's: a reference or a judge is asked in a way of its own.
+    Returns why nothing is known of it, or "".
+    """
+    own = _sampled_in(found.node)
+    if own is None and several and _NOT_THE_POLICY.search(found.called):
+        reason = (
+            f"{found.called} is an engine of its own, as of a judge or a reference: how it is asked stands elsewhere"
+        )
+        draft.not_seen.append(f"sampling: {reason}")
+        return reason
+    near = own or next((one for level in found.around if (one := _sampled_in(level)) is not None), None)
+    for key, node in entries(near if near is not None else found.node):
+        if lifetime("sampling", key) is not None and lifetime("engine", key) is None:
+            draft.sampling.by_file(key, node)
+        elif near is not None:
+            _list(draft, node.key.setting if node.key is not None else key, node)
+    if not draft.sampling:
+        draft.not_seen.append("sampling parameters: no mapping of their names stands beside the engine's arguments")
+    leave_open(draft.sampling, "the program may add it to the sampling parameters of this file")
+    return ""
+
+
+def _sampled_in(level: Node) -> Node | None:
+    """The mapping of sampling parameters among the keys of another one; those of an evaluation only where no other."""
+    found = {key: node for key, node in entries(level) if _SAMPLING_KEY.search(key) and _is_sampling(node)}
+    rollouts = [node for key, node in found.items() if not _EVALUATION.search(key)]
+    return rollouts[0] if rollouts else None
+
+
+def _is_sampling(node: Node) -> bool:
+    told = [key for key, _ in entries(node) if lifetime("sampling", key) is not None]
+    return len(told) >= _FEWEST_SAMPLED and not any(isinstance(one.value, dict) for one in map(node.get, told) if one)
+
+
+def _writer(mapping: Node, source: Source) -> Write:
+    """Writes keys that are there: whether the program hands a new one on is not known."""
+    spelt = {_name(key): key for key, _ in entries(mapping)}
+
+    def spell(name: str, value: Any) -> tuple[str, str] | None:
+        text = plain_spelling(name, value)
+        return (spelt[name], text[1]) if name in spelt and text is not None else None
+
+    if source.suffix != ".toml":
+        return one_mapping(mapping, spell, source.text)
+    from rlaudit.configs.syntax.toml_edits import toml_writer
+
+    return toml_writer(mapping, spell, source.text)
+
+
+DIALECT = Dialect(NAME, "a project's own config of vLLM's engine arguments", -1, recognise, read)

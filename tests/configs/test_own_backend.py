@@ -1,0 +1,100 @@
+"""A backend of a fork's own, `vllm_...`: the framework's file is read, without what the framework's worker decides."""
+
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
+from rlaudit.configs.dialects.rlinf import DIALECT as RLINF
+from rlaudit.configs.dialects.roll.read import DIALECT as ROLL
+from rlaudit.configs.dialects.skyrl.read import DIALECT as SKYRL
+from rlaudit.configs.rollout_config import Origin, RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
+
+NEMO = """\
+loss_fn:
+  ratio_clip_max: 0.2
+  use_importance_sampling_correction: false
+policy:
+  generation:
+    backend: vllm_remote
+    temperature: 0.7
+    vllm_cfg:
+      async_engine: false
+      tensor_parallel_size: 1
+      enforce_eager: true
+      data_parallel_size: 2
+"""
+WORKER = """\
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.utils import FlexibleArgumentParser
+
+
+def start(model, size):
+    return AsyncEngineArgs(model=model, tensor_parallel_size=size, logprobs_mode="processed_logprobs")
+"""
+TRAINER = """\
+def scaled(self, logits):
+    if not is_vllm_v1_engine_enabled():
+        logits.div_(self.cfg["generation"]["temperature"])
+    return logits
+"""
+OTHERS = (
+    (ROLL, "actor_infer:\n  strategy_args:\n    strategy_name: {}\n    strategy_config:\n      max_num_seqs: 8\n"),
+    (SKYRL, "generator:\n  num_inference_engines: 1\n  weight_sync_backend: nccl\n  backend: {}\n  max_num_seqs: 8\n"),
+    (RLINF, "rollout:\n  rollout_backend: {}\n  max_running_requests: 8\n  vllm:\n    enable_prefix_caching: true\n"),
+)
+
+
+def read(dialect: Dialect, text: str, path: str = "run.yaml") -> tuple[RolloutConfig, ...]:
+    source = Source(path, text)
+    return dialect.read(source, Version("0.18.1")) if dialect.recognise(source) else ()
+
+
+def test_sampling_trainer_and_objective_are_the_frameworks_and_the_engines_arguments_those_written() -> None:
+    (config,) = read(NEMO_RL, NEMO)
+    assert config.sampling["temperature"].value == 0.7
+    assert config.trainer["importance_sampling_correction"].value is False
+    assert config.options["loss_fn.ratio_clip_max"].value == 0.2
+    assert config.engine["enforce_eager"].value is True
+    assert all(one.origin is Origin.FILE for one in config.engine.values())
+    unwritten = config.engine.get("seed")
+    assert unwritten is not None and isinstance(unwritten.value, Unknown)
+    assert any("vllm_remote" in one and "not NeMo-RL's own" in one for one in config.not_seen)
+
+
+def test_what_the_frameworks_worker_would_pass_over_is_listed_and_not_called_lost() -> None:
+    (config,) = read(NEMO_RL, NEMO)
+    assert config.lost == () and config.options["data_parallel_size"].value == 2
+    assert "resets_prefix_cache" not in config.trainer
+    assert config.write("seed", 0) is None
+
+
+@pytest.mark.parametrize(("dialect", "text"), OTHERS)
+def test_every_framework_with_a_key_for_the_backend_reads_one_of_a_forks_own(dialect: Dialect, text: str) -> None:
+    (config,) = read(dialect, text.format("vllm_remote"))
+    assert config.engine["max_num_seqs"].value == 8
+    assert all(one.origin is Origin.FILE for one in config.engine.values())
+    assert read(dialect, text.format("sglang")) == ()
+
+
+def test_files_of_the_backends_name_in_the_tree_say_what_they_hand_to_vllm(tmp_path: Path) -> None:
+    package = tmp_path / "forked" / "models"
+    for relative, text in (
+        ("generation/vllm/vllm_worker.py", "ARGUMENTS = {}\n"),
+        ("generation/vllm_remote/start.py", WORKER),
+        ("policy/dtensor_policy_worker.py", TRAINER),
+    ):
+        path = package / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / ".git").mkdir()
+    (config,) = read(NEMO_RL, NEMO, str(tmp_path / "run.yaml"))
+    mode = config.engine["logprobs_mode"]
+    assert mode.value == "processed_logprobs" and mode.note.endswith("vllm_remote/start.py:6")
+    assert config.engine["tensor_parallel_size"].origin is Origin.FILE
+    assert any("FlexibleArgumentParser" in stop.what for stop in config.stops)
+    assert "divides_by_temperature" not in config.trainer

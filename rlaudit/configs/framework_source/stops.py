@@ -20,10 +20,12 @@ from rlaudit.configs.framework_source.checkout import Checkout, checkout_of
 from rlaudit.configs.framework_source.engine_objects import EngineObjects, engine_objects
 from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_texts
 from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
+from rlaudit.configs.framework_source.refused_sampling import CLASS, refused_sampling
 from rlaudit.configs.framework_source.unsent_arguments import SWITCH, unsent_arguments
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.class_aliases import class_aliases
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_program import program_of
 from rlaudit.configs.syntax.python_scopes import is_main_guard
@@ -55,8 +57,8 @@ class _Where:
 @dataclass(eq=False)
 class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
-    of vLLM. functions: its own. imported: the modules that are loaded with it, with the dots in front. caught: stops
-    that it is ready for.
+    of vLLM. functions: its own. samplers: how it calls vLLM's SamplingParams. imported: the modules that are loaded
+    with it, with the dots in front. caught: stops that it is ready for.
     """
 
     source: Source
@@ -65,6 +67,7 @@ class _File:
     engines: frozenset[str]
     held: EngineObjects
     functions: frozenset[str] = frozenset()
+    samplers: frozenset[str] = frozenset()
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
     caught: list[StopKind] = field(default_factory=list)
@@ -169,6 +172,11 @@ class _File:
             if isinstance(one, ast.arg):
                 self._bind(one.arg, None)
         self.run(line.body, _Where(certain=where.certain and builds))
+        for refused in refused_sampling(line, self.samplers, self.tests) if self.samplers else ():
+            gone = f"gives {CLASS} {refused.name}, which vLLM {self._version} does not have"
+            # No rollout is made without them.
+            certain = where.certain and refused.returned
+            self._stop(refused.node, gone, _Where(certain=certain, always=refused.always))
         self.tests.names = before
 
     def _bind(self, name: str, told: Told | None) -> None:
@@ -217,11 +225,13 @@ class _File:
     def _gone(self, call: ast.Call, where: _Where) -> None:
         from rlaudit.vllm.removed import removed
 
+        alias = class_aliases(parse(self.source.text)).get(_name(call.func), ())
+        name = _name(alias[-1] if alias else call.func)
         for keyword in call.keywords:
             gone = removed("engine", keyword.arg, self._version) if keyword.arg is not None else None
             # LLM(...) takes this one and warns.
-            if gone is not None and (gone.name != "swap_space" or _name(call.func) != "LLM"):
-                said = f"gives {_name(call.func)} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
+            if gone is not None and (gone.name != "swap_space" or name != "LLM"):
+                said = f"gives {name} {gone.name}, which vLLM {self._version} does not have. {gone.instead}"
                 self._stop(keyword, said.strip().removesuffix("."), where)
 
     def _stop(
@@ -288,12 +298,13 @@ def _read(source: Source, vllm: Version, *, asks_calls: bool = True) -> _File:
     except (UnreadableText, RecursionError):
         return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
-    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _STARTS)
+    called = (call.lineno for call in calls_in(source, _STARTS))
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
-    engines = frozenset(_engines(tree)) if asks_calls else frozenset()
+    engines = frozenset(_spelt(tree, ENGINES)) if asks_calls else frozenset()
     functions = {line.name: line for line in tree.body if isinstance(line, ast.FunctionDef)}
     own = frozenset(program_of(tree).functions)
-    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree), own)
+    samplers = frozenset(_spelt(tree, {CLASS})) if asks_calls and CLASS in source.text else frozenset()
+    file = _File(source, VersionTests(vllm, functions=functions), builds, engines, engine_objects(tree), own, samplers)
     file.run(tree.body, _Where())
     return file
 
@@ -303,12 +314,14 @@ def _is_of_a_fork(source: Source) -> bool:
     return checkout_of(replace(source, given=()), "vllm", "vllm/engine/arg_utils.py") is not None
 
 
-def _engines(tree: ast.Module) -> Iterator[str]:
-    """vLLM's engine classes as a file calls them; another program's may have the same names."""
-    yield from (f"vllm.{name}" for name in ENGINES)
+def _spelt(tree: ast.Module, names: set[str]) -> Iterator[str]:
+    """Some classes of vLLM as a file calls them; another program's may have the same names."""
+    own = {f"vllm.{name}" for name in names}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "vllm":
-            yield from (one.asname or one.name for one in node.names if one.name in ENGINES)
+            own |= {one.asname or one.name for one in node.names if one.name in names}
+    yield from own
+    yield from (name for name, classes in class_aliases(tree).items() if {ast.unparse(one) for one in classes} <= own)
 
 
 def _engine_names(vllm: Version) -> frozenset[str]:

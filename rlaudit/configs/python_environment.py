@@ -38,7 +38,7 @@ def python_environment(
     for name, value in (*_assigned(tree, copies), *_chosen(tree), *(_built(tree) if handed_on else ())):
         if name.startswith(prefixes):
             place = index.place(*span(value, source.text), name)
-            known: str | Unknown = _known(value)
+            known: str | Unknown = _known(_default_of(name, value) or value)
             if id(value) in maybe and not isinstance(known, Unknown):
                 known = Unknown(f"{name} is set under a condition")
             if name in found and found[name].value != known:
@@ -140,6 +140,14 @@ def _is_environ(node: ast.expr, copies: Collection[str] = ()) -> bool:
 
 def _text(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _default_of(name: str, value: ast.expr) -> ast.expr | None:
+    """Of `os.environ["NAME"] = os.environ.get("NAME", "value")`, which is another way to write `setdefault`."""
+    asks = isinstance(value, ast.Call) and ast.unparse(value.func) in {"os.environ.get", "environ.get", "os.getenv"}
+    if not isinstance(value, ast.Call) or not asks or len(value.args) != 2 or _text(value.args[0]) != name:
+        return None
+    return value.args[1]
 
 
 def _known(value: ast.expr) -> str | Unknown:

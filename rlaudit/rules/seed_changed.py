@@ -43,8 +43,13 @@ def check(audit: Audit) -> Iterator[Finding]:
     moved = moved_default(audit, SETTING)
     ranks = audit.after.value("data_parallel_size")
     if moved is not None:
-        own = audit.config.says("seeds_replicas")
-        effect = "The framework seeds its engines all the same" if own else "Starts that differed now repeat each other"
+        sent = audit.config.sampling.get(SETTING)
+        if sent is not None and sent.value is not None:
+            effect = "Every request has a seed of its own"
+        elif audit.config.says("seeds_replicas"):
+            effect = "The framework seeds its engines all the same"
+        else:
+            effect = "Starts that differed now repeat each other"
         message = (
             f"No seed is set: {engine_of(audit.before)} {_how(moved.before.value)}, "
             f"{engine_of(audit.after)} {_how(moved.after.value)}. {effect}."

@@ -143,6 +143,35 @@ def test_an_argument_that_is_gone_is_named_in_the_release_that_lost_it(tmp_path:
     assert not stops(tmp_path / "d", more=more, home="own.engines")  # another program's LLM
 
 
+def test_a_class_that_is_called_by_another_name_is_asked_too(tmp_path: Path) -> None:
+    text = ENGINE.replace("from {home} import LLM", "from vllm import LLM\nmake = LLM")
+    text = text.replace("self.llm = LLM(", "self.llm = make(")
+    for part in ("before", "more", "inside"):
+        text = text.replace(f"{{{part}}}", {"more": "task='generate',", "inside": "pass"}.get(part, ""))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "engine.py").write_text(text)
+    (stop,) = stops_of(Checkout(str(tmp_path), "own"), ("own/engine.py",), Version("0.18.1"))
+    assert stop.certain and "gives LLM task" in stop.what
+
+
+def test_a_sampling_parameter_that_is_gone_stops_where_a_request_s_parameters_are_made(tmp_path: Path) -> None:
+    made = """
+from vllm import SamplingParams
+
+def parameters(request):
+    kwargs = {}
+    for key in ("n", "best_of"):
+        kwargs[key] = request[key]
+    return SamplingParams(**kwargs)
+
+def own(request):
+    self.kept = SamplingParams(best_of=1)
+"""
+    found = stops(tmp_path, before=made)
+    assert [(stop.certain, "best_of" in stop.what) for stop in found] == [(True, True), (False, True)]
+    assert not stops(tmp_path / "before", before=made, to="0.8.5")
+
+
 def test_a_branch_for_older_releases_is_not_read(tmp_path: Path) -> None:
     inside = (
         'if Version(vllm.__version__) < Version("0.9"):\n'

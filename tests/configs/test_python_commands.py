@@ -97,3 +97,10 @@ def test_vllms_own_function_chooses_the_engine(written: str, value: str | None) 
     chosen = python_environment(source)["VLLM_USE_V1"]
     assert chosen.place.line == 2
     assert isinstance(chosen.value, Unknown) if value is None else chosen.value == value
+
+
+@pytest.mark.parametrize(("asked", "value"), [("'VLLM_X', '0'", "0"), ("'VLLM_Y', '0'", None), ("'VLLM_X'", None)])
+def test_a_variable_that_is_set_to_itself_or_a_default_has_the_default(asked: str, value: str | None) -> None:
+    source = Source("run.py", f"import os\nos.environ['VLLM_X'] = os.environ.get({asked})\n")
+    found = python_environment(source)["VLLM_X"].value
+    assert isinstance(found, Unknown) if value is None else found == value

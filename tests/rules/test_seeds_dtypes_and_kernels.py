@@ -26,6 +26,12 @@ def test_starts_do_not_repeat_each_other_where_the_framework_seeds_its_engines()
     assert "repeat" not in seeded.message and "seeds its engines" in seeded.message
 
 
+def test_starts_do_not_repeat_each_other_where_requests_have_seeds():
+    example = {"from": "0.8.5", "to": "0.18.1", "at_from": V0, "sampling": {"seed": 5}}
+    (seeded,) = findings(SEED_CHANGED, example)
+    assert "repeat" not in seeded.message and "Every request" in seeded.message
+
+
 def test_replicas_that_share_a_seed_sample_alike_whether_it_is_set_or_vllm_s_own():
     shared = {"trainer": {"replicas": 4, "seeds_replicas": False}}
     assert severities(SEED_SHARED, {"to": "0.18.1"} | shared) == [Severity.WARNING]

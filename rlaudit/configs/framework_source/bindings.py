@@ -13,6 +13,7 @@ from typing import Any
 
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.class_aliases import class_aliases
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -101,9 +102,20 @@ def defaults_in(source: Source, owner: str = "") -> dict[str, Bound]:
     return found
 
 
+def parameters_of(source: Source, owner: str, function: str) -> dict[str, Bound]:
+    """What a method of a class can be called with by name, each with its default; None where it has none."""
+    for node in _nodes(source):
+        if isinstance(node, ast.ClassDef) and node.name == owner:
+            for line in node.body:
+                if isinstance(line, ast.FunctionDef) and line.name == function:
+                    return dict(_parameters(source, line.args))
+    return {}
+
+
 def calls_in(source: Source, names: Collection[str]) -> tuple[ast.Call, ...]:
-    """Every call of a function or method of one of the names."""
-    return tuple(node for node in _nodes(source) if isinstance(node, ast.Call) and _called(node.func) in names)
+    """Every call of a function, method or class of one of the names, also by a name that the file gives to classes."""
+    wanted = {*names, *(alias for alias, classes in _aliases(source) if {_called(one) for one in classes} <= {*names})}
+    return tuple(node for node in _nodes(source) if isinstance(node, ast.Call) and _called(node.func) in wanted)
 
 
 def nodes_in(source: Source) -> tuple[ast.AST, ...]:
@@ -133,6 +145,13 @@ def _nodes(source: Source) -> tuple[ast.AST, ...]:
     return tuple(sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)))
 
 
+def _aliases(source: Source) -> Collection[tuple[str, tuple[ast.expr, ...]]]:
+    try:
+        return class_aliases(parse(source.text)).items()
+    except UnreadableText:
+        return ()
+
+
 def _pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
@@ -157,6 +176,14 @@ def _stores(node: ast.AST, names: frozenset[str]) -> Iterator[tuple[str, ast.exp
         name = _text(target.slice) if isinstance(target, ast.Subscript) else getattr(target, "attr", "")
         if name in names and not _is_self(target):
             yield name, node.value
+
+
+def _parameters(source: Source, given: ast.arguments) -> Iterator[tuple[str, Bound]]:
+    plain = [*given.posonlyargs, *given.args]
+    defaults = [*[None] * (len(plain) - len(given.defaults)), *given.defaults, *given.kw_defaults]
+    for one, default in zip([*plain, *given.kwonlyargs], defaults, strict=True):
+        value = default or ast.Constant(None)
+        yield one.arg, Bound(one.arg, value, place(source, one), True)
 
 
 def _is_self(target: ast.expr) -> bool:

@@ -37,6 +37,13 @@ def passes_over(handlers: list[ast.ExceptHandler]) -> int | None:
     return None
 
 
+def asks_whether_taken(tree: ast.Module, name: str) -> bool:
+    """Whether a test of the file is for a keyword: `if "name" in inspect.signature(EngineArgs).parameters`."""
+    return any(isinstance(one, ast.Compare) and isinstance(one.ops[0], ast.In) and isinstance(one.left, ast.Constant)
+               and one.left.value == name
+               for node in ast.walk(tree) if isinstance(node, ast.If) for one in ast.walk(node.test))  # fmt: skip
+
+
 def _is_idle(line: ast.stmt) -> bool:
     match line:
         case ast.Pass() | ast.Continue() | ast.Break() | ast.Return(value=None | ast.Constant()):

@@ -157,6 +157,35 @@ def stored(key: str, *files: str) -> Question:
     return answer
 
 
+def called(function: str, key: str, *files: str) -> Question:
+    """Whether a key of a mapping is set to what a function gives: `kwargs["key"] = function()`."""
+
+    def look(source: Source) -> tuple[ast.AST, ...]:
+        return tuple(node for node in calls_in(source, {function}) if node in _values_of(source, key))
+
+    return lambda checkout: _found(checkout, files, look)
+
+
+def lacks(pattern: str, *files: str) -> Question:
+    """False where one of the files is there and no file of the package has text that a regular expression finds."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        read = next(_sources(checkout, files), None)
+        return None if read is None or checkout.says(pattern) else Answer(False, read.path)
+
+    return answer
+
+
+def else_unknown(question: Question, *files: str) -> Question:
+    """The answer of another question; where it finds none in a source that is there, the fact is taken back."""
+
+    def answer(checkout: Checkout) -> Answer | None:
+        read = next(_sources(checkout, files), None)
+        return question(checkout) or (Answer(None, read.path) if read is not None else None)
+
+    return answer
+
+
 def in_words(question: Question, words: Mapping[Any, Any]) -> Question:
     """The answer of another question, in a trainer fact's own words; none for any other answer. None as a word takes
     the fact back.
@@ -235,6 +264,15 @@ def _says(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     return getattr(node, "attr", "") or getattr(node, "id", "")
+
+
+def _values_of(source: Source, key: str) -> Iterator[ast.expr]:
+    """What a key of a mapping is set to."""
+    for node in nodes_in(source):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and literal(target.slice) == key:
+                    yield node.value
 
 
 def _owner(node: ast.AST, key: str) -> ast.expr | None:

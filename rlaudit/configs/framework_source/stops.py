@@ -22,11 +22,13 @@ from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_tex
 from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
 from rlaudit.configs.framework_source.method_keywords import gone_keywords
 from rlaudit.configs.framework_source.module_attributes import Origin, gone_of_module, modules_of
+from rlaudit.configs.framework_source.refused_sampling import CLASS, refused_sampling
 from rlaudit.configs.framework_source.splatted_arguments import put_into, splatted
 from rlaudit.configs.framework_source.unsent_arguments import SWITCH, unsent_arguments
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.class_aliases import class_aliases
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_program import program_of
 from rlaudit.configs.syntax.python_scopes import is_main_guard
@@ -58,10 +60,10 @@ class _Where:
 @dataclass(eq=False)
 class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
-    of vLLM. functions: its own. parameters: of these, and no other variables. modules: of vLLM, by their names here.
-    splatted: dictionaries that go into the engine's call. constructed: whether its classes are made with the engine.
-    owner: the class of the statement. imported: the modules that are loaded with it, with the dots in front. caught:
-    stops that it is ready for.
+    of vLLM. functions: its own. parameters: of these, and no other variables. samplers: how it calls vLLM's
+    SamplingParams. modules: of vLLM, by their names here. splatted: dictionaries that go into the engine's call.
+    constructed: whether its classes are made with the engine. owner: the class of the statement. imported: the modules
+    that are loaded with it, with the dots in front. caught: stops that it is ready for.
     """
 
     source: Source
@@ -75,6 +77,7 @@ class _File:
     splatted: frozenset[str] = frozenset()
     constructed: bool = False
     owner: str = ""
+    samplers: frozenset[str] = frozenset()
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
     caught: list[StopKind] = field(default_factory=list)
@@ -185,6 +188,11 @@ class _File:
                 self._bind(one.arg, None)
         makes = self.constructed and line.name == "__init__"
         self.run(line.body, _Where(certain=where.certain and (builds or makes)))
+        for refused in refused_sampling(line, self.samplers, self.tests) if self.samplers else ():
+            gone = f"gives {CLASS} {refused.name}, which vLLM {self._version} does not have"
+            # No rollout is made without them.
+            certain = where.certain and refused.returned
+            self._stop(refused.node, gone, _Where(certain=certain, always=refused.always))
         self.tests.names = before
 
     def _bind(self, name: str, told: Told | None) -> None:
@@ -235,9 +243,11 @@ class _File:
                 yield said, doubt or self.held.in_process
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
+        alias = class_aliases(parse(self.source.text)).get(_name(call.func), ())
+        name = _name(alias[-1] if alias else call.func)
         for keyword in call.keywords:
             if keyword.arg is not None:
-                self._argument(keyword, keyword.arg, _name(call.func), where)
+                self._argument(keyword, keyword.arg, name, where)
 
     def _argument(self, node: ast.AST, name: str, engine: str, where: _Where) -> None:
         from rlaudit.vllm.removed import removed
@@ -338,9 +348,9 @@ def _read(
     except (UnreadableText, RecursionError):
         return _File(source, VersionTests(vllm), frozenset(), frozenset(), EngineObjects())
     blocks = handed_over(source, frozenset(_engine_names(vllm))).blocks
-    called = (node.lineno for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) in _STARTS)
+    called = (call.lineno for call in calls_in(source, _STARTS))
     builds = frozenset([*(int(block.rpartition(":")[2]) for block in blocks), *called])
-    engines = frozenset(_engines(tree)) if asks_calls else frozenset()
+    engines = frozenset(_spelt(tree, ENGINES)) if asks_calls else frozenset()
     functions = {line.name: line for line in tree.body if isinstance(line, ast.FunctionDef)}
     file = _File(
         source,
@@ -350,6 +360,7 @@ def _read(
         engine_objects(tree),
         functions=frozenset(program_of(tree).functions),
         parameters=_parameters(tree),
+        samplers=frozenset(_spelt(tree, {CLASS})) if asks_calls and CLASS in source.text else frozenset(),
         modules=modules_of(tree, origin),
         splatted=splatted(tree, engines),
         constructed=constructed,
@@ -368,12 +379,14 @@ def _is_of_a_fork(source: Source) -> bool:
     return checkout_of(replace(source, given=()), "vllm", "vllm/engine/arg_utils.py") is not None
 
 
-def _engines(tree: ast.Module) -> Iterator[str]:
-    """vLLM's engine classes as a file calls them; another program's may have the same names."""
-    yield from (f"vllm.{name}" for name in ENGINES)
+def _spelt(tree: ast.Module, names: set[str]) -> Iterator[str]:
+    """Some classes of vLLM as a file calls them; another program's may have the same names."""
+    own = {f"vllm.{name}" for name in names}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] == "vllm":
-            yield from (one.asname or one.name for one in node.names if one.name in ENGINES)
+            own |= {one.asname or one.name for one in node.names if one.name in names}
+    yield from own
+    yield from (name for name, classes in class_aliases(tree).items() if {ast.unparse(one) for one in classes} <= own)
 
 
 def _engine_names(vllm: Version) -> frozenset[str]:

@@ -47,7 +47,8 @@ class Call:
 def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
     """Every call of one of `names`, in order of the file. Raises UnreadableText.
 
-    A subclass of a name counts as the name, and so does `ray.remote(...)(Name).remote(...)` and `Name.remote(...)`.
+    A subclass of a name counts as the name, and so does `ray.remote(...)(Name).remote(...)` and `Name.remote(...)`, and
+    a variable to which the file assigns such classes alone.
     """
     finder = _Finder(PythonValues(text, path, frozenset(names)), frozenset(names))
     return tuple(sorted(finder.calls(), key=lambda call: call.place.start))
@@ -163,4 +164,12 @@ def _asked(node: ast.expr, names: frozenset[str], subclasses: dict[str, str], pr
     if not isinstance(node, ast.Name):
         return ""
     imported = program.imports.get(node.id, node.id).rpartition(".")[2]
-    return imported if imported in names else subclasses.get(node.id, "")
+    return imported if imported in names else subclasses.get(node.id, "") or _by_alias(node.id, names, program)
+
+
+def _by_alias(name: str, names: frozenset[str], program: Program) -> str:
+    """The last class that an alias stands for, which by custom is the usual one; "" where one was not asked for."""
+    spelt = [one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "")
+             for one in program.aliases.get(name, ())]  # fmt: skip
+    meant = [program.imports.get(one, one).rpartition(".")[2] for one in spelt]
+    return meant[-1] if meant and all(one in names for one in meant) else ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from rlaudit.configs.syntax.class_aliases import class_aliases
 from rlaudit.configs.syntax.python_scopes import Function
 
 DEEPEST = 60
@@ -37,6 +38,7 @@ class Program:
 
     calls: with the functions around each. imports: where a bound name comes from (`LLM` is `vllm.LLM`); a relative
     import begins with a dot. functions: by name, of every class. owners: the class that a method stands in.
+    aliases: the classes that a name of the file stands for, where nothing else is assigned to it.
     attributes: what `self.name` is set to in a class, with the functions around it. changes: of a dictionary that it
     holds, by their order in the file.
     """
@@ -48,6 +50,7 @@ class Program:
     owners: dict[Function, str] = field(default_factory=dict)
     attributes: dict[tuple[str, str], list[tuple[ast.expr, Around]]] = field(default_factory=dict)
     changes: dict[tuple[str, str], list[Change]] = field(default_factory=dict)
+    aliases: dict[str, tuple[ast.expr, ...]] = field(default_factory=dict)
     _sites: dict[str, list[tuple[ast.Call, Around]]] = field(default_factory=dict)
 
     def origin(self, node: ast.expr) -> str:
@@ -58,6 +61,8 @@ class Program:
             if base is None or name in self.imports or not base.bases:
                 break
             node = base.bases[0]
+        if isinstance(node, ast.Name) and node.id in self.aliases and node.id not in self.imports:
+            node = self.aliases[node.id][0]
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < DEEPEST:
             parts.append(node.attr)
@@ -143,6 +148,7 @@ def program_of(tree: ast.Module) -> Program:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 _assigned(program, target, node.value, owner, around, always)
         todo += [(child, inside, within, always) for child in reversed(list(ast.iter_child_nodes(node)))]
+    program.aliases |= class_aliases(tree)
     return program
 
 

@@ -317,3 +317,37 @@ def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> N
     (row,) = [one for one in setting_rows(audit, 0) if one["name"] == "VLLM_USE_V1"]
     assert row["effective_from"] == "0" and row["moves"]
     assert row["effective_to"] == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}
+
+
+ALIAS = """
+import inspect
+from vllm import AsyncEngineArgs, EngineArgs
+
+def build(path, serves, more):
+    kinds = {{}}
+    {line}
+    return engine_cls(model=path, seed=3, **kinds)
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "engine_cls = EngineArgs",
+        "engine_cls = AsyncEngineArgs if serves else EngineArgs",
+        "if serves:\n        engine_cls = AsyncEngineArgs\n    else:\n        engine_cls = EngineArgs",
+    ],
+)
+def test_a_class_that_is_called_by_another_name_builds_the_engine(line: str) -> None:
+    assert read_one(DIALECT, ALIAS.format(line=line), "0.18.1", "engine.py").engine["seed"].value == 3
+
+
+def test_a_name_that_may_be_something_else_builds_none() -> None:
+    source = source_of(ALIAS.format(line="engine_cls = EngineArgs if serves else more"), "engine.py")
+    assert not DIALECT.recognise(source)
+
+
+def test_an_argument_that_the_file_asks_the_class_for_is_not_refused() -> None:
+    line = "engine_cls = EngineArgs\n    if 'device' in inspect.signature(engine_cls).parameters:\n"
+    config = read_one(DIALECT, ALIAS.format(line=f"{line}        kinds['device'] = more"), "0.18.1", "engine.py")
+    assert "device" not in config.engine and "device" in " ".join(config.not_seen)

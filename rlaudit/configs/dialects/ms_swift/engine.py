@@ -12,9 +12,11 @@ from packaging.version import Version
 
 from rlaudit.configs.arguments import of_word, truth
 from rlaudit.configs.dialects.ms_swift.release import COMPATIBLE, Releases, releases_of
+from rlaudit.configs.dialects.ms_swift.source import SOURCE, default_of, tell_swift
 from rlaudit.configs.dialects.ms_swift.trainer import ANOTHER_COMMAND, NO_TRAINER, collect_facts, collect_sampling
-from rlaudit.configs.draft import Draft, is_said, known
+from rlaudit.configs.draft import Draft, arriving, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown
@@ -56,6 +58,7 @@ _CONNECTION = (
     "use_vllm", "vllm_mode", "vllm_server_base_url", "vllm_server_host", "vllm_server_port", "vllm_server_timeout",
     "vllm_server_group_port", "vllm_use_async_engine", "async_generate",
 )  # fmt: skip
+_COLOCATE, _UNWRITTEN = "colocate", "not written"
 _SOURCE = "ms-swift 4.6.0 infer_engine/vllm_engine.py:332"
 
 
@@ -65,18 +68,23 @@ def swift_config(
 ) -> RolloutConfig:  # fmt: skip
     """One engine. kind: `rlhf` for a trainer, `rollout` for the server."""
     draft = Draft("ms_swift", source.path, parts=parts)
-    told = releases_of(source, arguments, vllm)
+    checkout = SOURCE.checkout(source)
+    told = releases_of(source, arguments, vllm, checkout)
     draft.list_flags(arguments, "use_vllm", "vllm_mode", "importance_sampling", "num_generations", "rollout_importance")
     draft.list_flags({name: arguments[name] for name in _OBJECTIVE if name in arguments}, *_OBJECTIVE)
-    if kind != "rollout" and not is_said(arguments.get("vllm_mode")):
+    mode = "rollout" if kind == "rollout" else _mode(arguments, checkout)
+    if mode == _UNWRITTEN:
         draft.not_seen.append("vllm_mode is not written: ms-swift up to 3.10 colocates then, later releases stop")
     # The old name wins over the new one (ms-swift 3.8.0, trainers/arguments.py:202).
     arguments = {**arguments, **{new: arguments[old] for old, new in COMPATIBLE.items() if old in arguments}}
-    mode = "rollout" if kind == "rollout" else _mode(arguments)
+    mode = _COLOCATE if mode == _UNWRITTEN else mode
     if kind != "rollout":
         collect_sampling(draft, arguments, told)
     collect_facts(draft, arguments, kind)
     _not_settings(draft, arguments, mode)
+    workers = arguments.get("num_infer_workers")
+    if checkout is not None and default_of("num_infer_workers", checkout) is not None and is_said(workers):
+        draft.trains("replicas", arriving(workers), "num_infer_workers", workers)
     model = arguments.get("model") or arguments.get("model_id_or_path")
     if mode == "server" or isinstance(mode, Unknown):
         reason = (
@@ -85,19 +93,27 @@ def swift_config(
         _not_its_own(draft, arguments, reason)
         said = f"every engine argument: {reason}"
         draft.not_seen.append(said)
+        tell_swift(draft, checkout, vllm, mode)
         return replace(draft.done(model=model, place=place, write=write), engine=Elsewhere(reason, said=said))
     _engine(draft, arguments, vllm, mode, told)
+    tell_swift(draft, checkout, vllm, mode)
     config = draft.done(model=model, offline=True, place=place, write=write)
     if kind == "rollout":
         config = replace(config, sampling=Elsewhere(ANOTHER_COMMAND, said=NO_TRAINER))
     return config
 
 
-def _mode(arguments: Mapping[str, Node]) -> str | Unknown:
-    """Without vllm_mode only ms-swift up to 3.10 runs, which colocates by default."""
+def _mode(arguments: Mapping[str, Node], checkout: Checkout | None) -> str | Unknown:
+    """Without vllm_mode only ms-swift up to 3.10 runs, which colocates by default, before 3.5 always; a source that is
+    there says its default.
+    """
     node = arguments.get("vllm_mode")
     if not is_said(node):
-        return "colocate"
+        if checkout is None:
+            return _UNWRITTEN
+        bound = default_of("vllm_mode", checkout)
+        default = bound.constant if bound is not None else _COLOCATE
+        return default if isinstance(default, str | Unknown) else _UNWRITTEN
     return node.value if isinstance(node.value, str | Unknown) else Unknown(f"vllm_mode is {node.value!r}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.configs.draft import is_said
+from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.release_here import release_here
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node
@@ -48,8 +49,15 @@ class Releases:
         return False if self.newest is not None and self.newest <= Version(release) else None
 
 
-def releases_of(source: Source, arguments: Mapping[str, Node], vllm: Version) -> Releases:
-    """A pin counts where the release has every argument and knows the vLLM: none before 3.11 knows one from 0.12 on."""
+def releases_of(
+    source: Source, arguments: Mapping[str, Node], vllm: Version, checkout: Checkout | None = None
+) -> Releases:
+    """The release of the source that is there leaves no doubt. A pin counts where the release has every argument and
+    knows the vLLM: none before 3.11 knows one from 0.12 on.
+    """
+    here = release_here(source, _PACKAGE, checkout)
+    if checkout is not None and here is not None:
+        return Releases(here.version, here.version, here.because)
     newest = None
     if any(name in arguments for name in COMPATIBLE):
         newest = Version("3.10")
@@ -59,7 +67,6 @@ def releases_of(source: Source, arguments: Mapping[str, Node], vllm: Version) ->
     if vllm >= Version("0.12") and newest is None:
         firsts.setdefault(Version("3.11"), "no ms-swift release before 3.11 knows a vLLM this new")
     oldest = max(firsts, default=Version("3"))
-    pinned = release_here(source, _PACKAGE, None)
-    if pinned is not None and pinned.version >= oldest and (newest is None or pinned.version < newest):
-        return Releases(pinned.version, pinned.version, pinned.because)
+    if here is not None and here.version >= oldest and (newest is None or here.version < newest):
+        return Releases(here.version, here.version, here.because)
     return Releases(oldest, newest, firsts[oldest]) if firsts else Releases(oldest, newest)

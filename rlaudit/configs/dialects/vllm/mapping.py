@@ -1,4 +1,4 @@
-"""A project's own YAML, TOML or JSON with a mapping whose keys are vLLM's engine arguments, which its program hands on:
+"""A project's own YAML or TOML with a mapping whose keys are vLLM's engine arguments, which its program hands on:
 `AsyncEngineArgs(**role["config"])`.
 
 No framework is known here: what is written is a setting, and any other argument may be added by the program, which may
@@ -23,7 +23,7 @@ from rlaudit.configs.syntax.node import Node, Unknown, entries
 from rlaudit.vllm.lifetimes import lifetime, names
 
 NAME = "vllm-mapping"
-_SUFFIXES = {".yaml", ".yml", ".json", ".toml"}
+_SUFFIXES = {".yaml", ".yml", ".toml"}
 # Names that trainers, data loaders and other engines use as well: these alone tell nothing of vLLM.
 _COMMON = {
     "model", "tokenizer", "dtype", "seed", "revision", "load_format", "quantization", "device", "download_dir", "task",

@@ -131,7 +131,10 @@ def engine_config(
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = named.pop("model", None) if listed is None else take_parsed_list(draft, listed, source, vllm)
     for name, node in named.items():
-        _argument(draft, call, name, node, catalogue)
+        if name not in catalogue.engine and isinstance(node.value, Unknown) and _asks(source, name):
+            draft.not_seen.append(f"{name}: given to {call.name} only where the release takes it, as this file asks")
+        else:
+            _argument(draft, call, name, node, catalogue)
     if len(call.positional) > 1:
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
@@ -153,6 +156,13 @@ def engine_config(
     placed = call.is_actor and _PLACED in source.text
     config = replace(config, placed_by_ray=placed, off_main_thread=call.in_thread)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
+
+
+def _asks(source: Source, name: str) -> bool:
+    from rlaudit.configs.framework_source.guards import asks_whether_taken
+    from rlaudit.configs.syntax.python_text import parse
+
+    return asks_whether_taken(parse(source.text), name)
 
 
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:

@@ -11,7 +11,7 @@ from rlaudit.configs.syntax.python_lists import GrownList
 
 _FORMATTED = re.compile(r"[rR]?[fF][rR]?(\"\"\"|'''|\"|')")
 _NAMED = re.compile(r"([A-Za-z_]\w*)(?:\s*:[^=\n]*)?\s*=\s*$")
-_LAUNCHES = ("-m", "serve")
+_LAUNCHES = ("-m", "serve", "vllm-serve")
 
 
 def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[tuple[Node, ...], Node]]:

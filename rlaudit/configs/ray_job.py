@@ -55,6 +55,19 @@ def take_job_environment(draft: Draft, source: Source, command: Command, prefixe
     return True
 
 
+def take_program_environment(draft: Draft, program: Source, prefixes: tuple[str, ...] = PREFIXES) -> None:
+    """What a program gives the workers of its own cluster: `ray.init(runtime_env={"env_vars": {...}})`."""
+    try:
+        found = program.dictionaries("env_vars")
+    except (ValueError, RecursionError):
+        return
+    for runtime in found:
+        variables = runtime.get("env_vars")
+        for name, node in variables.items() if variables is not None else ():
+            if name.startswith(prefixes):
+                draft.environment.by_file(name, node, note=f"the runtime environment of {program.path}")
+
+
 def _of_file(draft: Draft, source: Source, named: Node) -> Node:
     if not isinstance(named.value, str):
         return named

@@ -167,3 +167,13 @@ def test_a_project_that_holds_a_copy_does_not_lend_it_its_release(
     root = copy(tmp_path)
     (root / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')
     assert Checkout(str(root), "verl").version == told
+
+
+def test_a_server_that_builds_no_flags_gives_its_engine_what_its_call_says(tmp_path: Path) -> None:
+    copy(tmp_path)
+    server = ENGINE.replace("LLM(", "AsyncEngineArgs(").replace("load_format=load_format", "load_format='auto'")
+    (tmp_path / HOME / "vllm_async_server.py").write_text(server.replace("{more}", "").replace("{first}", ""))
+    text = RUN.replace("{more}", "actor_rollout_ref.rollout.mode=async actor_rollout_ref.rollout.max_num_seqs=64")
+    (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), text), Version("0.8.5"))
+    assert config.engine["load_format"].value == "auto" and "max_num_seqs" not in config.engine
+    assert {one.name: one.loss for one in config.lost}["max_num_seqs"] is Loss.NOT_PASSED

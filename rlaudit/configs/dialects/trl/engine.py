@@ -121,9 +121,12 @@ def trainer_config(
 def _objective(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: Releases) -> None:
     """Defaults of GRPOConfig that decide the objective, or where the engine is, and that a later release moved."""
     for field, (before, release, later) in _MOVED.items() if trainer == "GRPO" else ():
+        if is_said(arguments.get(field)):
+            continue
         newer = told.since(release)
-        if not is_said(arguments.get(field)) and newer is not None:
-            draft.options.by_code(field, later if newer else before, f"TRL's default; {later} since {release}")
+        open_default = Unknown(f"{field} is not written: TRL's default is {before} before {release}, {later} since")
+        value = open_default if newer is None else later if newer else before
+        draft.options.by_code(field, value, f"TRL's default; {later} since {release}")
 
 
 def _of_grpo(trainer: str, arguments: Mapping[str, Node]) -> Mapping[str, Node]:

@@ -66,7 +66,9 @@ def recognise(source: Source) -> bool:
 def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     """One config per trainer and per server that the file starts."""
     if source.suffix == ".py":
-        return tuple(_of_call(source, call, vllm) for call in _python(source))
+        trainers = (_of_call(source, call, vllm) for call in _python(source))
+        servers = ((command, at) for command, at, kind in _lines(source) if kind == "serve")
+        return (*(_of_server(source, command, at, vllm) for command, at in servers), *trainers)
     root = mapping_of(source)
     if root is not None and _is_trainer(root):
         arguments = dict(root.items())
@@ -175,9 +177,9 @@ def _is_trainers(command: Command, at: int) -> bool:
 
 
 def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version) -> RolloutConfig:
-    arguments = by_name(flags(command.words, at), _ON)
     if kind == "serve":
-        return server_config("trl", source, command, at, arguments, vllm)
+        return _of_server(source, command, at, vllm)
+    arguments = by_name(flags(command.words, at), _ON)
     parts: tuple[str, ...] = ()
     beside = _named_config(source, arguments)
     arguments.pop("config", None)
@@ -194,6 +196,10 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
     }  # fmt: skip
     environment = {**config.environment, **variables} if config.offline else config.environment
     return replace(config, environment=environment, not_seen=(*config.not_seen, *untold(command, at)))
+
+
+def _of_server(source: Source, command: Command, at: int, vllm: Version) -> RolloutConfig:
+    return server_config("trl", source, command, at, by_name(flags(command.words, at), _ON), vllm)
 
 
 def _trainer_of(arguments: Mapping[str, Node], script: str) -> str:

@@ -25,8 +25,8 @@ from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.hydra_dotlist import Overridden, overridden, untold
 from rlaudit.configs.hydra_program import started_from
 from rlaudit.configs.merging import mapping_of, merged, nested, reread
-from rlaudit.configs.program import program_of
-from rlaudit.configs.ray_job import PREFIXES, take_job_environment
+from rlaudit.configs.program import program_of, program_source
+from rlaudit.configs.ray_job import PREFIXES, take_job_environment, take_program_environment
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
@@ -234,11 +234,15 @@ def _environment(draft: Draft, source: Source, rollout: Node, command: "Command 
         if isinstance(value, Unknown) or value is True:
             told = value if isinstance(value, Unknown) else "1"
             draft.environment.by_file("VLLM_BATCH_INVARIANT", full, told, note)
-    if command is None or take_job_environment(draft, source, command):
+    if command is None:
         return
-    for name, node in command.variables.items():
-        if name.startswith(PREFIXES):
-            draft.environment.by_file(name, node)
+    if not take_job_environment(draft, source, command):
+        for name, node in command.variables.items():
+            if name.startswith(PREFIXES):
+                draft.environment.by_file(name, node)
+    program = program_source(source, command)
+    if program is not None:
+        take_program_environment(draft, program)
 
 
 def _unread(draft: Draft, one: Read) -> None:

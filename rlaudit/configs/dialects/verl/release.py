@@ -45,7 +45,8 @@ _ANY = 99  # as a micro release: whichever there is
 class Release:
     """A span of verl releases. first and last are both possible. because: what tells so, for messages. says_no,
     server_builds_flags: what verl's own source says of its serializer, None where it was not read. reads_engine_kwargs:
-    whether that source reads engine_kwargs.vllm. passed: what the in-process engine of that source is given.
+    whether that source reads engine_kwargs.vllm. passed: what the engine of that source is given, in process or by a
+    server that builds no flags.
     """
 
     first: Version = OLDEST
@@ -181,12 +182,13 @@ def _of_source(rollout: Node | None, checkout: Checkout, told: Release, vllm: Ve
         because.append("the source of verl that is there builds the engine in the trainer's process, and has no server")
     if says_no is not None:
         because.append(f"{says_no.where} writes {'a flag' if says_no.value else 'nothing'} for a false value")
+    named = in_process or (in_process is False and builds is None)
     return Release(
         first, last, tuple(because), in_process,
         says_no=says_no.value if says_no is not None else None,
         server_builds_flags=builds.value if builds is not None else None,
         reads_engine_kwargs=None if not in_process else reads is not None,
-        passed=passed_by(checkout, vllm) if in_process else None,
+        passed=passed_by(checkout, vllm, in_process=bool(in_process)) if named else None,
     )  # fmt: skip
 
 

@@ -45,9 +45,11 @@ def is_in_process(checkout: Checkout) -> bool:
     return checkout.file(_SERVER) is None and any(checkout.file(file) is not None for file in _IN_PROCESS)
 
 
-def passed_by(checkout: Checkout, vllm: Version) -> Mapping[str, Bound] | None:
-    """The arguments that the in-process engine is given, None where no engine is found."""
-    for file in _IN_PROCESS:
+def passed_by(checkout: Checkout, vllm: Version, *, in_process: bool) -> Mapping[str, Bound] | None:
+    """The arguments that the in-process engine, or a server that builds no flags, is given; None where no engine is
+    found.
+    """
+    for file in _IN_PROCESS if in_process else (_SERVER,):
         source = checkout.file(file)
         handed = handed_over(source, engine_names(vllm)) if source is not None else None
         if handed is not None and handed.blocks:

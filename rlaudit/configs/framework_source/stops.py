@@ -22,6 +22,7 @@ from rlaudit.configs.framework_source.gone_imports import gone_imports, gone_tex
 from rlaudit.configs.framework_source.guards import asked_by, caught_by, passes_over
 from rlaudit.configs.framework_source.method_keywords import gone_keywords
 from rlaudit.configs.framework_source.module_attributes import Origin, gone_of_module, modules_of
+from rlaudit.configs.framework_source.moved_signatures import moved_signatures
 from rlaudit.configs.framework_source.refused_sampling import CLASS, refused_sampling
 from rlaudit.configs.framework_source.splatted_arguments import put_into, splatted
 from rlaudit.configs.framework_source.unsent_arguments import SWITCH, unsent_arguments
@@ -30,7 +31,7 @@ from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.class_aliases import class_aliases
 from rlaudit.configs.syntax.place import Place
-from rlaudit.configs.syntax.python_program import program_of
+from rlaudit.configs.syntax.python_program import Program, program_of
 from rlaudit.configs.syntax.python_scopes import is_main_guard
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -60,10 +61,10 @@ class _Where:
 @dataclass(eq=False)
 class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
-    of vLLM. functions: its own. parameters: of these, and no other variables. samplers: how it calls vLLM's
-    SamplingParams. modules: of vLLM, by their names here. splatted: dictionaries that go into the engine's call.
-    constructed: whether its classes are made with the engine. owner: the class of the statement. imported: the modules
-    that are loaded with it, with the dots in front. caught: stops that it is ready for.
+    of vLLM. program: its names. functions: its own. parameters: of these, and no other variables. samplers: how it
+    calls vLLM's SamplingParams. modules: of vLLM, by their names here. splatted: dictionaries that go into the engine's
+    call. constructed: whether its classes are made with the engine. owner: the class of the statement. imported: the
+    modules that are loaded with it, with the dots in front. caught: stops that it is ready for.
     """
 
     source: Source
@@ -71,6 +72,7 @@ class _File:
     builds: frozenset[int]
     engines: frozenset[str]
     held: EngineObjects
+    program: Program | None = None
     functions: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -226,6 +228,8 @@ class _File:
                     self._method(node, where)
                 for gone in () if _is_of_a_fork(self.source) else gone_texts(node, self._version):
                     self._stop(node, gone, where, StopKind.IMPORT)
+                for said in () if _is_of_a_fork(self.source) else self._moved(node):
+                    self._stop(node, said, where)
                 for said, doubt in self._unsent(node):
                     self._stop(node, said, where, StopKind.UNSENT, doubt=doubt)
             elif isinstance(node, ast.Attribute):
@@ -241,6 +245,11 @@ class _File:
         if SWITCH not in self.source.text:
             for said, doubt in unsent_arguments(call, self.functions, self.parameters, self._version):
                 yield said, doubt or self.held.in_process
+
+    def _moved(self, call: ast.Call) -> Iterator[str]:
+        """Nothing of the engine's own classes and of its sampling parameters: their arguments are asked for by name."""
+        if self.program is not None and _name(call.func) not in {*ENGINES, CLASS}:
+            yield from moved_signatures(call, self.program, self._version)
 
     def _gone(self, call: ast.Call, where: _Where) -> None:
         alias = class_aliases(parse(self.source.text)).get(_name(call.func), ())
@@ -358,6 +367,7 @@ def _read(
         builds,
         engines,
         engine_objects(tree),
+        program=program_of(tree),
         functions=frozenset(program_of(tree).functions),
         parameters=_parameters(tree),
         samplers=frozenset(_spelt(tree, {CLASS})) if asks_calls and CLASS in source.text else frozenset(),

@@ -1,11 +1,11 @@
 """A file to read settings from, parsed at most once in each syntax."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rlaudit.configs.syntax.node import Node
 from rlaudit.read_regular import read_regular
@@ -25,7 +25,7 @@ _YAML = {".yaml", ".yml", ".json"}
 @dataclass(frozen=True, eq=False)
 class Source:
     """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance. given:
-    folders with the source of a framework, which were named.
+    folders with the source of a framework, which were named. options: what the command line of a Python program says.
 
     Every syntax is empty where the file is not written in it; what is, and does not parse, raises that syntax's
     Unreadable error (a ValueError), and is kept in `refusals`: a reader that goes on without it must not hide it.
@@ -34,6 +34,7 @@ class Source:
     path: str
     text: str
     given: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
@@ -95,7 +96,7 @@ class Source:
         if wanted not in self._calls:
             from rlaudit.configs.syntax.python_calls import calls
 
-            self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
+            self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted, self.options))
         return self._calls[wanted]
 
     @property

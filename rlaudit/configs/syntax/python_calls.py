@@ -3,13 +3,14 @@
 import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rlaudit.configs.syntax.node import REST, Node, Unknown, rest
 from rlaudit.configs.syntax.place import Place
 from rlaudit.configs.syntax.python_blocks import just_assigned
 from rlaudit.configs.syntax.python_program import MOST_WRAPPERS, Program
 from rlaudit.configs.syntax.python_scopes import Scope
-from rlaudit.configs.syntax.python_values import PythonValues
+from rlaudit.configs.syntax.python_values import NOTHING_GIVEN, PythonValues
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
 MOST_CALLS = 300
@@ -44,13 +45,13 @@ class Call:
     in_thread: bool = False
 
 
-def calls(text: str, path: str, names: Collection[str]) -> tuple[Call, ...]:
-    """Every call of one of `names`, in order of the file. Raises UnreadableText.
+def calls(text: str, path: str, names: Collection[str], given: Mapping[str, Any] = NOTHING_GIVEN) -> tuple[Call, ...]:
+    """Every call of one of `names`, in order of the file. given: options of its command line. Raises UnreadableText.
 
     A subclass of a name counts as the name, and so does `ray.remote(...)(Name).remote(...)` and `Name.remote(...)`, and
     a variable to which the file assigns such classes alone.
     """
-    finder = _Finder(PythonValues(text, path, frozenset(names)), frozenset(names))
+    finder = _Finder(PythonValues(text, path, frozenset(names), given), frozenset(names))
     return tuple(sorted(finder.calls(), key=lambda call: call.place.start))
 
 

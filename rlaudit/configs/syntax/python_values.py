@@ -7,6 +7,7 @@ function returns is followed where it has one `return`.
 """
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,19 +24,24 @@ MOST_VALUES = 20_000
 MOST_SITES = 8
 
 
+NOTHING_GIVEN: Mapping[str, Any] = {}
+
+
 class PythonValues:
     """Expressions of one text as nodes, as far as the text tells them.
 
     opaque: names of functions whose results are not followed. taken: options that were taken at their defaults since
-    the list was emptied. Raises UnreadableText.
+    the list was emptied. given: options that the command line says, by name. Raises UnreadableText.
     """
 
-    def __init__(self, text: str, path: str, opaque: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, text: str, path: str, opaque: frozenset[str] = frozenset(), given: Mapping[str, Any] = NOTHING_GIVEN
+    ) -> None:
         self.tree, self.opaque = parse(text), opaque
         self.text = PythonText(text, path)
         self.program: Program = program_of(self.tree)
         self.taken: list[str] = []
-        self._options = options_of(self.tree)
+        self._options, self._given = options_of(self.tree), given
         self._scopes: dict[ast.AST, Scope] = {}
         self._count = 0
 
@@ -175,7 +181,13 @@ class PythonValues:
         base: ast.expr = expression.value
         if isinstance(base, ast.Attribute) and (kept := self._attribute(base, scope)) is not None:
             base = kept[0]
-        default = self._options.default(base.id, expression.attr) if isinstance(base, ast.Name) else None
+        if not isinstance(base, ast.Name):
+            return None
+        if expression.attr in self._given and expression.attr in self._options.holders.get(base.id, {}):
+            said = self._given[expression.attr]
+            told: ast.expr = ast.Name("what the command line says") if isinstance(said, Unknown) else ast.Constant(said)
+            return ast.copy_location(told, expression)
+        default = self._options.default(base.id, expression.attr)
         if default is not None:
             self.taken.append(expression.attr)
         return default

@@ -3,6 +3,7 @@
 Every dialect ends in the same few questions: what is written, what of it arrives, and who decided the rest.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
@@ -13,6 +14,8 @@ from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
 
 MANDATORY = "???"
+# A null that is not written itself: OmegaConf's reference to another key, an option of a Python program.
+_REFERENCE = re.compile(r"\$\{|^[A-Za-z_]\w*\.[A-Za-z_]")
 _AS_WRITTEN: Any = object()
 
 
@@ -152,7 +155,7 @@ def arriving(node: Node) -> Any:
 def by_file(name: str, node: Node, value: Any = _AS_WRITTEN, note: str = "") -> Setting:
     """A setting that the file writes; `value` where another one arrives."""
     arrives = arriving(node) if value is _AS_WRITTEN else value
-    through = node.text if node.value is None and "${" in node.text else ""
+    through = node.text if node.value is None and _REFERENCE.search(node.text) else ""
     return Setting(name, arrives, written(node), Origin.FILE, node.place, note, through)
 
 

@@ -40,12 +40,14 @@ from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Every such call of a V1 engine; one whose value the file does not tell is a note, as in a framework's source."""
+    """Every such call of a V1 engine; one whose value, or whose variable, the file does not tell is a note."""
     if audit.after.is_v1 is False or _on(audit, SWITCH) or (audit.config.offline and _is(audit, IN_PROCESS, "0")):
         return
+    allowed = audit.after.variable(SWITCH)
+    open_ = allowed is not None and not allowed.known
     for stop in (one for one in audit.config.stops if one.kind is StopKind.UNSENT):
-        otherwise = Severity.WARNING if stop.place is not None and not stop.doubt else Severity.NOTE
-        severity = Severity.ERROR if stop.certain else otherwise
+        otherwise = Severity.NOTE if stop.doubt or open_ else Severity.WARNING
+        severity = Severity.ERROR if stop.certain and not open_ else otherwise
         message = f"{stop.where} {stop.what}. Pass a text in its place, or set the variable in every process."
         yield RULE.finding(audit, severity, stop.where, message, place=stop.place)
 
@@ -56,8 +58,8 @@ def _is(audit: Audit, variable: str, value: str) -> bool:
 
 
 def _on(audit: Audit, variable: str) -> bool:
-    """Also where its value is not told."""
-    return audit.after.variable(variable) is not None and not _is(audit, variable, "0")
+    setting = audit.after.variable(variable)
+    return setting is not None and setting.known and not _is(audit, variable, "0")
 
 
 RULE = Rule("rpc-argument-refused", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

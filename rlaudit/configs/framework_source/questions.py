@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from rlaudit.configs.framework_source.bindings import calls_in, defaults_in, literal, nodes_in, place
-from rlaudit.configs.framework_source.checkout import Checkout
+from rlaudit.configs.framework_source.checkout import Checkout, shown
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
@@ -59,7 +59,7 @@ def divides_by(name: str, *files: str) -> Question:
         if found is None and (sometimes := _found(checkout, files, lambda source: tuple(_divisions(source, name)))):
             return Answer(None, sometimes.where)
         read = next(_sources(checkout, files), None) if found is None else None
-        return found if read is None or checkout.says(anywhere) else Answer(None, read.path)
+        return found if read is None or checkout.says(anywhere) else Answer(None, shown(read.path))
 
     return answer
 
@@ -137,7 +137,7 @@ def falls_through(name: str, *files: str) -> Question:
 
     def answer(checkout: Checkout) -> Answer | None:
         read = next(_sources(checkout, files), None)
-        return Answer(look(read), read.path) if read is not None else None
+        return Answer(look(read), shown(read.path)) if read is not None else None
 
     return answer
 
@@ -171,7 +171,7 @@ def lacks(pattern: str, *files: str) -> Question:
 
     def answer(checkout: Checkout) -> Answer | None:
         read = next(_sources(checkout, files), None)
-        return None if read is None or checkout.says(pattern) else Answer(False, read.path)
+        return None if read is None or checkout.says(pattern) else Answer(False, shown(read.path))
 
     return answer
 
@@ -181,7 +181,7 @@ def else_unknown(question: Question, *files: str) -> Question:
 
     def answer(checkout: Checkout) -> Answer | None:
         read = next(_sources(checkout, files), None)
-        return question(checkout) or (Answer(None, read.path) if read is not None else None)
+        return question(checkout) or (Answer(None, shown(read.path)) if read is not None else None)
 
     return answer
 
@@ -223,7 +223,9 @@ def _found(checkout: Checkout, files: tuple[str, ...], look: Callable[[Source], 
 def _without(checkout: Checkout, names: Collection[str], files: tuple[str, ...], value: Any) -> Answer | None:
     """What it means that no file of the package has any of the words, where one of the files is there."""
     read = next(_sources(checkout, files), None)
-    return None if read is None or checkout.says(rf"\b(?:{'|'.join(sorted(names))})\b") else Answer(value, read.path)
+    if read is None or checkout.says(rf"\b(?:{'|'.join(sorted(names))})\b"):
+        return None
+    return Answer(value, shown(read.path))
 
 
 def _sources(checkout: Checkout, files: tuple[str, ...]) -> Iterator[Source]:

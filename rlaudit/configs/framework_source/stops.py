@@ -25,7 +25,7 @@ from rlaudit.configs.framework_source.module_attributes import Origin, gone_of_m
 from rlaudit.configs.framework_source.moved_signatures import moved_signatures
 from rlaudit.configs.framework_source.refused_sampling import CLASS, refused_sampling
 from rlaudit.configs.framework_source.splatted_arguments import put_into, splatted
-from rlaudit.configs.framework_source.unsent_arguments import SWITCH, unsent_arguments
+from rlaudit.configs.framework_source.unsent_arguments import PASSES_DTYPE, SWITCH, SWITCHED_ON, unsent_arguments
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
@@ -312,10 +312,16 @@ def stops_of(
             continue
         seen.add(name)
         read = _read(source, vllm, origin=partial(_handed_on, checkout, name), constructed=name in made)
-        found |= dict.fromkeys(replace(stop, place=None) for stop in read.stops
-                               if stop.kind is not StopKind.UNSENT or not checkout.says(SWITCH))  # fmt: skip
+        found |= dict.fromkeys(_of_package(stop, checkout) for stop in read.stops
+                               if stop.kind is not StopKind.UNSENT or not checkout.says(SWITCHED_ON))  # fmt: skip
         waiting += [file for module in read.imported for file in _files(name, module, checkout)]
     return tuple(found)
+
+
+def _of_package(stop: Stop, checkout: Checkout) -> Stop:
+    """A line of a framework. What a parameter named dtype is, whoever passes one in the package tells."""
+    told = stop.doubt and stop.kind is StopKind.UNSENT and checkout.says(PASSES_DTYPE)
+    return replace(stop, place=None, doubt=stop.doubt and not told)
 
 
 def _handed_on(checkout: Checkout, file: str, module: str, name: str) -> str:

@@ -11,6 +11,7 @@ from rlaudit.configs.framework_source.bindings import Bound, Handed, defaults_in
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
 from rlaudit.configs.framework_source.questions import Question, ask
 from rlaudit.configs.framework_source.stops import stops_of
+from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
@@ -64,12 +65,23 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
     for name, variable in list(draft.environment.items()):
         if variable.origin is Origin.FRAMEWORK and not checkout.says(rf"\b{name}\b"):
             del draft.environment[name]
+    _variables(draft, looks, checkout)
     ask_facts(draft, looks, checkout)
     for name, option in looks.options.items():
         said, bound = draft.sampling.get(name), defaults.get(option)
         if bound is not None and (said is None or said.origin is Origin.FRAMEWORK):
             draft.sampling.by_code(name, bound.constant, f"the default of {option}, {bound.where}")
             draft.decided[name] = bound.where
+
+
+def _variables(draft: Draft, looks: FrameworkSource, checkout: Checkout) -> None:
+    """Variables that a table has the framework set, where its engine's file sets them otherwise or in a branch."""
+    told = {name for name, one in draft.environment.items() if one.origin is Origin.FRAMEWORK}
+    for file in looks.engine if told else ():
+        source = checkout.file(file)
+        for name, node in python_environment(source, tuple(told)).items() if source is not None else ():
+            if name in told and node.value != draft.environment[name].value:
+                draft.environment.by_code(name, node.value, f"{shown(node.place.path)}:{node.place.line}")
 
 
 def ask_facts(draft: Draft, looks: FrameworkSource, checkout: Checkout) -> None:

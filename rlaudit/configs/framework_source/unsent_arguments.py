@@ -14,6 +14,9 @@ from rlaudit.configs.syntax.python_program import callee
 from rlaudit.vllm.milestones import NOTHING_IS_PICKLED
 
 SWITCH = "VLLM_ALLOW_INSECURE_SERIALIZATION"
+# In the package of a framework: that it lets everything be sent, and that somebody passes a torch.dtype on.
+SWITCHED_ON = rf"{SWITCH}[\"']\]?\s*[=:,]\s*[\"']?(?:1|[Tt]rue)"
+PASSES_DTYPE = r"\bdtype=[\w.]+\.dtype\b"
 _BY_NAME, _BY_FUNCTION = "collective_rpc", "apply_model"
 _DTYPES = {"float32", "float", "float16", "half", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
 _MOST = 40  # letters of an expression

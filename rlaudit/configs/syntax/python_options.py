@@ -86,7 +86,7 @@ def _default(given: Mapping[str | None, ast.expr]) -> ast.expr | None:
     if default is not None:
         is_text = isinstance(default, ast.Constant) and isinstance(default.value, str)
         turned = is_text and kind is not None and ast.unparse(kind) != "str"
-        return None if turned or (isinstance(default, ast.Constant) and default.value is None) else default
+        return None if turned else default
     flag = _FLAGS.get(str(action.value)) if isinstance(action, ast.Constant) else None
     return ast.copy_location(ast.Constant(flag), action) if flag is not None and action is not None else None
 

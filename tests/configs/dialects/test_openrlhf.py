@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
+from packaging.version import Version
 from reading import lost_names, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.openrlhf.read import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin
+from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
 FLAT = """\
@@ -151,3 +155,34 @@ def test_what_a_runtime_environment_leaves_open_makes_nothing_else_of_it_unknown
 def test_a_runtime_environment_that_is_not_told_is_said(runtime: str) -> None:
     script = f"ray job submit --runtime-env-json={runtime} -- {DOTTED}"
     assert any("--runtime-env-json" in said for said in read_one(DIALECT, script, "0.18.1", "run.sh").not_seen)
+
+
+ENGINE = """
+import os
+import vllm
+class Actor:
+    def __init__(self, **kwargs):
+        if vllm.__version__ >= "0.9.0":
+            os.environ["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
+        self.llm = vllm.AsyncLLMEngine.from_engine_args(vllm.AsyncEngineArgs(
+            model=kwargs["model"], seed=1, dtype="bfloat16", enforce_eager=True, max_model_len=8, block_size=16))
+"""
+
+
+def test_a_release_without_a_correction_has_none_that_is_off_and_its_engine_says_which_variables_it_sets(
+    tmp_path: Path,
+) -> None:
+    command = "python -m openrlhf.cli.train_ppo_ray --vllm_num_engines 2 --advantage_estimator rloo\n"
+    files = {
+        "openrlhf/trainer/ray/vllm_engine.py": ENGINE,
+        "openrlhf/models/loss.py": "class PolicyLoss: ...\n",
+        "run.sh": command,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (config,) = DIALECT.read(Source(str(tmp_path / "run.sh"), command), Version("0.18.1"))
+    assert "importance_sampling_correction" not in config.trainer and config.says("logs_mismatch") is False
+    assert isinstance(config.environment["VLLM_ALLOW_INSECURE_SERIALIZATION"].value, Unknown)
+    assert config.options["advantage_estimator"].value == "rloo"

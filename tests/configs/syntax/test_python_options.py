@@ -4,6 +4,7 @@ from textwrap import dedent
 
 import pytest
 
+from rlaudit.configs.draft import by_file
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_calls import Call, calls
 
@@ -41,7 +42,12 @@ def test_an_option_is_taken_at_its_default_and_named(use):
     assert call(PARSER + use).options == {"tp": "tp_size", "eager": "eager", "share": "share"}
 
 
-@pytest.mark.parametrize("name", ["model", "heat", "seed", "nowhere"])
+def test_a_null_that_is_the_default_is_one_by_reference():
+    setting = by_file("a", call(f"{PARSER}args = parser.parse_args()\nLLM(a=args.seed)").arguments["a"])
+    assert setting.value is None and setting.through == "args.seed"
+
+
+@pytest.mark.parametrize("name", ["model", "heat", "nowhere"])
 def test_an_option_that_has_no_plain_default_is_not_known(name):
     found = call(f"{PARSER}args = parser.parse_args()\nLLM(a=args.{name})")
     assert isinstance(found.arguments["a"].value, Unknown)

@@ -11,7 +11,7 @@ from rlaudit.configs.command_lines import command_lines, line_writer, untold
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.openrlhf.engine import collect, finished
 from rlaudit.configs.dialects.openrlhf.options import SPELT, SWITCHES, Options, is_switch
-from rlaudit.configs.dialects.openrlhf.source import SOURCE
+from rlaudit.configs.dialects.openrlhf.source import SOURCE, without_correction
 from rlaudit.configs.draft import Draft
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.ray_job import take_job_environment
@@ -26,7 +26,8 @@ _INTERVAL = "is_correction_threshold"
 _OPTIONS = (
     "is_correction", "vllm_is_", "num_engines", "n_samples_per_prompt", "async_train", "eps_clip", "dual_clip",
     "policy_loss_type", "kl_loss", "kl.", "init_kl_coef", "kl_estimator", "max_epochs", "prompt_max_len",
-    "generate_max_len", "data.max_len",
+    "generate_max_len", "data.max_len", "advantage_estimator", "advantage.estimator", "entropy_loss_coef",
+    "entropy_coef", "normalize_reward", "colocate", "sync_backend", "gamma", "lambd",
 )  # fmt: skip
 _WRITTEN = (
     "tensor_parallel_size",
@@ -71,7 +72,10 @@ def _config(source: Source, command: Command, at: int, options: Options, vllm: V
     draft.list_flags(options.nodes, *_OPTIONS)
     draft.not_seen += untold(command, at)
     _variables(draft, source, command)
-    tell(draft, SOURCE, SOURCE.checkout(source), vllm)
+    checkout = SOURCE.checkout(source)
+    tell(draft, SOURCE, checkout, vllm)
+    if checkout is not None:
+        without_correction(draft, checkout)
     return finished(draft, options, command.place, line_writer(command, at, _spell(options), source))
 
 

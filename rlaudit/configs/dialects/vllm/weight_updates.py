@@ -34,7 +34,7 @@ def take_weight_updates(draft: Draft, source: Source, calls: "Iterable[Call]", *
         _pause(draft, pauses)
     if updates:
         _updates(draft, updates, offline=offline)
-    _reset(draft, found, updates or pauses)
+    _reset(draft, source, found, updates or pauses)
     if "cache_salt" in source.text:
         why = "requests carry a cache_salt, and whether it changes with the policy is known only when it runs"
         draft.trains("salts_prefix_cache", Unknown(why), why)
@@ -98,7 +98,7 @@ def _updates(draft: Draft, updates: "list[Call]", *, offline: bool) -> None:
         draft.trains("weight_updates", Unknown(why), why, node)
 
 
-def _reset(draft: Draft, found: "list[tuple[str, Call]]", where: "list[Call]") -> None:
+def _reset(draft: Draft, source: Source, found: "list[tuple[str, Call]]", where: "list[Call]") -> None:
     """Whether the prefix cache is reset with an update: in the same function, else it cannot be told."""
     resets = [call for method, call in found if method in {RESET, AWAKE}]
     together = {call.function for call in where}
@@ -109,5 +109,8 @@ def _reset(draft: Draft, found: "list[tuple[str, Call]]", where: "list[Call]") -
         home = resets[0].function or "the module"
         why = f"{resets[0].name}() is called in {home}, not where the weights are updated"
         draft.trains("resets_prefix_cache", Unknown(why), why, Node(None, resets[0].place))
+    elif RESET in source.text:
+        why = f"{RESET} is named in this file, and who calls it is not followed"
+        draft.trains("resets_prefix_cache", Unknown(why), why, Node(None, where[0].place))
     else:
         draft.trains("resets_prefix_cache", False, f"no {RESET}() in this file", Node(None, where[0].place))

@@ -8,9 +8,6 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.vllm_code import CODE, certain_stops
-from rlaudit.configs.vllm_program import PROGRAM
-from rlaudit.configs.vllm_script import SCRIPT
 from rlaudit.inspection.already_so import told_as_it_is
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.device import device_of
@@ -104,6 +101,11 @@ def inspect_file(
 
 def _by_its_imports(source: Source, vllm: Version) -> tuple[Dialect, ...]:
     """How a named file is read where no dialect reads it; in a folder, the files that it loads are there as well."""
+    # Reading Python costs start-up time that other files should not pay.
+    from rlaudit.configs.vllm_code import CODE, certain_stops
+    from rlaudit.configs.vllm_program import PROGRAM
+    from rlaudit.configs.vllm_script import SCRIPT
+
     for dialect in (PROGRAM, SCRIPT):
         if dialect.recognise(source):
             return (dialect,)

@@ -99,10 +99,15 @@ class PythonValues:
         return dtype or Unknown(f"{short(expression)} is known only when it runs")
 
     def _either(self, expression: ast.IfExp, scope: Scope, setting: str, depth: int) -> Any:
-        """Of `a if c else b`, which of them it is hardly ever known; what it can be, more often."""
+        """Of `a if c else b`, the one that a switch of the program takes, or what both are; else what it can be."""
+        switch = self.value(expression.test, scope, setting, depth + 1)
+        if isinstance(switch, bool | None):
+            return self.value(expression.body if switch else expression.orelse, scope, setting, depth + 1)
         ends = [self.value(one, scope, setting, depth + 1) for one in (expression.body, expression.orelse)]
         if any(isinstance(one, dict | tuple) for one in ends):
             return Unknown(f"{short(expression)} is known only when it runs")
+        if not any(isinstance(one, Unknown) for one in ends) and ends[0] == ends[1] and type(ends[0]) is type(ends[1]):
+            return ends[0]
         among = [value for one in ends for value in (one.among if isinstance(one, Unknown) else (one,))]
         open_ended = any(isinstance(one, Unknown) and not one.among for one in ends)
         return Unknown(f"{short(expression)} is known only when it runs", () if open_ended else tuple(among))

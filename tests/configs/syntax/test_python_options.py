@@ -164,3 +164,18 @@ def test_a_dictionary_of_a_branch_is_known_where_it_is_used_in_the_same_branch()
     assert isinstance(found.arguments["eager"].value, Unknown)
     assert "other" not in found.arguments
     assert not found.open
+
+
+@pytest.mark.parametrize(("expression", "value"), [
+    ("1 if args.eager else 2", 2),
+    ("1 if not args.eager else 2", 1),
+    ("args.share if args.seed else 0.9", 0.9),
+    ("3 if count() else 3", 3),
+])  # fmt: skip
+def test_a_choice_by_a_switch_is_the_one_that_is_taken(expression, value):
+    assert call(f"{PARSER}args = parser.parse_args()\nLLM(a={expression})").arguments["a"].value == value
+
+
+def test_a_choice_by_anything_else_may_be_either():
+    unknown = call(f"{PARSER}args = parser.parse_args()\nLLM(a=3 if count() else 4)").arguments["a"].value
+    assert isinstance(unknown, Unknown) and unknown.among == (3, 4)

@@ -104,7 +104,8 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
     }
     named = {one.path for one in others} | {one.path for one in without if Path(one.path).absolute() in parts}
     asked = request.context.before, request.context.after
-    unnamed = (mention(source, *asked) for source in without if source.path not in named)
+    given = {one.file.path for one in inspected if one.file.named}
+    unnamed = (mention(one, *asked, named=one.path in given) for one in without if one.path not in named)
     mentions = tuple(found for found in unnamed if found is not None)
     verdicts = judge_files(request, with_configs)
     stale = 0

@@ -7,6 +7,7 @@ Of code that uses vLLM and builds no engine, what it asks of the release in vain
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from packaging.version import Version
 
@@ -22,23 +23,49 @@ _WORDS = (
 )
 
 
+# `exec bash "${BASE}"`, `bash scripts/run.sh`, and what a variable holds.
+_SCRIPT = r"(?P<script>[^\s\"';|&]+\.(?:sh|bash|slurm|sbatch))"
+_RUNS = rf"(?m)^\s*(?:exec\s+)?(?:bash|sh|sbatch)\s+[\"']?(?:\$\{{?(?P<name>\w+)\}}?[\"']?(?!/)|{_SCRIPT})"
+_HELD = rf"(?m)^\s*(?:export\s+|readonly\s+)?NAME=[\"']?{_SCRIPT}"
+
+
 @dataclass(frozen=True)
 class Mention:
-    """The first such word of a file, and its line. gone: what its code asks in vain, as sentences without an end."""
+    """The first such word of a file, and its line; "" where there is none. gone: what its code asks in vain, as
+    sentences without an end. starts: another script that a shell script hands over to, and the line.
+    """
 
     path: str
     word: str
     line: int
     gone: tuple[str, ...] = ()
+    starts: tuple[str, int] | None = None
 
 
-def mention(source: Source, before: Version | None, after: Version | None) -> Mention | None:
-    """What a file without a config mentions; None where it mentions nothing. before, after: as they were asked for."""
-    match = re.search(_WORDS, source.text)
-    if match is None:
+def mention(source: Source, before: Version | None, after: Version | None, *, named: bool = False) -> Mention | None:
+    """What a file without a config mentions; None where it mentions nothing. before, after: as they were asked for.
+    named: whether the file was, which asks where else to look.
+    """
+    match, starts = re.search(_WORDS, source.text), _starts(source) if named else None
+    if match is None and starts is None:
         return None
-    line = source.text.count("\n", 0, match.start()) + 1
-    return Mention(source.path, match.group().lower(), line, _gone(source, before, after))
+    word, line = ("", 1) if match is None else (match.group().lower(), _line(source, match))
+    return Mention(source.path, word, line, _gone(source, before, after), starts)
+
+
+def _line(source: Source, match: "re.Match[str]") -> int:
+    return source.text.count("\n", 0, match.start()) + 1
+
+
+def _starts(source: Source) -> tuple[str, int] | None:
+    """The last script that a shell script runs, by its file's name, also where a variable holds it."""
+    found = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
+    for match in reversed(found):
+        held = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
+        script = match["script"] or (held["script"] if held is not None else "")
+        if script:
+            return PurePath(script).name, _line(source, match)
+    return None
 
 
 def _gone(source: Source, before: Version | None, after: Version | None) -> tuple[str, ...]:
@@ -53,9 +80,11 @@ def sentences(found: Iterable[Mention]) -> list[str]:
     by_word: dict[str, list[Mention]] = {}
     gone: list[str] = []
     for one in found:
+        if one.starts is not None:
+            gone.append(f"{one.path}:{one.starts[1]} hands over to {one.starts[0]}: inspect that one")
         if one.gone:
             gone.append("; ".join(one.gone))
-        else:
+        elif one.word:
             by_word.setdefault(one.word, []).append(one)
     return [*gone[:MOST_NAMED], *_unnamed(len(gone)), *(_sentence(word, files) for word, files in by_word.items())]
 

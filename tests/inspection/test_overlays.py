@@ -137,3 +137,18 @@ def test_a_class_that_the_engine_loads_by_name_is_part_of_the_config(
     out = capsys.readouterr().out
     assert "error own/ext.py:1:1 import-gone" in out
     assert out.count("own/ext.py:1 imports") == 1
+
+
+@pytest.mark.parametrize("text", [
+    'BASE="${HERE}/base.sh"\nexport TOP_P=0.9\nexec bash "${BASE}"\n',
+    "bash scripts/base.sh --fast\n",
+    "sh ./base.sh\n",
+])  # fmt: skip
+def test_a_script_that_hands_over_to_another_names_it_where_it_is_named(text: str) -> None:
+    found = mention(Source("run.sh", text), None, None, named=True)
+    assert found is not None and sentences([found])[0].endswith("hands over to base.sh: inspect that one")
+    assert mention(Source("run.sh", text), None, None) is None
+
+
+def test_a_script_that_hands_over_to_nobody_names_none() -> None:
+    assert mention(Source("run.sh", "echo base.sh\nbash -c 'ls'\nbash \"$1\"\n"), None, None, named=True) is None

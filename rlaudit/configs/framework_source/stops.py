@@ -63,8 +63,9 @@ class _File:
     """One file, statement by statement. engines: how it calls vLLM's own classes. held: its variables that hold objects
     of vLLM. program: its names. functions: its own. parameters: of these, and no other variables. samplers: how it
     calls vLLM's SamplingParams. modules: of vLLM, by their names here. splatted: dictionaries that go into the engine's
-    call. constructed: whether its classes are made with the engine. owner: the class of the statement. imported: the
-    modules that are loaded with it, with the dots in front. caught: stops that it is ready for.
+    call. constructed: whether its classes are made with the engine. owner: the class of the statement. inside: how many
+    functions are around it. imported: the modules that are loaded with it, with the dots in front. caught: stops that
+    it is ready for.
     """
 
     source: Source
@@ -79,6 +80,7 @@ class _File:
     splatted: frozenset[str] = frozenset()
     constructed: bool = False
     owner: str = ""
+    inside: int = 0
     samplers: frozenset[str] = frozenset()
     stops: list[Stop] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
@@ -189,12 +191,14 @@ class _File:
             if isinstance(one, ast.arg):
                 self._bind(one.arg, None)
         makes = self.constructed and line.name == "__init__"
+        self.inside += 1
         self.run(line.body, _Where(certain=where.certain and (builds or makes)))
         for refused in refused_sampling(line, self.samplers, self.tests) if self.samplers else ():
             gone = f"gives {CLASS} {refused.name}, which vLLM {self._version} does not have"
             # No rollout is made without them.
             certain = where.certain and refused.returned
             self._stop(refused.node, gone, _Where(certain=certain, always=refused.always))
+        self.inside -= 1
         self.tests.names = before
 
     def _bind(self, name: str, told: Told | None) -> None:
@@ -229,7 +233,8 @@ class _File:
                 for gone in () if _is_of_a_fork(self.source) else gone_texts(node, self._version):
                     self._stop(node, gone, where, StopKind.IMPORT)
                 for said in () if _is_of_a_fork(self.source) else self._moved(node):
-                    self._stop(node, said, where)
+                    # Of several functions that build an engine, one may be for other nodes.
+                    self._stop(node, said, replace(where, certain=where.certain and not self.inside))
                 for said, doubt in self._unsent(node):
                     self._stop(node, said, where, StopKind.UNSENT, doubt=doubt)
             elif isinstance(node, ast.Attribute):

@@ -170,8 +170,9 @@ def _passed(
     """One argument that the framework's engine file binds, and the config does not write."""
     values = [one.constant for one in bound]
     where = bound[0].where
-    if name == _EXECUTOR and bound[0].sure and (own := _own_class(bound[0].value)):
-        draft.engine[name] = by_code(name, own, f"a class of its own, {where}")
+    own = {_own_class(one.value) for one in bound} if name == _EXECUTOR else set()
+    if len(own) == 1 and "" not in own:
+        draft.engine[name] = by_code(name, own.pop(), f"a class of its own, {where}")
         draft.decided[name] = where
         return
     if bound[0].sure and not isinstance(values[0], Unknown) and all(value == values[0] for value in values):

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.bump import PinMove
 
 
+# What ran before a bump is the tree before it: that the tree after does not go with the old release is its purpose.
+OF_TODAY = "today-cannot-run"
+
+
 @dataclass(frozen=True)
 class Bump:
     """migration: None where no pin moves from one known release to another."""
@@ -57,7 +61,11 @@ def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:
     standing: dict[tuple[object, ...], int] = {}
     for one in today.counted:
         standing[_identity(one)] = max(one.finding.severity.rank, standing.get(_identity(one), 0))
-    return tuple(one for one in bump.judged if one.finding.severity.rank > standing.get(_identity(one), -1))
+    return tuple(
+        one
+        for one in bump.judged
+        if one.finding.severity.rank > standing.get(_identity(one), -1) and one.finding.rule != OF_TODAY
+    )
 
 
 def _identity(one: Judged) -> tuple[object, ...]:

@@ -43,9 +43,10 @@ def choose(before: Version | None, after: Version | None, path: str, text: str) 
 
     found = hints_for(path, text)
     if before is not None and after is not None:
-        other = [one for one in found.hints[:1] if one.version not in (before, after)]
-        contradicts = (f"{one.where} says vLLM {one.version}, and --from {before} was asked" for one in other)
-        return Versions(before, after, tuple(contradicts))
+        catalogued = [one for one in found.hints if one.version >= known_versions()[0]]
+        other = (one for one in catalogued[:1] if one.version not in (before, after))
+        said = [f"{one.where} says vLLM {one.version}; it is read from {before} on all the same" for one in other]
+        return Versions(before, after, tuple(said))
     oldest, newest = known_versions()[0], known_versions()[-1]
     said = list(found.remarks)
     usable = []

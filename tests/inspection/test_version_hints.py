@@ -125,3 +125,10 @@ def test_a_pin_older_than_the_catalogue_is_said_and_not_used(tmp_path: Path) -> 
 def test_what_is_no_known_version_is_refused(word: str) -> None:
     with pytest.raises(UsageError):
         version_named(word)
+
+
+def test_a_project_that_pins_another_release_than_is_asked_about_is_told(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch\nvllm==0.11.0\n")
+    said = sides(tmp_path, "0.8.5", "0.18.1")[2]
+    assert "requirements.txt:2 says vLLM 0.11.0; it is read from 0.8.5 on all the same" in said
+    assert "says vLLM" not in sides(tmp_path, "0.11.0", "0.18.1")[2]

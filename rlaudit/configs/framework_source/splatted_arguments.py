@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator
 
 def splatted(tree: ast.Module, engines: Collection[str]) -> frozenset[str]:
     """The dictionaries, as they are written, that a file splats into a call of its engine classes."""
+    if not engines:
+        return frozenset()
     return frozenset(
         ast.unparse(keyword.value)
         for call in ast.walk(tree)

@@ -25,7 +25,13 @@ from rlaudit.configs.framework_source.module_attributes import Origin, gone_of_m
 from rlaudit.configs.framework_source.moved_signatures import moved_signatures
 from rlaudit.configs.framework_source.refused_sampling import CLASS, refused_sampling
 from rlaudit.configs.framework_source.splatted_arguments import put_into, splatted
-from rlaudit.configs.framework_source.unsent_arguments import PASSES_DTYPE, SWITCH, SWITCHED_ON, unsent_arguments
+from rlaudit.configs.framework_source.unsent_arguments import (
+    BY_NAME,
+    PASSES_DTYPE,
+    SWITCH,
+    SWITCHED_ON,
+    unsent_arguments,
+)
 from rlaudit.configs.framework_source.version_tests import Told, VersionTests
 from rlaudit.configs.rollout_config import Stop, StopKind
 from rlaudit.configs.source import Source
@@ -380,7 +386,7 @@ def _read(
         engine_objects(tree),
         program=program_of(tree),
         functions=frozenset(program_of(tree).functions),
-        parameters=_parameters(tree),
+        parameters=_parameters(tree) if BY_NAME in source.text else frozenset(),
         samplers=frozenset(_spelt(tree, {CLASS})) if asks_calls and CLASS in source.text else frozenset(),
         modules=modules_of(tree, origin),
         splatted=splatted(tree, engines),
@@ -395,6 +401,7 @@ def _parameters(tree: ast.Module) -> frozenset[str]:
     return frozenset(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)) - stored
 
 
+@lru_cache(maxsize=64)
 def _is_of_a_fork(source: Source) -> bool:
     """Whether a copy of vLLM itself lies around a file: what that one has is not known here."""
     return checkout_of(replace(source, given=()), "vllm", "vllm/engine/arg_utils.py") is not None

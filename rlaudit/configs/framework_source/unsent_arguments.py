@@ -17,7 +17,7 @@ SWITCH = "VLLM_ALLOW_INSECURE_SERIALIZATION"
 # In the package of a framework: that it lets everything be sent, and that somebody passes a torch.dtype on.
 SWITCHED_ON = rf"{SWITCH}[\"']\]?\s*[=:,]\s*[\"']?(?:1|[Tt]rue)"
 PASSES_DTYPE = r"\bdtype=[\w.]+\.dtype\b"
-_BY_NAME, _BY_FUNCTION = "collective_rpc", "apply_model"
+BY_NAME, _BY_FUNCTION = "collective_rpc", "apply_model"
 _DTYPES = {"float32", "float", "float16", "half", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
 _MOST = 40  # letters of an expression
 
@@ -30,7 +30,7 @@ def unsent_arguments(
     functions: names of the file's own functions. parameters: names that are given to a function, and to nothing else.
     """
     method = callee(call.func)
-    if vllm < NOTHING_IS_PICKLED or method not in {_BY_NAME, _BY_FUNCTION}:
+    if vllm < NOTHING_IS_PICKLED or method not in {BY_NAME, _BY_FUNCTION}:
         return
     for value in _handed(call, method):
         what, doubt = _kind(value, functions, parameters)

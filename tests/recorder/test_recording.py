@@ -3,10 +3,10 @@ import os
 from pathlib import Path
 
 import pytest
+from written_recording import WrittenProcess
 
 from rlaudit.errors import NotFinished
 from rlaudit.recorder.recording import is_recording, open_recording, token_records
-from written_recording import WrittenProcess
 
 RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
 RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"

@@ -18,12 +18,10 @@ import atexit, json, os, sys
 
 _watched = []
 
-def watch():
+def register():
     if os.environ.get("RLAUDIT_RECORD") and not _watched:
         _watched.append(True)
         atexit.register(_write)
-
-register = watch
 
 def _write():
     if "vllm" not in sys.modules:
@@ -54,9 +52,8 @@ main()
 def stand_in(folder, text=STAND_IN):
     """Return the path of a recorder with this text, in a folder of its own."""
     path = folder / "stand-in" / RECORDER.name
-    path.parent.mkdir(exist_ok=True)
+    shutil.copytree(RECORDER.parent, path.parent, dirs_exist_ok=True)
     path.write_text(text)
-    shutil.copy(RECORDER.with_name("sitecustomize.py"), path.parent)
     return path
 
 
@@ -69,7 +66,8 @@ def environment(folder, **variables):
     """Return an environment in which rlaudit and a module `vllm` can be imported."""
     modules = folder / "modules"
     modules.mkdir(exist_ok=True)
-    (modules / "vllm.py").write_text("")
+    if not (modules / "vllm").exists():
+        (modules / "vllm.py").write_text("")
     kept = {name: value for name, value in os.environ.items() if name not in ("VLLM_PLUGINS", "RLAUDIT_RECORD")}
     return {**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{modules}", **variables}
 

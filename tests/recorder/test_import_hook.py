@@ -8,7 +8,7 @@ import pytest
 
 from rlaudit.recorder.folder import Settings, write_folder
 
-RECORDER = "import sys\ndef watch():\n    sys.watched = [*getattr(sys, 'watched', ()), hasattr(sys, 'hidden_ran')]\n"
+RECORDER = "import sys\ndef register():\n    sys.watched = [*getattr(sys, 'watched', ()), hasattr(sys, 'hidden_ran')]\n"
 SHOW = """
 import sys
 found = sys.modules.get("sitecustomize")
@@ -102,7 +102,7 @@ def test_the_folder_keeps_its_place_behind_others(folder, tmp_path):
     assert found == [str(tmp_path / "first"), str(folder)]
 
 
-@pytest.mark.parametrize("recorder", ["no Python at all", "raise RuntimeError", "def watch(): 1 / 0", "x = 1"])
+@pytest.mark.parametrize("recorder", ["no Python at all", "raise RuntimeError", "def register(): 1 / 0", "x = 1"])
 def test_a_recorder_that_fails_is_not_noticed(recorder, folder):
     (folder / "rlaudit_recorder.py").write_text(recorder)
     ended = python("print('runs')", folder)

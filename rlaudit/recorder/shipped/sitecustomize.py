@@ -17,7 +17,7 @@ def _start():
     try:
         import rlaudit_recorder
 
-        rlaudit_recorder.watch()
+        rlaudit_recorder.register()
     except Exception:
         pass
 

@@ -135,13 +135,14 @@ TRAINER: Mapping[str, str] = {
     "shares_weights": "bool: whether the engine and the trainer compute with the same weights, quantized ones included",
     "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
     "seeds_replicas": "bool: whether every replica gets its own seed",
+    "update_calls": "list[str]: methods of vLLM by which new weights came, as they were recorded",
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
 }
 
 # Of these, what says how weights are updated and nothing of what the trainer computes.
 OF_UPDATES = frozenset({
     "weight_updates", "resets_prefix_cache", "salts_prefix_cache",
-    "pause_mode", "pause_clears_cache", "pause_arguments",
+    "pause_mode", "pause_clears_cache", "pause_arguments", "update_calls",
 })  # fmt: skip
 
 
@@ -154,7 +155,7 @@ class RolloutConfig:
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
     whether it is built in an actor of a Ray placement group. off_main_thread: whether in a thread that the program
-    starts. not_seen: what a reader could not tell, in sentences.
+    starts. not_seen: what a reader could not tell, in sentences. recorded: what was seen of its run, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read. stops: its lines that do not go with the vLLM release.
     releases: the framework's, None where nothing is known of them.
@@ -176,6 +177,7 @@ class RolloutConfig:
     off_main_thread: bool = False
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
     stops: tuple[Stop, ...] = ()

@@ -36,6 +36,8 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
     rows = Counter(row["config"] for row in settings)
+    machines = {config.audit.after.machine for _, config in configs}
+    machine = machines.pop() if len(machines) == 1 else inspection.request.context.machine
     return {
         **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
         "versions": _versions(inspection.files),
@@ -49,8 +51,8 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
             "configs": inspection.configs,
             "settings": sum(row["origin"] != "engine" or row["written"] is not None for row in settings),
             "rules": len(inspection.request.context.rules),
-            "platform": inspection.request.context.machine.platform,
-            "machine": inspection.request.context.machine.name,
+            "platform": machine.platform,
+            "machine": machine.name,
             "fail_on": fail_on if fail_on is not None else "never",
             "counted": _counted(inspection.counted),
             "suppressed": _suppressed_counts(inspection.judged),
@@ -109,6 +111,7 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> "Con
             for lost in audit.config.lost
         ],
         "not_seen": list(audit.config.not_seen),
+        "recorded": list(audit.config.recorded),
     }
 
 

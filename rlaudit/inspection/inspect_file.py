@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.inspection.already_so import told_as_it_is
@@ -72,15 +73,20 @@ def inspect_file(
         bugs += others
         if not recognised and not documents and not file.named:
             return InspectedFile(file, bugs=bugs)
-        versions = versions or choose(context.before, context.after, file.path, file.source.text)
+        recorded = file.source if isinstance(file.source, RecordedSource) else None
+        release = None if recorded is None else recorded.release
+        versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
         recognised = recognised or (() if documents else _by_its_imports(file.source, versions.after))
         if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
-    device = device_of(file.source.text, file.source.path) if context.machine == Machine() else None
+    asked = context.machine != Machine()
+    device = None if asked or recorded is not None else device_of(file.source.text, file.source.path)
     machine = context.machine if device is None else device.machine
+    if recorded is not None and not asked:
+        machine = recorded.machine or machine
     configs = []
     failures = [*bugs, *read.bugs]
     runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]

@@ -102,7 +102,9 @@ def _config(config: "Config", settings: "Sequence[Setting]", several: bool) -> l
         f"{location(one['location'])}: {one['name']} ({shown(one['written'])}): {one['reason']}"
         for one in config["lost"]
     ]
-    blocks: list[Block] = [Table(header, rows, f"{MOVES}{where}", values=True)] if rows else []
+    seen = config.get("recorded", ())
+    blocks: list[Block] = [Lines(seen, f"Recorded{where}")] if seen else []
+    blocks += [Table(header, rows, f"{MOVES}{where}", values=True)] if rows else []
     blocks += [Lines(reasons, "Why a value is not known")] if reasons else []
     blocks += [Lines(lost, "Written, and without effect")] if lost else []
     return [*blocks, *([Lines(config["not_seen"], "Not seen in this file")] if config["not_seen"] else [])]

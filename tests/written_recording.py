@@ -79,6 +79,7 @@ class WrittenProcess:
 
     def step(self, tokens: int, cached: int = 0) -> int:
         """A step of the engine core; its number."""
+        self.now += self.tick
         self.put("steps", first=self.steps, stamps=coded([self.now], "<f8"), tokens=coded([tokens], "<i4"),
                  cached=coded([cached], "<i4"))  # fmt: skip
         self.steps += 1

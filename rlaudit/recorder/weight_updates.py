@@ -65,8 +65,8 @@ class Update:
 class Version:
     """What was sampled from one version of the weights.
 
-    tokens, cached: of all requests, kept or not, by the stamps of their steps. sequences: kept ones that had their first
-    token then. aborted: of those, how many were aborted, under whatever version.
+    tokens, cached: of all requests, kept or not, by the stamps of their steps. sequences: kept ones whose first token
+    came then. aborted: of those, how many were aborted, under whatever version.
     """
 
     number: int

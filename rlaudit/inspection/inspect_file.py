@@ -1,7 +1,7 @@
 """One file, from text to findings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from packaging.version import Version
 
@@ -10,7 +10,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.inspection.already_so import told_as_it_is
 from rlaudit.inspection.audit import Audit, Rule, audit_of
-from rlaudit.inspection.device import device_of
+from rlaudit.inspection.device import device_of, of_other_devices
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
@@ -24,13 +24,16 @@ MOST_ENGINES = 100
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What is the same for every file. before, after: versions of the command line, None where it says none."""
+    """What is the same for every file. before, after: versions of the command line, None where it says none.
+    machine_known: whether `machine` holds for every config, whatever device that says it is for.
+    """
 
     rules: Mapping[str, Rule]
     dialects: Mapping[str, Dialect]
     machine: Machine
     before: Version | None = None
     after: Version | None = None
+    machine_known: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +82,13 @@ def inspect_file(
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
-    device = device_of(file.source.text, file.source.path) if context.machine == Machine() else None
-    machine = context.machine if device is None else device.machine
     configs = []
+    devices = []
     failures = [*bugs, *read.bugs]
     runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
     for pair, before in list(zip(read.pairs, runs, strict=True))[:MOST_ENGINES]:
+        device = None if context.machine_known else device_of(pair.after)
+        machine = context.machine if device is None else device.machine
         try:
             audit = audit_of(before, pair.after, (versions.before, versions.after), machine)
         except Exception as error:
@@ -93,9 +97,13 @@ def inspect_file(
         found, failed = run_rules(audit, tuple(context.rules.values()))
         failures += failed
         configs.append(InspectedConfig(pair.dialect, audit, found))
+        if device is not None:
+            devices.append(device.said)
     left = len(read.pairs) - MOST_ENGINES
     more = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
-    said = (*read.not_seen, *more, *((device.said(file.path),) if device is not None and configs else ()))
+    if configs and not devices and not context.machine_known:
+        devices += of_other_devices(file.source)
+    said = (*read.not_seen, *more, *dict.fromkeys(devices))
     return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
 
 

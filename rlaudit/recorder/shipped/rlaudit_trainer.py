@@ -1,0 +1,104 @@
+"""The trainer's logprobs of recorded completions, read off what the trainer computes anyway.
+
+Every framework has one function that makes its loss's logprobs of logits and token ids. It is wrapped by name: no
+forward pass is added, no gradient touched. Old, current and reference logprobs come from that one function; gradients
+and the model that was called tell them apart, which is for the reader of a recording to do.
+
+Not covered: a function inside what torch.compile traces, logprobs that are spread over ranks, and trainers in another
+process than the engine. Standard library and Python 3.9, beside the torch that the trainer has imported.
+"""
+
+import functools
+import sys
+
+import rlaudit_recorder as recorder
+
+# One line a framework, `module:function`: it takes token ids of the shape of what it returns.
+FUNCTIONS = ("trl.trainer.utils:selective_log_softmax",)
+
+
+def watch(watched, more):
+    """Have these functions, and more of a user's own, hooked when their modules are imported."""
+    for target in (*FUNCTIONS, *more):
+        watched.setdefault(target.partition(":")[0], {})[target] = _hook
+
+
+def _hook(module, target):
+    """Put a recorder around a trainer's function, under every name by which it was imported."""
+    name = target.partition(":")[2]
+    function, torch = getattr(module, name), sys.modules["torch"]
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
+
+    @functools.wraps(function)
+    def recorded(*args, **kwargs):
+        result = function(*args, **kwargs)
+        if not is_compiling():
+            recorder.quietly(target, _scored, target, (*args, *kwargs.values()), result)
+        return result
+
+    for other in list(sys.modules.values()):
+        names = getattr(other, "__dict__", None)
+        if isinstance(names, dict) and names.get(name) is function:
+            setattr(other, name, recorded)
+    recorder.note_hook(target)
+
+
+def _scored(target, arguments, result):
+    """Write the rows of a trainer's logprobs that begin like a recorded completion."""
+    process, torch = recorder._process, sys.modules["torch"]
+    if not process.beginnings or not result.numel():
+        return
+    if type(result).__name__ == "DTensor":  # to gather it would be a collective of our own
+        recorder.drop("trainer logprobs", "they are spread over ranks (DTensor)")
+        return
+    if result.is_cuda and torch.cuda.is_current_stream_capturing():
+        recorder.drop("trainer logprobs", "they are computed in a CUDA graph")
+        return
+    shape = tuple(result.shape)
+    alike = (value for value in arguments if torch.is_tensor(value) and tuple(value.shape) == shape)
+    ids = next((value for value in alike if not value.is_floating_point()), None)
+    if ids is None or recorder.is_full(process):
+        return
+    ids_RT, logprobs_RT = ids.detach().reshape(-1, shape[-1]), result.detach().reshape(-1, shape[-1])
+    rows = [row for row, first in enumerate(ids_RT[:, :4].tolist()) if _is_recorded(process, first)]
+    if not rows:
+        return
+    picked = torch.tensor(rows, device=ids_RT.device)
+    recorder.put(
+        "trainer",
+        call=process.number("trainer"),
+        function=target,
+        gradients=bool(result.requires_grad),
+        backward=torch._C._current_graph_task_id() != -1,
+        model=_called_model(process),
+        shape=[len(rows), shape[-1]],
+        rows=rows,
+        ids=recorder.Numbers(ids_RT[picked].flatten().tolist()),
+        logprobs=recorder.Numbers(logprobs_RT[picked].float().flatten().tolist(), "<f4"),
+    )
+
+
+def _is_recorded(process, first):
+    """Return whether a kept sequence begins with these ids. One of less than four goes on with padding."""
+    return any(tuple(first[:length]) in process.beginnings for length in (4, 3, 2, 1))
+
+
+def _called_model(process):
+    """Return the model whose logits these are, if a caller has it under the name `model`; else None."""
+    frame = sys._getframe(1)
+    while frame is not None and not hasattr(frame.f_locals.get("model"), "named_parameters"):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    model = frame.f_locals["model"]
+    if id(model) not in process.trainer_models:
+        layers = (layer for layer in model.modules() if isinstance(getattr(layer, "disable_adapters", None), bool))
+        process.trainer_models[id(model)] = (len(process.trainer_models) + 1, next(layers, None))
+    number, layer = process.trainer_models[id(model)]
+    return {
+        "number": number,
+        "class": recorder.name_of(model),
+        "dtype": str(next(model.parameters()).dtype),
+        "trainable": any(parameter.requires_grad for parameter in model.parameters()),
+        "adapters": None if layer is None else not layer.disable_adapters,
+    }

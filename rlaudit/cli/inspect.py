@@ -57,8 +57,8 @@ def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = N
 
     settings = find_settings(Path.cwd())
     before, after = asked.before or settings.get("from"), asked.after or settings.get("to")
-    platform = asked.platform or settings.get("platform") or "cuda"
-    machine = Machine() if platform == "cuda" else machine_named(platform)
+    platform = asked.platform or settings.get("platform")
+    machine = Machine() if platform in (None, "cuda") else machine_named(platform)
     sides = [version_named(side) if side is not None else None for side in (before, after)]
     wishes = _Wishes(
         outputs=outputs,
@@ -77,7 +77,7 @@ def inspected(asked: "Asked", outputs: Sequence[Output], bump: "Bump | None" = N
     rules, about_suppressions = selected(known_rules(), asked.select or settings.get("select") or (), asked.ignore)
     request = Request(
         paths=tuple(asked.paths),
-        context=Context(rules, known_dialects(), machine, *sides),
+        context=Context(rules, known_dialects(), machine, *sides, machine_known=platform is not None),
         about_suppressions=frozenset(about_suppressions),
         suppressions=settings.suppressions,
         stdin_name=asked.stdin_name,

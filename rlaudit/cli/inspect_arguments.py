@@ -79,7 +79,7 @@ def arguments_parser() -> argparse.ArgumentParser:
     add("paths", nargs="*", metavar="PATH", help="files or folders; - is standard input")
     add("--from", dest="before", metavar="VERSION", help="vLLM that runs today; from lock files when left out")
     add("--to", dest="after", metavar="VERSION", help="vLLM to move to; from lock files when left out")
-    add("--platform", metavar="NAME", help="cuda, cpu, or a device such as a100: defaults depend on it")
+    add("--platform", metavar="NAME", help="cuda, cpu, npu, rocm, or a device such as a100: defaults depend on it")
     add("--framework-source", action="append", default=[], metavar="DIR",
         help="a folder with the framework's source, repeatable; else the checkout that the config lies in")  # fmt: skip
     add("--python", action="append", default=[], metavar="PATH",

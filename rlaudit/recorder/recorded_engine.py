@@ -1,10 +1,11 @@
 """The engines of a recording: each with the processes that are its own, and with how its requests were sampled."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rlaudit.recorder.recording import Engine, Process, Recording
+from rlaudit.recorder.weight_updates import Update, served_weights
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,14 @@ class Sampled:
 
 @dataclass(frozen=True)
 class RecordedEngine:
-    """An engine. process: what built it. processes: that one, and those that it started. replicas: how many alike."""
+    """An engine. process: what built it. processes: that one, and those that hold its weights. replicas: how many were
+    built alike, of which this is the first.
+    """
 
     process: Process
     engine: Engine
     processes: tuple[Process, ...]
+    updates: tuple[Update, ...]
     replicas: int = 1
 
     @property
@@ -49,14 +53,16 @@ class RecordedEngine:
 
 def recorded_engines(recording: Recording) -> tuple[RecordedEngine, ...]:
     """Return the engines in the order in which they were built; those that were built alike are one."""
-    builders = [process for process in recording.processes if process.engines]
+    served = {one.front.file: one for one in served_weights(recording)}
     found: list[RecordedEngine] = []
-    for process in builders:
-        processes = recording.processes if len(builders) == 1 else tuple(_started_by(process, recording.processes))
+    for process in recording.processes:
+        own = served.get(process.file)
+        processes = (process,) if own is None else own.processes
+        updates = () if own is None else own.updates
         for engine in process.engines:
             alike = next((place for place, one in enumerate(found) if _alike(one, process, engine)), None)
             if alike is None:
-                found.append(RecordedEngine(process, engine, processes))
+                found.append(RecordedEngine(process, engine, processes, updates))
             else:
                 found[alike] = replace(found[alike], replicas=found[alike].replicas + 1)
     return tuple(found)
@@ -70,15 +76,3 @@ def _alike(one: RecordedEngine, process: Process, engine: Engine) -> bool:
         and one.process.versions == process.versions
         and one.process.environment.get("VLLM_USE_V1") == process.environment.get("VLLM_USE_V1")
     )
-
-
-def _started_by(process: Process, processes: Sequence[Process]) -> Iterator[Process]:
-    """Yield a process and what it started, as far as parents are recorded; a worker of a Ray actor has another one."""
-    parents = {(one.clock, one.pid): one.parent for one in processes}
-    for one in processes:
-        pid: int | None = one.pid
-        for _ in range(len(processes)):
-            if (one.clock, pid) == (process.clock, process.pid):
-                yield one
-                break
-            pid = None if pid is None else parents.get((one.clock, pid))

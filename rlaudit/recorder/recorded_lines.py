@@ -75,12 +75,6 @@ def _by_text(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(of(one) for one in value.values())
 
 
-def _absent(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, dict) and _text(one.get("part")) and _texts(one.get("targets")) for one in value
-    )
-
-
 def _counts(value: Any) -> bool:
     return isinstance(value, list) and all(_count(one) for one in value)
 
@@ -149,7 +143,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "environment": _may(_by_text(_text), {}),
         "settings": _may(_mapping, {}),
     },
-    "hooks": {"hooked": _may(_texts, []), "absent": _may(_absent, [])},
+    "hooks": {"hooked": _may(_texts, [])},
     "engine": {
         "at": _must(_clock),
         "number": _must(_whole),

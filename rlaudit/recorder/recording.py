@@ -21,18 +21,11 @@ from rlaudit.recorder.recorded_lines import (
     is_first_line,
     recorded_lines,
 )
+from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
 from rlaudit.remote_path import is_remote
 
 ENDING = "*.jsonl"
 TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
-
-
-@dataclass(frozen=True)
-class Absent:
-    """A part of which a release of vLLM has no method, so that it is not recorded."""
-
-    part: str
-    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -188,7 +181,6 @@ class Process:
     environment: Mapping[str, str]
     settings: Mapping[str, Any]
     hooked: tuple[str, ...]
-    absent: tuple[Absent, ...]
     engines: tuple[Engine, ...]
     workers: tuple[Worker, ...]
     models: tuple[Model, ...]
@@ -212,10 +204,15 @@ class Process:
 
 @dataclass(frozen=True)
 class Recording:
-    """The processes of a training, in the order in which they began. missing: of all of them, and of the folder."""
+    """The processes of a training, in the order in which they began.
+
+    absent: parts of which no process had a method, so that they are not recorded. missing: what is not there, of all
+    processes and of the folder, in sentences.
+    """
 
     path: Path
     processes: tuple[Process, ...]
+    absent: tuple[str, ...]
     missing: tuple[str, ...]
 
 
@@ -248,8 +245,11 @@ def open_recording(path: Path) -> Recording:
         )
     # Processes of one host by its own clock; of several hosts by the time of day, as far as it is known.
     processes.sort(key=lambda one: (one.at if one.wall is None else one.wall, str(one.file)))
+    hooked = {target for one in processes for target in one.hooked}
+    absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
-    return Recording(path, tuple(processes), tuple(missing))
+    missing += [f"not recorded here: {part} (this release has no method that is known for it)" for part in absent]
+    return Recording(path, tuple(processes), absent, tuple(missing))
 
 
 def token_records(
@@ -306,7 +306,6 @@ class _Reader:
     first: dict[str, Any]
     damage: Damage
     hooked: dict[str, None] = field(default_factory=dict)
-    absent: list[Absent] = field(default_factory=list)
     engines: list[Engine] = field(default_factory=list)
     workers: list[Worker] = field(default_factory=list)
     models: list[Model] = field(default_factory=list)
@@ -365,7 +364,6 @@ class _Reader:
             environment=first["environment"],
             settings=first["settings"],
             hooked=tuple(self.hooked),
-            absent=tuple(self.absent),
             engines=tuple(self.engines),
             workers=tuple(self.workers),
             models=tuple(self.models),
@@ -387,7 +385,6 @@ class _Reader:
 
     def _hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
-        self.absent += [Absent(one["part"], tuple(one["targets"])) for one in record["absent"]]
 
     def _engine(self, line: int, record: dict[str, Any]) -> None:
         self.engines.append(
@@ -555,8 +552,6 @@ class _Reader:
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for one in self.absent:
-            lost.add(f"not recorded here: {one.part} (this release has none of {', '.join(one.targets)})")
         for dropped in dict.fromkeys((one.what, one.why) for one in self.dropped):
             lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
         for failed in dict.fromkeys((one.hook, one.error) for one in self.failed):

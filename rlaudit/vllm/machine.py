@@ -61,6 +61,8 @@ MACHINES = {
     "rtx-4090": Machine(gpu="sm89", memory_gib=24.0, name="GeForce RTX 4090"),
     "t4": Machine(gpu="sm75", memory_gib=15.0, name="T4"),
     "cpu": Machine("cpu", "", 0.0, "CPU"),
+    "npu": NPU,
+    "rocm": ROCM,
 }
 
 

@@ -25,7 +25,8 @@ MOST_WORDS = 20_000
 DEEPEST = 3
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]\s]*\])?(\+?)=")
 _DECLARATIONS = {"export", "declare", "local", "readonly", "typeset"}
-_TESTS = {"[", "[[", "test", "grep", "command", "which", "((", "!"}
+# Commands before `&&` whose failure ends the work; any other may be a test of what is there: `rocm-smi && export A=1`.
+_PREPARING = _DECLARATIONS | {"cd", "pushd", "mkdir", "source", ".", "set"}
 _SHELLS = {"bash", "sh", "zsh", "dash", "ash"}
 # What starts a shell somewhere else, as `kubectl exec -i POD -- bash`; the variables of this one do not come along.
 _CONTAINERS = {"kubectl", "oc", "docker", "podman"}
@@ -56,7 +57,7 @@ class _Reader:
         self.text, self.index, self.variables, self.depth = text, index, variables, depth
         self.blocks = Blocks(variables)
         self.pending_function = False
-        self.tested = False
+        self.prepares = False
         self.piped: tuple[str, list[int]] | None = None
 
     def commands(self) -> Iterator[Command]:
@@ -103,8 +104,8 @@ class _Reader:
                 self.blocks.become("case pattern")
         elif token.name in {"&&", "||"}:
             if self.blocks.innermost != "chain":
-                self.open("chain", token, certain=token.name == "&&" and not self.tested)
-            elif token.name == "||" or self.tested:
+                self.open("chain", token, certain=token.name == "&&" and self.prepares)
+            elif token.name == "||" or not self.prepares:
                 self.blocks.doubt()
         elif token.name in {";", "\n", "&"}:
             self.blocks.close("chain")
@@ -129,7 +130,7 @@ class _Reader:
         )
         if not words:
             return
-        self.tested = (words[0].literal or "((") in _TESTS
+        self.prepares = words[0].literal in _PREPARING
         self.variables.assumed = {}
         prefixes = 0
         while prefixes < len(words) and self.is_assignment(words[prefixes]):

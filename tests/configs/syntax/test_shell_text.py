@@ -62,6 +62,7 @@ def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script:
         ("serve $((1/0))", "arithmetic"),
         ("A=1\nif x; then A=2; fi\nserve $A", "under a condition in line 2"),
         ("A=1\n[ -n x ] && A=2\nserve $A", "under a condition in line 2"),
+        ("A=1\npython3 -c 'import x' && A=2\nserve $A", "under a condition in line 2"),
         ("A=1\nx || A=2\nserve $A", "under a condition"),
         ("for A in 1 2; do serve $A; done", "several values"),
         ("case x in\n a) A=1 ;;\n *) A=2 ;;\nesac\nserve $A", "under a condition"),

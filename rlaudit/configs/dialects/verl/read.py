@@ -18,7 +18,7 @@ from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
 from rlaudit.configs.dialects.verl.write import unless_refused, writer_for
-from rlaudit.configs.draft import MANDATORY, Draft, arriving, known, unwritten
+from rlaudit.configs.draft import MANDATORY, Draft, arriving, by_file, known, unwritten
 from rlaudit.configs.elsewhere import left_open
 from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.hydra_defaults import composed, with_defaults
@@ -169,6 +169,8 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     _sampling(draft, rollout, release, inherits=one.inherits)
     trainer_facts(draft, one.root, vllm, release, inherits=one.inherits)
     draft.list_options(one.root, *_OPTIONS)
+    device = one.root.get("trainer", "device")
+    draft.device = by_file("trainer.device", device) if device is not None else None
     draft.list_rest(rollout, f"{ROLLOUT}.rollout", lambda path: checkout is not None and checkout.has(path))
     if any(known(one.root.get(*switch)) for switch in _SECOND_ENGINES):
         take_second_engines(draft, one.root, "actor_rollout_ref", "actor", "critic", "rollout")

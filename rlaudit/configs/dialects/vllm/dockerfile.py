@@ -6,6 +6,7 @@ vLLM's own starts the server itself, so that a CMD of flags alone is a server to
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rlaudit.configs.dialects.vllm.invocation import VLLM_IMAGE, Invocation, of_commands, tail
 from rlaudit.configs.source import Source
@@ -26,23 +27,26 @@ _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s]*)|([
 def dockerfile_invocations(source: Source) -> tuple[Invocation, ...]:
     """The server that the last stage's ENTRYPOINT and CMD start. Raises UnreadableText."""
     index = LineIndex(source.text, source.path)
-    image = entrypoint = command = None
+    image = Node("", index.place(0, 0, ""))
+    entrypoint = command = None
     variables: dict[str, Node] = {}
     for name, start, end in _instructions(source.text):
         if name == "FROM":
-            image, entrypoint, command, variables = (source.text[start:end].split() or [""])[0], None, None, {}
+            named = (source.text[start:end].split() or [""])[0]
+            image = Node(named, index.place(start, start + len(named), ""))
+            entrypoint, command, variables = None, None, {}
         elif name == "ENV":
             variables |= _variables(index, start, end)
         elif name == "ENTRYPOINT":
             entrypoint, command = (start, end), None
         elif name == "CMD":
             command = (start, end)
-    return tuple(_started(index, image or "", entrypoint, command, variables))
+    return tuple(_started(index, image, entrypoint, command, variables))
 
 
 def _started(
     index: LineIndex,
-    image: str,
+    image: Node,
     entrypoint: tuple[int, int] | None,
     command: tuple[int, int] | None,
     variables: dict[str, Node],
@@ -56,19 +60,18 @@ def _started(
         if listed is None:
             script = _shell_form(index, *span)
             for found in of_commands(script):
-                yield Invocation(
-                    found.words, found.start, found.serve, found.place, {**variables, **found.variables}, found.command
-                )
+                yield replace(found, variables={**variables, **found.variables}, image=image)
             return
         words += listed
         last = listed
     started = tail(words)
-    if started is None and VLLM_IMAGE.search(image) and entrypoint is None and words:
+    if started is None and VLLM_IMAGE.search(str(image.value)) and entrypoint is None and words:
         started = (0, True) if str(words[0].value).startswith("-") or len(words) > 1 else None
     if started is not None:
         scripts = [word for word in words if isinstance(word.value, str) and " " in word.value]
         place = words[0].place
-        yield Invocation(tuple(words), *started, place, variables, None, () if scripts and not last else last)
+        lists = () if scripts and not last else last
+        yield Invocation(tuple(words), *started, place, variables, None, lists, image=image)
 
 
 def _shell_form(index: LineIndex, start: int, end: int) -> tuple[Command, ...]:

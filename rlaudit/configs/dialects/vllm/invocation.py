@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _MODULE = re.compile(r"vllm\.entrypoints\.(openai\.)?api_server$|.*vllm/entrypoints/(openai/)?api_server\.py$")
 VLLM_IMAGE = re.compile(r"(^|/)vllm[-\w]*(/vllm[-\w]*)?(:|@|$)|vllm-openai|vllm/vllm")
+_CONTAINERS = {"docker", "podman", "nerdctl", "singularity", "apptainer"}
+_IMAGE = re.compile(r"\w[\w.:-]*(?:/[\w.-]+)+(?:[:@][\w.:-]+)?")
 _LAUNCHER = re.compile(r"(^|/)(vllm)$")
 # With these vLLM prints something and ends; --help takes the name of a flag or a group in newer releases.
 _ASKS = re.compile(r"--help(=|$)|-h$|--version$")
@@ -30,7 +32,7 @@ class Invocation:
     shell command, where it is one. lists: for words that are elements of a YAML or JSON list, those of the last list.
     documents: here-documents of the same script by the file that they are written to. own: the project's program that
     is started in the place of vLLM's, and takes its flags. maybe: words that a program adds to the list under a
-    condition.
+    condition. image: of the container that runs it, None if none is named.
     """
 
     words: tuple[Node, ...]
@@ -61,7 +63,7 @@ def _begin(words: Sequence[Node]) -> tuple[int, bool] | None:
             return at + 2, True
         if _MODULE.match(text) and (texts[at - 1] == "-m" if at and "/" not in text else True):
             return at + 1, False
-    if texts and texts[0] in {"docker", "podman", "nerdctl", "singularity", "apptainer"}:
+    if texts and texts[0] in _CONTAINERS:
         for at, text in enumerate(texts[1:], 1):
             if VLLM_IMAGE.search(text) and not texts[at - 1].startswith(("-v", "--volume", "--name", "--mount", "-e")):
                 return at + 1, True
@@ -77,4 +79,14 @@ def of_commands(commands: Sequence[Command]) -> Iterator[Invocation]:
         found = tail(command.words)
         if found is not None:
             variables = {**passed(command.words[: found[0]]), **command.variables}
-            yield Invocation(command.words, *found, command.place, variables, command, documents=dict(documents))
+            image = _image(command.words[: found[0]])
+            yield Invocation(
+                command.words, *found, command.place, variables, command, documents=dict(documents), image=image
+            )
+
+
+def _image(words: Sequence[Node]) -> Node | None:
+    """The image of `docker run -v OPTION IMAGE vllm serve`: the last word before the server that can be one."""
+    if words[0].value not in _CONTAINERS:
+        return None
+    return next((word for word in reversed(words) if _IMAGE.fullmatch(str(word.value))), None)

@@ -18,7 +18,7 @@ from rlaudit.configs.rollout_config import Origin, RolloutConfig, Setting
 from rlaudit.configs.syntax.node import Node
 from rlaudit.configs.syntax.place import Place
 from rlaudit.recorder.recorded_engine import RecordedEngine, recorded_engines
-from rlaudit.vllm.catalogue import Catalogue
+from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
@@ -27,9 +27,9 @@ from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 SET_BY_VLLM = frozenset({
     VARIABLE, "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_WORKER_MULTIPROC_METHOD", "VLLM_USE_RAY_SPMD_WORKER",
     "VLLM_USE_RAY_COMPILED_DAG", "VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE", "VLLM_DISABLE_SHARED_EXPERTS_STREAM",
-    "VLLM_CPU_NUM_OF_RESERVED_CPU", "VLLM_DIST_IDENT", "VLLM_USE_BREAKABLE_CUDAGRAPH",
+    "VLLM_CPU_NUM_OF_RESERVED_CPU", "VLLM_DIST_IDENT", "VLLM_USE_BREAKABLE_CUDAGRAPH", "PYTORCH_NVML_BASED_CUDA_CHECK",
+    "TORCHINDUCTOR_COMPILE_THREADS", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR",
 })  # fmt: skip
-_VARIABLES = ("VLLM_", "NCCL_", "CUBLAS_", "TORCH", "PYTORCH_", "TRITON_", "FLASHINFER_", "HF_", "CUDA_")
 # Requests bring every parameter: these are what rollouts are about, and of the others what is not at its default.
 _SAMPLING = (*NEUTRAL_SAMPLING, "n", "logprobs", "prompt_logprobs", "max_tokens")
 # Where a server's arguments are parsed: `vllm serve`, and the module that older releases start.
@@ -47,7 +47,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
     file = str(one.process.file)
     place = Place(file, one.engine.line, 1, "")
     same = release == vllm
-    _written(draft, one, vllm, file)
+    _written(draft, one, file)
     if same and one.started:
         _effective(draft, one, vllm, place)
     _environment(draft, one, vllm, same, file)
@@ -68,7 +68,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
     )
 
 
-def _written(draft: Draft, one: RecordedEngine, vllm: Version, file: str) -> None:
+def _written(draft: Draft, one: RecordedEngine, file: str) -> None:
     for name, value in one.engine.written.items():
         if name != "model":
             place = Place(file, one.engine.line, 1, name)
@@ -82,12 +82,19 @@ def _effective(draft: Draft, one: RecordedEngine, vllm: Version, home: Place) ->
         declared = catalogue.engine.get(name)
         if declared is None or declared.config or name == "model":
             continue
+        value = _as_declared(value, declared)
         given = draft.engine.get(name)
         if given is not None and given.value == value:
             continue
         place = given.place if given is not None else Place(home.path, home.line, 1, name)
         note = f"as vLLM {vllm} resolved it when it ran"
         draft.engine[name] = Setting(name, value, None if given is None else given.written, Origin.ENGINE, place, note)
+
+
+def _as_declared(value: Any, declared: Declared) -> Any:
+    """A member of an enumeration in the word that the argument takes (`RAW_LOGPROBS` of 0.10.2)."""
+    alike = (word for word in declared.choices or () if isinstance(value, str) and word.lower() == value.lower())
+    return next(alike, value)
 
 
 def effective_arguments(effective: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -105,13 +112,16 @@ def effective_arguments(effective: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 def _environment(draft: Draft, one: RecordedEngine, vllm: Version, same: bool, file: str) -> None:
     for name, value in one.process.environment.items():
-        if name.startswith(_VARIABLES) and (same or name not in SET_BY_VLLM):
-            draft.environment[name] = Setting(name, value, value, Origin.FILE, Place(file, 1, 1, name))
+        place = Place(file, 1, 1, name)
+        if name not in SET_BY_VLLM:
+            draft.environment[name] = Setting(name, value, value, Origin.FILE, place)
+        elif same:
+            draft.environment[name] = Setting(name, value, None, Origin.ENGINE, place, "vLLM may have set it itself")
     kind = generation(one)
     if same and kind is not None and has_v0(vllm):
         note = f"the {kind} engine started"
-        written = one.process.environment.get(VARIABLE)
-        draft.environment[VARIABLE] = Setting(VARIABLE, kind[1], written, Origin.ENGINE, Place(file, 1, 1, VARIABLE), note)
+        place = Place(file, one.engine.line, 1, VARIABLE)
+        draft.environment[VARIABLE] = Setting(VARIABLE, kind[1], None, Origin.ENGINE, place, note)
 
 
 def generation(one: RecordedEngine) -> str | None:

@@ -11,58 +11,85 @@ from typing import Any
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
 from rlaudit.recorder.recording import Process, Recording
-from rlaudit.recorder.update_protocol import LOAD_WEIGHTS, UpdateProtocol, update_protocol
+from rlaudit.recorder.weight_updates import PAUSING
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
-RESETS = "resets of the prefix cache"
+RESET = "reset_prefix_cache"
+# vLLM calls these on its workers itself while it starts (0.10.2 vllm/v1/engine/core.py:200).
+_AT_START = frozenset({"initialize_cache"})
 _SHOWN = 3
 
 
 def recorded_facts(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
     """Yield the trainer's facts that are certain, each with its value and where that comes from."""
-    protocol = update_protocol(one.processes)
-    if protocol.updates:
-        yield from _of_updates(protocol, one)
-    requests, salted = (sum(found) for found in zip(*((p.records.get("request", 0), p.salted) for p in one.processes)))
+    if one.updates:
+        yield from _of_updates(one)
+    requests = sum(process.records.get("request", 0) for process in one.processes)
+    salted = sum(process.salted for process in one.processes)
     if requests:
         note = f"{salted} of {requests} recorded requests had a cache salt"
         why = "requests had a cache salt; whether it changes with the policy is not recorded"
         yield "salts_prefix_cache", Unknown(why) if salted else False, note
-    yield "replicas", one.replicas, f"{one.replicas} engines were built alike"
+    if one.replicas > 1:
+        yield "replicas", one.replicas, f"{one.replicas} engines were built alike"
 
 
-def _of_updates(protocol: UpdateProtocol, one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
-    flying = protocol.in_flight
-    note = f"{len(protocol.updates)} updates were recorded"
+def _of_updates(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
+    note = f"{len(one.updates)} updates were recorded"
+    flying = most_in_flight(one)
     if flying is None:
         yield "weight_updates", Unknown("how many requests were in flight is not recorded"), note
     else:
-        met = f"{note}, which met at most {flying} requests in flight"
-        yield "weight_updates", "in flight" if flying else "between rollouts", met
-    yield "update_calls", list(protocol.methods), "the methods by which weights came, as they were recorded"
-    done, of = protocol.followed_by_reset
-    if not any(absent.part == RESETS for process in one.processes for absent in process.absent):
+        yield "weight_updates", "in flight" if flying else "between rollouts", f"{note}: {_met(flying)}"
+    yield "update_calls", list(ways(one)), "the methods by which weights came, as they were recorded"
+    if any(name.endswith(f".{RESET}") for process in one.processes for name in process.hooked):
+        done, of = followed_by_reset(one)
         value: Any = True if done == of else False if not done else Unknown(f"{done} of {of} updates emptied the cache")
         yield "resets_prefix_cache", value, f"{done} of {of} updates emptied the prefix cache"
-    modes = {pause.mode for pause in protocol.pauses if pause.mode is not None}
-    clears = {pause.clears_cache for pause in protocol.pauses if pause.clears_cache is not None}
-    called = f"of {len(protocol.pauses)} recorded pauses"
-    if modes:
-        yield "pause_mode", modes.pop() if len(modes) == 1 else Unknown("pauses had several modes"), called
+    modes = {update.pause for update in one.updates if update.pause is not None}
+    clears = {update.clear_cache for update in one.updates if update.clear_cache is not None}
+    if modes - {""}:
+        yield "pause_mode", modes.pop() if len(modes) == 1 else Unknown("pauses had several modes"), note
     if clears:
-        yield "pause_clears_cache", clears.pop() if len(clears) == 1 else Unknown("some cleared the cache"), called
-    if protocol.pauses:
-        names = dict.fromkeys(name for pause in protocol.pauses for name in pause.arguments)
-        yield "pause_arguments", list(names), called
+        yield "pause_clears_cache", clears.pop() if len(clears) == 1 else Unknown("some pauses cleared the cache"), note
+    pauses = [call for process in one.processes for call in process.calls if call.name in PAUSING]
+    own = [call for call in pauses if call.name == "pause_generation"] or pauses
+    if own:
+        names = dict.fromkeys(name for call in own for name in call.arguments if not name.isdecimal())
+        yield "pause_arguments", list(names), f"of {len(own)} recorded pauses"
+
+
+def most_in_flight(one: RecordedEngine) -> int | None:
+    """Return the most requests that an update met; None if that is unknown of all."""
+    return max((update.in_flight for update in one.updates if update.in_flight is not None), default=None)
+
+
+def ways(one: RecordedEngine) -> tuple[str, ...]:
+    """Return the methods by which weights came, in any update."""
+    return tuple(dict.fromkeys(name for update in one.updates for name in update.how))
+
+
+def followed_by_reset(one: RecordedEngine) -> tuple[int, int]:
+    """Return how many updates, of how many, emptied the prefix cache. The last one counts only if it did: the training
+    may have ended before.
+    """
+    emptied = [update.reset or update.clear_cache is True for update in one.updates]
+    judged = emptied if emptied[-1] else emptied[:-1] or emptied
+    return sum(judged), len(judged)
+
+
+def _met(flying: int) -> str:
+    return f"at most {flying} requests in flight" if flying else "no request in flight"
 
 
 def recorded_sentences(one: RecordedEngine, recording: Recording) -> Iterator[str]:
     """Yield what a reader wants to know of an engine that no setting tells."""
     yield from _of_start(one)
+    yield f"packages: {', '.join(f'{name} {version}' for name, version in one.process.versions.items())}"
     yield from (_requests(sampled) for sampled in one.sampled[:_SHOWN])
     if len(one.sampled) > _SHOWN:
         yield f"{len(one.sampled) - _SHOWN} more kinds of sampling parameters, of fewer requests each"
-    yield from update_sentences(update_protocol(one.processes))
+    yield from update_sentences(one)
     yield from _of_trainer(recording)
 
 
@@ -74,7 +101,9 @@ def _of_start(one: RecordedEngine) -> Iterator[str]:
         yield f"the engine of process {process.pid} ({one.engine.class_name}) did not start: {error}{alike}"
         return
     workers = Counter(
-        f"{worker.class_name} on {worker.device}" for each in one.processes for worker in each.workers
+        f"{worker.class_name} on {worker.device}" if worker.device not in (None, "None") else str(worker.class_name)
+        for each in one.processes
+        for worker in each.workers
     )
     held = ", ".join(f"{count} x {name}" if count > 1 else name for name, count in workers.items())
     started = f"process {process.pid} built the engine with {one.engine.class_name}{alike}"
@@ -101,32 +130,31 @@ def _tells(name: str, value: Any) -> bool:
     return (name == "n" and value != 1) or (name in {"prompt_logprobs", "stop"} and bool(value))
 
 
-def update_sentences(protocol: UpdateProtocol) -> Iterator[str]:
+def update_sentences(one: RecordedEngine) -> Iterator[str]:
     """Yield how weights were updated, in sentences."""
-    updates = protocol.updates
-    if not updates:
+    if not one.updates:
         yield "no update of weights was recorded"
-        return
-    flying = protocol.in_flight
-    met = "requests in flight unknown" if flying is None else f"at most {flying} requests in flight"
-    done, of = protocol.followed_by_reset
-    emptied = f"prefix cache emptied with {done} of {of}"
-    failed = sum(update.failed > 0 for update in updates)
-    yield (
-        f"{len(updates)} weight updates by {', '.join(protocol.methods)}; {met}; {emptied}"
-        + (f"; {failed} failed" if failed else "")
-    )
-    if protocol.rpc_methods:
-        yield "methods called on workers: " + ", ".join(f"{name} {n} x" for name, n in protocol.rpc_methods.items())
-    elif protocol.methods == (LOAD_WEIGHTS,):
-        yield "the model's load_weights was called in the engine's own process, past every call of vLLM"
-    pauses = Counter(f"mode={pause.mode}, clear_cache={pause.clears_cache}" for pause in protocol.pauses)
-    for how, number in pauses.items():
-        yield f"{number} pauses of generation with {how}"
-    if protocol.resets:
-        yield f"{protocol.resets} resets of the prefix cache, of which {protocol.refused} answered false"
-    if protocol.sleeps:
-        yield f"{protocol.sleeps} calls of sleep"
+    else:
+        flying = most_in_flight(one)
+        met = "requests in flight unknown" if flying is None else _met(flying)
+        done, of = followed_by_reset(one)
+        failed = sum(update.error is not None for update in one.updates)
+        sizes = sorted({update.tensors for update in one.updates})
+        tensors = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        yield (
+            f"{len(one.updates)} weight updates by {', '.join(ways(one))}, {tensors} tensors each; {met}; prefix cache "
+            f"emptied with {done} of {of}" + (f"; {failed} failed" if failed else "")
+        )
+        orders = Counter(update.order for update in one.updates)
+        for order, number in orders.most_common(_SHOWN):
+            yield f"{number} x in this order: {', then '.join(order)}"
+    called: Counter[str] = Counter()
+    for process in one.processes:
+        for call in process.calls:
+            if call.method is not None and call.method not in _AT_START:
+                called[call.method] += call.count
+    if called:
+        yield "methods called on workers: " + ", ".join(f"{name} {number} x" for name, number in called.items())
 
 
 def _of_trainer(recording: Recording) -> Iterator[str]:
@@ -138,5 +166,5 @@ def _of_trainer(recording: Recording) -> Iterator[str]:
 
 
 def trainer_functions(process: Process) -> tuple[str, ...]:
-    """Return the hooked functions that are none of vLLM's."""
-    return tuple(name for name in process.hooked if not name.startswith(("vllm.", "worker.")))
+    """Return the functions of a framework that were hooked."""
+    return tuple(name for name in process.hooked if ":" in name and not name.startswith("vllm."))

@@ -12,7 +12,7 @@ from rlaudit.configs.dialects.vllm.config_loader import take_config_file
 from rlaudit.configs.dialects.vllm.flags import FlagReader, take_variables
 from rlaudit.configs.dialects.vllm.invocation import Invocation
 from rlaudit.configs.dialects.vllm.own_server import take_program, variables_of
-from rlaudit.configs.draft import Draft, unwritten
+from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.engine_names import dashed
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
@@ -32,6 +32,7 @@ from rlaudit.vllm.milestones import CONFIG_FILE_OF_THE_MODULE
 def server_config(framework: str, source: Source, started: Invocation, vllm: Version) -> RolloutConfig:
     """The engine of one server."""
     draft = Draft(framework, source.path)
+    draft.device = by_file("image", started.image) if started.image is not None else None
     reader = FlagReader(draft, vllm, started.serve)
     own = started.own
     if own is not None:

@@ -28,6 +28,11 @@ class RecordedSource(Source):
         return ""
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """Its files, one for each process."""
+        return tuple(str(process.file) for process in self.recording.processes)
+
+    @property
     def release(self) -> Version | None:
         """The release of vLLM that built the engines; None if that is unknown, or several did."""
         found = {release_of(process) for process in self.recording.processes if process.engines}

@@ -135,6 +135,7 @@ TRAINER: Mapping[str, str] = {
     "shares_weights": "bool: whether the engine and the trainer compute with the same weights, quantized ones included",
     "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
     "seeds_replicas": "bool: whether every replica gets its own seed",
+    "scores_rollouts": "bool: whether the trainer was seen to compute logprobs of sampled tokens",
     "update_calls": "list[str]: methods of vLLM by which new weights came, as they were recorded",
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
 }

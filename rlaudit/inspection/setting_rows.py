@@ -87,6 +87,8 @@ def _as_read(audit: Audit, row: "ReportedSetting") -> "ReportedSetting":
     if removed("variable", name, audit.after.version) is not None:
         row["effective_to"] = {"absent": f"vLLM {audit.after.version} does not read {name}"}
         row["moves"] = audit.migrates and removed("variable", name, audit.before.version) is None
+    # What vLLM sets in its own process is nobody's setting that could be lost.
+    row["moves"] = row["moves"] and row["origin"] != Origin.ENGINE
     return row
 
 

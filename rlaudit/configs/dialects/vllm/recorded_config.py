@@ -52,7 +52,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
         _effective(draft, one, vllm, place)
     _environment(draft, one, vllm, same, file)
     _sampling(draft, one, release or vllm, file)
-    for name, value, note in recorded_facts(one):
+    for name, value, note in recorded_facts(one, source.recording):
         draft.trainer[name] = Setting(name, value, None, Origin.FILE, None, note)
     for package, version in one.process.versions.items():
         draft.options[package] = Setting(package, version, version, Origin.FILE, Place(file, 1, 1, package))
@@ -84,7 +84,7 @@ def _effective(draft: Draft, one: RecordedEngine, vllm: Version, home: Place) ->
             continue
         value = _as_declared(value, declared)
         given = draft.engine.get(name)
-        if given is not None and given.value == value:
+        if value == (None if given is None else given.value):
             continue
         place = given.place if given is not None else Place(home.path, home.line, 1, name)
         note = f"as vLLM {vllm} resolved it when it ran"

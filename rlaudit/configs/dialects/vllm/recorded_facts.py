@@ -20,8 +20,11 @@ _AT_START = frozenset({"initialize_cache"})
 _SHOWN = 3
 
 
-def recorded_facts(one: RecordedEngine) -> Iterator[tuple[str, Any, str]]:
+def recorded_facts(one: RecordedEngine, recording: Recording) -> Iterator[tuple[str, Any, str]]:
     """Yield the trainer's facts that are certain, each with its value and where that comes from."""
+    calls = sum(process.records.get("trainer", 0) for process in recording.processes)
+    if calls:
+        yield "scores_rollouts", True, f"the trainer's logprobs were recorded in {calls} calls"
     if one.updates:
         yield from _of_updates(one)
     requests = sum(process.records.get("request", 0) for process in one.processes)

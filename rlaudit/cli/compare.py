@@ -187,6 +187,8 @@ def compare(
             )
         if before_trainer is not None and before is None:
             raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
+        if state is not None and any(table.export.is_folder for table in tables):
+            raise UsageError(f"{rollouts} is read as a whole: nothing of it is kept by file", "leave out --state")
         scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
         comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
         own_trainer = _trainer(trainer, renamed)

@@ -16,6 +16,7 @@ from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_part, shares
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.tokens.complete import complete
+from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.figures.logged_figures import LoggedFigures
 from rlaudit.tokens.join_trainer import joined
@@ -200,9 +201,10 @@ class Comparer:
             scored=scored,
             before=before,
         )
-        said = [table.export.note, *notes, numbers.note()]
+        said = [table.export.note, *table.part.notes, *notes, numbers.note()]
+        not_seen = (*table.part.not_seen, *comparison.not_seen)
         return Compared(
-            replace(comparison, notes=tuple(note for note in said if note)),
+            replace(comparison, notes=tuple(note for note in said if note), not_seen=not_seen),
             path=str(table.path),
             export=table.export.name,
             files=len(table.files),
@@ -264,12 +266,13 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatc
     silent = Faults()
     sampled = SequenceSample(tokens // 2)
     for batch in table.sample(tokens, numbers) or table.batches(silent, numbers, KNOWN):
-        usable = sound(batch, table.path, silent)
+        usable = table.export.scorable(table.path, sound(batch, table.path, silent))
         if usable.sequences:
             sampled.add(usable)
     picked = sampled.batch()
     if picked is None:
-        raise NotFinished(f"{table.path} has no sequence to score")
+        of_others = "" if table.export.scorable is all_scorable else " that was sampled from the model's own weights"
+        raise NotFinished(f"{table.path} has no sequence to score{of_others}")
     return with_prompt_tokens(complete(picked)[0], table.path, silent)
 
 

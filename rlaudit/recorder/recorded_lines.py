@@ -35,12 +35,20 @@ class Damage:
         first, count = self.met.get(what, (line, 0))
         self.met[what] = (first, count + 1)
 
-    def sentences(self) -> tuple[str, ...]:
-        """One sentence for each kind."""
+    def counted(self) -> tuple[tuple[str, int], ...]:
+        """One sentence for each kind, and how often it was met."""
         return tuple(
-            f"{self.name}{'' if line is None else f':{line}'}: {what}{f' (and {count - 1} more)' if count > 1 else ''}"
+            (
+                f"{self.name}{'' if line is None else f':{line}'}: {what}"
+                f"{f' (and {count - 1} more)' if count > 1 else ''}",
+                count,
+            )
             for what, (line, count) in self.met.items()
         )
+
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence for each kind."""
+        return tuple(sentence for sentence, _ in self.counted())
 
 
 def _text(value: Any) -> bool:

@@ -163,7 +163,8 @@ class Process:
 
     sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
     each kind can be used. salted: how many kept requests had a cache salt.
-    missing: what is not there, in sentences.
+    missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
+    many lines these are.
     """
 
     file: Path
@@ -195,6 +196,7 @@ class Process:
     records: Mapping[str, int]
     salted: int
     missing: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
 
     @property
     def clock(self) -> str:
@@ -207,13 +209,15 @@ class Recording:
     """The processes of a training, in the order in which they began.
 
     absent: parts of which no process had a method, so that they are not recorded. missing: what is not there, of all
-    processes and of the folder, in sentences.
+    processes and of the folder, in sentences. damaged: those of them that are of lines and files that cannot be used,
+    with how many these are.
     """
 
     path: Path
     processes: tuple[Process, ...]
     absent: tuple[str, ...]
     missing: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
 
 
 def is_recording(path: Path) -> bool:
@@ -249,7 +253,8 @@ def open_recording(path: Path) -> Recording:
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
     missing += [f"not recorded here: {part} (this release has no method that is known for it)" for part in absent]
-    return Recording(path, tuple(processes), absent, tuple(missing))
+    damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
+    return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
 
 def token_records(
@@ -378,6 +383,7 @@ class _Reader:
             records=dict(self.records),
             salted=self.salted,
             missing=self._missing(),
+            damaged=self.damage.counted(),
         )
 
     def _second_first(self, line: int, record: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A recording as the source of configs: not what a file asks for, but what the engines of a training were built with."""
+"""A recording as the source of configs: not what a file asks for, but what a training built its engines with."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ENDING = ".jsonl"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecordedSource(Source):
-    """A recording. Its text is empty: no line of it is written by a person, so none is fixed or suppresses a finding."""
+    """A recording. Its text is empty: no person wrote a line of it, so none is fixed or suppresses a finding."""
 
     recording: "Recording"
 

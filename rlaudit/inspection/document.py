@@ -222,6 +222,12 @@ def _evidence(finding: Finding) -> str:
     return f"{finding.severity} {finding.rule} at {shown_path(place.path)}:{place.line}: {finding.message}"
 
 
+def _ran_on_both_sides(config: InspectedConfig) -> bool:
+    """Whether a recorded engine is compared with nothing that did not run: itself alone, or that of a recording."""
+    before, after = config.audit.before.config, config.audit.after.config
+    return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
+
+
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
     said = [f"{shown_path(one.path)}: {one.reason}" for one in inspection.unread]
     for file in inspection.files:
@@ -234,7 +240,7 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     said += mentioned(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
     if inspection.others:
         said.append(f"{inspection.others} files of kinds that configs are not written in")
-    ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and not one.audit.migrates]
+    ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(one)]
     if ran:
         said.append("kernels and weights: a recording holds what was configured, called, sampled and scored")
     if not ran or len(ran) < len(configs):

@@ -22,12 +22,12 @@ from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
-# vLLM sets these itself while it resolves a configuration (0.8.5 envs.py:759 and executor/ray_distributed_executor.py:77,
+# vLLM sets these itself while it starts (0.8.5 envs.py:759, executor/ray_distributed_executor.py:77,
 # 0.18.1 config/parallel.py:755, platforms/cpu.py:199-282 and entrypoints/utils.py:171, 0.32.0 config/vllm.py:817).
 SET_BY_VLLM = frozenset({
     VARIABLE, "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_WORKER_MULTIPROC_METHOD", "VLLM_USE_RAY_SPMD_WORKER",
     "VLLM_USE_RAY_COMPILED_DAG", "VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE", "VLLM_DISABLE_SHARED_EXPERTS_STREAM",
-    "VLLM_CPU_NUM_OF_RESERVED_CPU", "VLLM_DIST_IDENT", "VLLM_USE_BREAKABLE_CUDAGRAPH", "PYTORCH_NVML_BASED_CUDA_CHECK",
+    "VLLM_CPU_NUM_OF_RESERVED_CPU", "VLLM_DIST_IDENT", "VLLM_USE_BREAKABLE_CUDAGRAPH", "PYTORCH_NVML_BASED_CUDA_CHECK", "NCCL_CUMEM_ENABLE",
     "TORCHINDUCTOR_COMPILE_THREADS", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR",
 })  # fmt: skip
 # Requests bring every parameter: these are what rollouts are about, and of the others what is not at its default.
@@ -78,11 +78,11 @@ def _written(draft: Draft, one: RecordedEngine, file: str) -> None:
 def _effective(draft: Draft, one: RecordedEngine, vllm: Version, home: Place) -> None:
     """What vLLM made of it. Config objects that are arguments are filled in by vLLM: they stay as they are written."""
     catalogue = Catalogue.at(vllm)
-    for name, value in effective_arguments(one.engine.effective or {}):
+    for name, resolved in effective_arguments(one.engine.effective or {}):
         declared = catalogue.engine.get(name)
         if declared is None or declared.config or name == "model":
             continue
-        value = _as_declared(value, declared)
+        value = _as_declared(resolved, declared)
         given = draft.engine.get(name)
         if value == (None if given is None else given.value):
             continue

@@ -1,20 +1,29 @@
 """The engines of a recording: each with the processes that are its own, and with how its requests were sampled."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from rlaudit.recorder.recording import Engine, Process, Recording
 from rlaudit.recorder.weight_updates import Update, served_weights
 
+# Programs give each request the room that its prompt leaves: that makes no other kind of sampling.
+_OF_A_REQUEST = frozenset({"max_tokens", "min_tokens"})
+
 
 @dataclass(frozen=True)
 class Sampled:
-    """Distinct sampling parameters, and how many requests used them; None if no count was written."""
+    """One kind of sampling, and how many requests used it; None if no count was written.
+
+    parameters: those of the most requests of the kind, which stand in `line`. most: the least and the greatest
+    max_tokens; None if a request had none.
+    """
 
     parameters: Mapping[str, Any]
     requests: int | None
     line: int
+    most: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -36,13 +45,24 @@ class RecordedEngine:
 
     @property
     def sampled(self) -> tuple[Sampled, ...]:
-        """Its sampling parameters, those of the most requests first."""
+        """How its requests were sampled, what most requests used first."""
         counts = {} if self.process.totals is None else self.process.totals.by_sampling
-        found = [
-            Sampled(parameters, counts.get(number), self.process.sampling_lines[number])
-            for number, parameters in self.process.sampling.items()
-        ]
+        kinds: dict[str, list[int]] = {}
+        for number, parameters in self.process.sampling.items():
+            kinds.setdefault(_kind(parameters), []).append(number)
+        found = [self._sampled(numbers, counts) for numbers in kinds.values()]
         return tuple(sorted(found, key=lambda one: -(one.requests or 0)))
+
+    def _sampled(self, numbers: Sequence[int], counts: Mapping[int, int]) -> Sampled:
+        most = max(numbers, key=lambda number: counts.get(number, 0))
+        room = [self.process.sampling[number].get("max_tokens") for number in numbers]
+        known = [one for one in room if isinstance(one, int)]
+        return Sampled(
+            self.process.sampling[most],
+            sum(counts.get(number, 0) for number in numbers) if counts else None,
+            self.process.sampling_lines[most],
+            (min(known), max(known)) if len(known) == len(room) else None,
+        )
 
     @property
     def worker_classes(self) -> tuple[str, ...]:
@@ -76,3 +96,8 @@ def _alike(one: RecordedEngine, process: Process, engine: Engine) -> bool:
         and one.process.versions == process.versions
         and one.process.environment.get("VLLM_USE_V1") == process.environment.get("VLLM_USE_V1")
     )
+
+
+def _kind(parameters: Mapping[str, Any]) -> str:
+    """Return the same text for parameters that differ in nothing but a request's room."""
+    return json.dumps({name: value for name, value in parameters.items() if name not in _OF_A_REQUEST}, sort_keys=True)

@@ -23,12 +23,13 @@ from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolution.engine import VARIABLE, has_v0
 
 # vLLM sets these itself while it starts (0.8.5 envs.py:759, executor/ray_distributed_executor.py:77,
-# 0.18.1 config/parallel.py:755, platforms/cpu.py:199-282 and entrypoints/utils.py:171, 0.32.0 config/vllm.py:817).
+# 0.18.1 config/parallel.py:755, platforms/cpu.py:199-282 and entrypoints/utils.py:171, 0.32.0 config/vllm.py:817 and
+# platforms/cpu.py:438).
 SET_BY_VLLM = frozenset({
     VARIABLE, "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_WORKER_MULTIPROC_METHOD", "VLLM_USE_RAY_SPMD_WORKER",
     "VLLM_USE_RAY_COMPILED_DAG", "VLLM_USE_RAY_COMPILED_DAG_CHANNEL_TYPE", "VLLM_DISABLE_SHARED_EXPERTS_STREAM",
-    "VLLM_CPU_NUM_OF_RESERVED_CPU", "VLLM_DIST_IDENT", "VLLM_USE_BREAKABLE_CUDAGRAPH", "PYTORCH_NVML_BASED_CUDA_CHECK", "NCCL_CUMEM_ENABLE",
-    "TORCHINDUCTOR_COMPILE_THREADS", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR",
+    "VLLM_CPU_NUM_OF_RESERVED_CPU", "VLLM_DIST_IDENT", "VLLM_USE_BREAKABLE_CUDAGRAPH", "PYTORCH_NVML_BASED_CUDA_CHECK",
+    "TORCHINDUCTOR_COMPILE_THREADS", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "VLLM_SSM_CONV_STATE_LAYOUT",
 })  # fmt: skip
 # Requests bring every parameter: these are what rollouts are about, and of the others what is not at its default.
 _SAMPLING = (*NEUTRAL_SAMPLING, "n", "logprobs", "prompt_logprobs", "max_tokens")
@@ -50,7 +51,7 @@ def _config(source: RecordedSource, one: RecordedEngine, vllm: Version) -> Rollo
     _written(draft, one, file)
     if same and one.started:
         _effective(draft, one, vllm, place)
-    _environment(draft, one, vllm, same, file)
+    _environment(draft, one, release, same, file)
     _sampling(draft, one, release or vllm, file)
     for name, value, note in recorded_facts(one, source.recording):
         draft.trainer[name] = Setting(name, value, None, Origin.FILE, None, note)
@@ -110,15 +111,16 @@ def effective_arguments(effective: Mapping[str, Any]) -> Iterator[tuple[str, Any
                 yield name, value.removeprefix("torch.") if isinstance(value, str) else value
 
 
-def _environment(draft: Draft, one: RecordedEngine, vllm: Version, same: bool, file: str) -> None:
+def _environment(draft: Draft, one: RecordedEngine, release: Version | None, same: bool, file: str) -> None:
+    chooses = release is not None and has_v0(release)
     for name, value in one.process.environment.items():
         place = Place(file, 1, 1, name)
-        if name not in SET_BY_VLLM:
+        if name not in SET_BY_VLLM or (name == VARIABLE and not chooses):
             draft.environment[name] = Setting(name, value, value, Origin.FILE, place)
         elif same:
             draft.environment[name] = Setting(name, value, None, Origin.ENGINE, place, "vLLM may have set it itself")
     kind = generation(one)
-    if same and kind is not None and has_v0(vllm):
+    if same and kind is not None and chooses:
         note = f"the {kind} engine started"
         place = Place(file, one.engine.line, 1, VARIABLE)
         draft.environment[VARIABLE] = Setting(VARIABLE, kind[1], None, Origin.ENGINE, place, note)

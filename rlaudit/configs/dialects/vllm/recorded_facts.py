@@ -118,6 +118,9 @@ def _of_start(one: RecordedEngine) -> Iterator[str]:
 
 def _requests(sampled: Sampled) -> str:
     told = {name: value for name, value in sampled.parameters.items() if _tells(name, value)}
+    if sampled.most is not None:
+        low, high = sampled.most
+        told["max_tokens"] = low if low == high else f"{low} to {high}"
     number = "a number of requests that is not recorded" if sampled.requests is None else f"{sampled.requests} requests"
     return f"{number}: {', '.join(f'{name} {value}' for name, value in told.items())}"
 

@@ -20,8 +20,8 @@ def log_softmax(logits: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class World:
-    """raw: the engine reports logprobs before the temperature. lag: how many updates the trainer is ahead when it
-    scores. lose: share of the lines that close a sequence which is lost. noise: nats between both sides.
+    """raw: the engine reports logprobs before the temperature. late: the trainer scores a step's sequences when the
+    engine has the weights of the next one, which are its own. drift: of the logits at each update. noise: in nats.
     """
 
     seed: int = 0
@@ -32,7 +32,7 @@ class World:
     samples: int = 4
     tokens: int = 24
     noise: float = 1e-3
-    lag: int = 0
+    late: bool = False
     drift: float = 0.3
     trainer: bool = True
 
@@ -49,14 +49,23 @@ class World:
         process.engine(model_config={"logprobs_mode": "raw_logprobs" if self.raw else "processed_logprobs"})
         process.sampling(0, temperature=self.temperature, **sampling)
         rng = np.random.default_rng(self.seed)
-        for version in range(self.updates):
+        waiting: list[tuple[list[int], list[int]]] = []
+        for version in range(self.updates + 1):
             if version:
                 process.load()
                 process.call(RESET, result=True)
-            self._step(process, rng, version)
+            if waiting:
+                self._train(process, version, waiting)
+            if version < self.updates:
+                rows = self._step(process, rng, version)
+                waiting = rows if self.late and self.trainer else []
+                if self.trainer and not self.late:
+                    self._train(process, version, rows)
         return process.write(ended)
 
-    def _step(self, process: WrittenProcess, rng: np.random.Generator, version: int) -> None:
+    def _step(
+        self, process: WrittenProcess, rng: np.random.Generator, version: int
+    ) -> list[tuple[list[int], list[int]]]:
         prompts = [[100 + version, number, 7] for number in range(self.prompts) for _ in range(self.samples)]
         requests = [process.request(prompt, index % self.samples) for index, prompt in enumerate(prompts)]
         first = process.steps
@@ -68,8 +77,7 @@ class World:
             ids, reported = self._sampled(rng, version, tuple(prompt), length)
             process.sequence(request, prompt, ids, reported, [[first, length, 1]])
             rows.append((prompt, ids))
-        if self.trainer:
-            self._train(process, version, rows)
+        return rows
 
     def _sampled(
         self, rng: np.random.Generator, version: int, prompt: tuple[int, ...], length: int
@@ -88,9 +96,10 @@ class World:
         """Old logprobs, those of a reference, and the current ones with gradients, as TRL's GRPO asks for them."""
         width = max(len(ids) for _, ids in rows)
         ids_RT = np.array([[*ids, *[PAD] * (width - len(ids))] for _, ids in rows])
-        old_RT, base_RT = (self._scored(rows, which, width) for which in (version + self.lag, 0))
+        old_RT, base_RT = (self._scored(rows, which, width) for which in (version, 0))
         frozen = {"number": 2, "class": "Llama", "dtype": "torch.float32", "trainable": False, "adapters": None}
-        process.trainer(ids_RT, old_RT, gradients=False)
+        if not self.late:
+            process.trainer(ids_RT, old_RT, gradients=False)
         process.trainer(ids_RT, base_RT, gradients=False, model=frozen)
         process.trainer(ids_RT, old_RT, gradients=True)
 

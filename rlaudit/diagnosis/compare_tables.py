@@ -158,7 +158,9 @@ class Comparer:
             parts: Iterable[LogPart] = iter([read_part([scored[0]], table.path, settings, Faults())])
             files = 1
         elif trainer is not None:
-            parts = iter([_joined(table, trainer, settings, numbers)])
+            part, note = _joined(table, trainer, settings, numbers)
+            parts = iter([part])
+            notes.append(note)
             files = 1
         else:
             kept = None if self.state is None else KeptParts(self.state, table, settings)
@@ -266,10 +268,17 @@ def _counted(
         progress.update(f"{file.name}: {tokens / 1e6:.1f}{of} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
 
 
-def _joined(table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers) -> LogPart:
+def _joined(
+    table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers
+) -> tuple[LogPart, str]:
+    """Both tables as one part, and what of them has no partner."""
     faults = Faults()
-    both = (table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN))
-    return read_part(joined(*both, (table.path, trainer.path), faults), table.path, settings, faults)
+    rollouts, others = table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN)
+    partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)
+    if partners is not None:
+        rollouts, others = partners.rollouts(rollouts), partners.trainer(others)
+    part = read_part(joined(rollouts, others, (table.path, trainer.path), faults), table.path, settings, faults)
+    return part, "" if partners is None else partners.note()
 
 
 def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:

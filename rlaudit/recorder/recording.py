@@ -326,6 +326,7 @@ class _Reader:
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     salted: int = 0
+    trainer_calls: int = 0
 
     def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
         """Read the lines after the first."""
@@ -338,6 +339,7 @@ class _Reader:
             "sampling": self._sampling,
             "request": self._request,
             "sequence": self._sequence,
+            "trainer": self._trainer,
             "event": self._event,
             "repeats": self._repeats,
             "tensors": self._tensors,
@@ -439,6 +441,9 @@ class _Reader:
             self.open_requests[name] -= 1
         elif not self.open_requests.pop(name, 0):
             self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
+
+    def _trainer(self, line: int, record: dict[str, Any]) -> None:
+        self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
 
     def _event(self, line: int, record: dict[str, Any]) -> None:
         known = self.calls.get(record["call"])
@@ -573,6 +578,16 @@ class _Reader:
             lost.add(f"{requests} of {self.records['request']} kept requests have no tokens: they had not finished")
         if self.in_flight:
             lost.add(f"{self.in_flight} of {self.records['sequence']} kept sequences were in flight at the end")
+        unread = self.trainer_calls - self.records["trainer"]
+        if unread > 0:
+            lost.add(
+                f"{unread} of {self.trainer_calls} calls of the trainer's function are in no line that can be read"
+            )
+        written = 0 if self.totals is None else self.totals.kept_sequences or 0
+        if written > self.records["sequence"]:
+            lost.add(
+                f"{written - self.records['sequence']} of {written} kept sequences are in no line that can be read"
+            )
         if self.totals is None or not self.totals.ended:
             lost.add("no orderly end: the process was killed, or still ran, and its last seconds may not be here")
         return (*self.damage.sentences(), *lost.sentences())

@@ -124,6 +124,10 @@ def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
         own = tuple(one for one in recording.processes if _serves(one, front, rivals, recording.processes))
         damage = Damage(front.file.name)
         steps = sampled_steps(token_records(front, ("steps",)), damage)
+        counted = 0 if front.totals is None else front.totals.tokens or 0
+        lost = counted - sum(steps.tokens)
+        if lost > 0:
+            damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
         elsewhere = [one for one in recording.processes if one.loads and one.clock != front.clock]
         if elsewhere:
             damage.add(

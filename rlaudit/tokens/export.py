@@ -64,6 +64,19 @@ def all_scorable(path: Path, batch: TokenBatch) -> TokenBatch:
     return batch
 
 
+class Partners(Protocol):
+    """Two streams whose sequences are made to have the same names, so that they can be joined."""
+
+    def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        """Those of the format."""
+
+    def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        """Those of the trainer's table."""
+
+    def note(self) -> str:
+        """What a reader of the joined figures must know, once both are read; "" if nothing."""
+
+
 def nothing_aside(path: Path) -> bool:
     """Every file holds rollouts."""
     return False
@@ -82,6 +95,7 @@ class Export:
     aside: whether a file of a folder is not among its rollouts.
     is_folder: whether a folder is recognised and read as a whole, as a file of another format is.
     scorable: the sequences of a batch that a model may score, which is that of the first tokens.
+    partners: of the path of its log and that of a trainer's table, if names of prompts and samples do not join them.
     note: what a reader of figures made from it must know, "" if nothing.
     """
 
@@ -99,5 +113,6 @@ class Export:
     aside: Callable[[Path], bool] = nothing_aside
     is_folder: bool = False
     scorable: Callable[[Path, TokenBatch], TokenBatch] = all_scorable
+    partners: Callable[[Path, Path], Partners] | None = None
     trainer: str = ""
     note: str = ""

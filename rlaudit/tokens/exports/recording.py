@@ -14,6 +14,7 @@ from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.logged_sequence import batches_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
+from rlaudit.tokens.recorded.named_alike import NamedAlike
 from rlaudit.tokens.recorded.recorded_log import recorded_log
 from rlaudit.tokens.recorded.said_of_recording import not_seen, notes
 from rlaudit.tokens.token_batch import TokenBatch
@@ -54,5 +55,6 @@ EXPORT = Export(
     parts=parts,
     is_folder=True,
     scorable=of_first_weights,
+    partners=NamedAlike,
     trainer="the policy of the trainer's loss",
 )

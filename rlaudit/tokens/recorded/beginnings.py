@@ -42,13 +42,13 @@ class Beginnings:
     """Sequences by the hash of all their tokens and their length."""
 
     def __init__(self) -> None:
-        self._by_hash: dict[tuple[int, int], list[int]] = {}
+        self.by_hash: dict[tuple[int, int], list[int]] = {}
         self._hashes: Hashes | None = None
         self._lengths: Integers | None = None
 
     def add(self, number: int, ids_T: Integers) -> None:
         """Add a sequence."""
-        self._by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(number)
+        self.by_hash.setdefault((hash_of(ids_T), len(ids_T)), []).append(number)
         self._hashes = None
 
     def longest(self, ids_RT: Integers) -> Iterator[tuple[int, int, list[int]]]:
@@ -57,15 +57,15 @@ class Beginnings:
         The longest: a shorter one that begins the same was cut off there, and what follows would be padding.
         """
         if self._hashes is None or self._lengths is None:
-            self._hashes = np.unique(np.array([key[0] for key in self._by_hash], dtype=np.uint64))
-            self._lengths = np.unique(np.array([key[1] for key in self._by_hash], dtype=np.int64))
+            self._hashes = np.unique(np.array([key[0] for key in self.by_hash], dtype=np.uint64))
+            self._lengths = np.unique(np.array([key[1] for key in self.by_hash], dtype=np.int64))
         lengths = self._lengths[self._lengths <= ids_RT.shape[1]]
         hashes_RL = hashes_of_beginnings(ids_RT)[:, lengths - 1]
         rows, places = np.nonzero(np.isin(hashes_RL, self._hashes))
         met: dict[int, tuple[int, list[int]]] = {}
         for row, place in zip(rows.tolist(), places.tolist(), strict=True):
             length = int(lengths[place])
-            numbers = self._by_hash.get((int(hashes_RL[row, place]), length))
+            numbers = self.by_hash.get((int(hashes_RL[row, place]), length))
             if numbers is not None:
                 met[row] = (length, numbers)
         for row, (length, numbers) in met.items():

@@ -20,7 +20,7 @@ from rlaudit.recorder.recording import Process, Recording, open_recording, token
 from rlaudit.recorder.weight_updates import ServedWeights, served_weights
 from rlaudit.tokens.logged_sequence import LoggedSequence
 from rlaudit.tokens.recorded.beginnings import Beginnings
-from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
+from rlaudit.tokens.recorded.sampling_groups import SamplingGroup
 from rlaudit.tokens.recorded.trainer_rows import Caller, Role, Scored, TrainerRows, Unused
 from rlaudit.tokens.recorded.whole_sequences import LeftOut, WholeSequence, WholeSequences
 
@@ -42,9 +42,10 @@ class RecordedFront:
 class RecordedLog:
     """What a recording has for `compare`.
 
-    groups: how many tokens, and how many sequences, were sampled with equal parameters; the group that is judged first.
+    groups: equal parameters with how many tokens and sequences were sampled with them; first those that are judged.
     left_out: sequences that are not whole, by reason. inside: tokens that were sampled while weights were updated.
-    late: sequences that had finished when the trainer's function was called for the last time, by their numbers.
+    numbers: of the sequences that are judged, among all. late: how many are not, because they finished after the
+    trainer's last recorded call.
     damaged: lines and files that cannot be used, in sentences, with how many they are.
     """
 
@@ -55,7 +56,8 @@ class RecordedLog:
     rows: TrainerRows
     inside: int
     unknown: int
-    late: frozenset[int]
+    numbers: frozenset[int]
+    late: int
     adapters: int
     damaged: tuple[tuple[str, int], ...]
 
@@ -75,7 +77,7 @@ class RecordedLog:
         for front in self.fronts:
             for sequence in front.whole:
                 number = front.first + sequence.number
-                if _group_of(front.served.front, sequence) != self.judged or (self.is_scored and number in self.late):
+                if number not in self.numbers:
                     continue
                 scored = self.rows.scored.get(number, {})
                 by_role = {role: _first(scored, role, roles) for role in Role}
@@ -105,6 +107,7 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     prompts: list[str] = []
     finished: list[float] = []
     versions_S: list[int] = []
+    group_S: list[SamplingGroup] = []
     tokens: Counter[SamplingGroup] = Counter()
     sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
@@ -120,16 +123,18 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
             inside += int(inside_T.sum())
             unknown += int(np.isnan(version_T).sum())
             adapters += sequence.lora is not None
-            group = _group_of(served.front, sequence)
-            if group is not None:
-                tokens[group] += len(sequence.ids_T)
-                sequences[group] += 1
+            group_S.append(sequence.sampling)
+            tokens[sequence.sampling] += len(sequence.ids_T)
+            sequences[sequence.sampling] += 1
     rows = TrainerRows(beginnings, prompts, finished, versions_S)
     damage = [Damage(process.file.name) for process in recording.processes]
     for process, own in zip(recording.processes, damage, strict=True):
         if process.records.get("trainer") and prompts:
             rows.read(token_records(process, ("trainer",)), _shift(process, recording), own)
     groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
+    judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
+    # Nothing is said against a sequence that the trainer had no time to score.
+    late = frozenset(number for number, at in enumerate(finished) if rows.scored and at > rows.last)
     damage += [front.whole.damage for front in fronts]
     return RecordedLog(
         recording=recording,
@@ -139,7 +144,8 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         rows=rows,
         inside=inside,
         unknown=unknown,
-        late=frozenset(number for number, at in enumerate(finished) if at > rows.last),
+        numbers=judged - late,
+        late=len(judged & late),
         adapters=adapters,
         damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
     )
@@ -167,11 +173,6 @@ def _shift(process: Process, recording: Recording) -> float:
     return (process.wall - process.at) - (first.wall - first.at)
 
 
-def _group_of(front: Process, sequence: WholeSequence) -> SamplingGroup | None:
-    parameters = None if sequence.sampling is None else front.sampling.get(sequence.sampling)
-    return None if parameters is None else sampling_group(parameters)
-
-
 def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
     own = [held for caller, held in scored.items() if roles[caller] is role]
     return min(own, key=lambda one: one.at, default=None)
@@ -192,7 +193,8 @@ def _logged(
     if scored is not None:
         columns["trainer_version"] = np.full(len(version_T), float(served.version_at(scored.at - front.shift)))
     reference = by_role[Role.REFERENCE]
-    if reference is not None:
+    # Rollouts that are behind their trainer lie between it and the reference, which is no sign of wrong weights.
+    if reference is not None and np.array_equal(version_T, columns.get("trainer_version", version_T)):
         columns["base_logprob"] = reference.logprobs_T.astype(np.float64)
     step = version_T[0]
     return LoggedSequence(

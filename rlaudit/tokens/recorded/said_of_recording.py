@@ -54,7 +54,7 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
         yield f"what {log.judged.others} does to the tokens is no meaning that is tried"
     if log.is_scored:
         if log.late:
-            yield f"{len(log.late)} sequences finished after the trainer's last recorded call: they are in no figure"
+            yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
         for why, count in sorted(unused_rows(log).items()):
             yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
     elif log.rows.rows:

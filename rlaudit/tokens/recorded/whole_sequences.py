@@ -18,6 +18,7 @@ from rlaudit.recorder.arrays import NotNumbers, logprobs, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
+from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 
 TEXT = "text"
 
@@ -32,6 +33,7 @@ class LeftOut(StrEnum):
     NO_LOGPROBS = "have no logprobs, since none were asked for"
     EMPTY = "have no token that the caller saw"
     NO_REQUEST = "have no request or prompt that can be read"
+    NO_SAMPLING = "have no sampling parameters that can be read"
     DAMAGED = "do not fit together"
 
 
@@ -39,7 +41,7 @@ class LeftOut(StrEnum):
 class WholeSequence:
     """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
 
-    prompt: the hash of prompt_ids. sampling: the number of its parameters in its file; None if they were too many.
+    prompt: the hash of prompt_ids.
     stamps_T: when the step of each token ended, NaN if its line is lost. finished: when it was written.
     """
 
@@ -48,7 +50,7 @@ class WholeSequence:
     request: str
     prompt: str
     prompt_ids: Integers
-    sampling: int | None
+    sampling: SamplingGroup
     lora: str | None
     ids_T: Integers
     logprobs_T: Floats
@@ -106,6 +108,9 @@ class WholeSequences:
         reason = _reason(record, request, prompts)
         if reason is not None or request is None:
             return reason or LeftOut.NO_REQUEST
+        parameters = self.served.front.sampling.get(request["sampling"])
+        if parameters is None:
+            return LeftOut.NO_SAMPLING
         ids_T, logprobs_T = whole_numbers(record["ids"]), logprobs(record["logprobs"])
         if len(ids_T) != len(logprobs_T):
             raise _Misfit(f"{len(ids_T)} ids, {len(logprobs_T)} logprobs")
@@ -119,7 +124,7 @@ class WholeSequences:
             request=record["request"],
             prompt=record["prompt"],
             prompt_ids=prompts[record["prompt"]].astype(np.int64),
-            sampling=request["sampling"],
+            sampling=sampling_group(parameters),
             lora=request["lora"],
             ids_T=np.asarray(ids_T, dtype=np.int64)[:seen],
             logprobs_T=np.asarray(logprobs_T, dtype=np.float64)[:seen],

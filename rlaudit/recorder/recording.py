@@ -252,7 +252,7 @@ def open_recording(path: Path) -> Recording:
     hooked = {target for one in processes for target in one.hooked}
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
-    missing += [f"not recorded here: {part} (this release has no method that is known for it)" for part in absent]
+    missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
     damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 

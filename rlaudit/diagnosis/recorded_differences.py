@@ -9,6 +9,7 @@ from typing import Any
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import OF_UPDATES, RolloutConfig
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.setting_rows import NOBODYS
@@ -135,7 +136,8 @@ def _updates(audit: Audit) -> Iterator[Difference]:
     before, after = audit.before.config, audit.after.config
     for name in sorted(OF_UPDATES):
         old, new = _fact(before, name), _fact(after, name)
-        if as_json(old) != as_json(new):
+        # What one of the two does not tell is no difference.
+        if old != new and not isinstance(old, Unknown) and not isinstance(new, Unknown):
             why = "decides which weights, and which keys and values, a token is computed with"
             yield _difference("update", name, (old, None), (new, None), Layer.INFERENCE_PATH, why)
 

@@ -139,7 +139,9 @@ def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
 def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
     """What a report has not seen, without what is missing in the recordings: the diagnosis lists that for each."""
     missing = [(one.path, sentence) for one in inspected for sentence in one.source.recording.missing]
-    listed = {sentence for _, sentence in missing} | {f"{path}: {sentence}" for path, sentence in missing}
+    listed = {sentence for _, sentence in missing}
+    # `compare` names the table that runs today first.
+    listed |= {f"{before}{path}: {sentence}" for path, sentence in missing for before in ("", "before: ")}
     return [line for line in lines if line not in listed]
 
 
@@ -186,7 +188,7 @@ def _evidence(found: "Sequence[Difference]", layer: Layer) -> list[str]:
     return [
         f"differs: {one['name']}: {shown(one['old'])} -> {shown(one['new'])} ({one['why']})"
         for one in found
-        if one["layer"] == layer and one["why"]
+        if one["layer"] == layer and one["why"] and one["old"] != one["new"]
     ]
 
 

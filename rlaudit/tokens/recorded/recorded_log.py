@@ -24,6 +24,9 @@ from rlaudit.tokens.recorded.sampling_groups import SamplingGroup
 from rlaudit.tokens.recorded.trainer_rows import Caller, Role, Scored, TrainerRows, Unused
 from rlaudit.tokens.recorded.whole_sequences import LeftOut, WholeSequence, WholeSequences
 
+# Of one front end: what parts the requests of one from those of the next.
+MOST_REQUESTS = 1 << 40
+
 
 @dataclass(frozen=True, eq=False)
 class RecordedFront:
@@ -45,7 +48,7 @@ class RecordedLog:
     groups: equal parameters with how many tokens and sequences were sampled with them; first those that are judged.
     left_out: sequences that are not whole, by reason. inside: tokens that were sampled while weights were updated.
     numbers: of the sequences that are judged, among all. late: how many are not, because they finished after the
-    trainer's last recorded call.
+    trainer's last recorded call. alike: how many are not, because the trainer's row may be another prompt's.
     damaged: lines and files that cannot be used, in sentences, with how many they are.
     """
 
@@ -58,6 +61,7 @@ class RecordedLog:
     unknown: int
     numbers: frozenset[int]
     late: int
+    alike: int
     adapters: int
     damaged: tuple[tuple[str, int], ...]
 
@@ -108,12 +112,14 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     finished: list[float] = []
     versions_S: list[int] = []
     group_S: list[SamplingGroup] = []
+    orders: list[int | None] = []
     tokens: Counter[SamplingGroup] = Counter()
     sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
     for served in served_weights(recording):
         front = RecordedFront(served, WholeSequences(served), len(prompts), _shift(served.front, recording))
         fronts.append(front)
+        asked: list[int] = []
         for sequence in front.whole:
             beginnings.add(len(prompts), sequence.ids_T)
             prompts.append(sequence.prompt)
@@ -124,9 +130,12 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
             unknown += int(np.isnan(version_T).sum())
             adapters += sequence.lora is not None
             group_S.append(sequence.sampling)
+            asked.append(sequence.asked)
             tokens[sequence.sampling] += len(sequence.ids_T)
             sequences[sequence.sampling] += 1
-    rows = TrainerRows(beginnings, prompts, finished, versions_S)
+        own = front.whole.order.orders()
+        orders += [None if own is None else len(fronts) * MOST_REQUESTS + own[place] for place in asked]
+    rows = TrainerRows(beginnings, prompts, finished, versions_S, orders)
     damage = [Damage(process.file.name) for process in recording.processes]
     for process, own in zip(recording.processes, damage, strict=True):
         if process.records.get("trainer") and prompts:
@@ -134,6 +143,7 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
     # Nothing is said against a sequence that the trainer had no time to score.
+    alike = frozenset(rows.ambiguous - rows.scored.keys())
     late = frozenset(number for number, at in enumerate(finished) if rows.scored and at > rows.last)
     damage += [front.whole.damage for front in fronts]
     return RecordedLog(
@@ -144,8 +154,9 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         rows=rows,
         inside=inside,
         unknown=unknown,
-        numbers=judged - late,
+        numbers=judged - late - alike,
         late=len(judged & late),
+        alike=len(judged & (alike - late)),
         adapters=adapters,
         damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
     )

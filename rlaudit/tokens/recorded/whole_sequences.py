@@ -18,6 +18,7 @@ from rlaudit.recorder.arrays import NotNumbers, logprobs, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
+from rlaudit.tokens.recorded.request_order import RequestOrder
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 
 TEXT = "text"
@@ -41,12 +42,13 @@ class LeftOut(StrEnum):
 class WholeSequence:
     """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
 
-    prompt: the hash of prompt_ids.
+    asked: the place of its request among the lines of requests. prompt: the hash of prompt_ids.
     stamps_T: when the step of each token ended, NaN if its line is lost. finished: when it was written.
     """
 
     number: int
     line: int
+    asked: int
     request: str
     prompt: str
     prompt_ids: Integers
@@ -63,17 +65,18 @@ class WholeSequence:
 class WholeSequences:
     """The whole sequences of one front end, each time they are asked for. left_out: how many are not, and why.
 
-    damage: the lines of those that do not fit together.
+    damage: the lines of those that do not fit together. order: of their requests.
     """
 
     served: ServedWeights
+    order: RequestOrder = field(default_factory=RequestOrder)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     damage: Damage = field(default_factory=lambda: Damage(""))
 
     def __iter__(self) -> Iterator[WholeSequence]:
         """Read the file again. The counts are those of the last time."""
         front = self.served.front
-        self.left_out, self.damage = Counter(), Damage(front.file.name)
+        self.left_out, self.damage, self.order = Counter(), Damage(front.file.name), RequestOrder()
         prompts: dict[str, Integers] = {}
         requests: dict[str, dict[str, Any]] = {}
         stamps = np.asarray(self.served.steps.stamps, dtype=np.float64)
@@ -83,7 +86,7 @@ class WholeSequences:
                 if record["kind"] == "prompt":
                     prompts[record["prompt"]] = np.asarray(whole_numbers(record["ids"]), dtype=np.int32)
                 elif record["kind"] == "request":
-                    requests[record["request"]] = record
+                    requests[record["request"]] = {**record, "asked": self.order.add(record)}
                 else:
                     request = requests.pop(record["request"], None)
                     found = self._whole(number, line, record, request, prompts, stamps)
@@ -121,6 +124,7 @@ class WholeSequences:
         return WholeSequence(
             number=number,
             line=line,
+            asked=request["asked"],
             request=record["request"],
             prompt=record["prompt"],
             prompt_ids=prompts[record["prompt"]].astype(np.int64),

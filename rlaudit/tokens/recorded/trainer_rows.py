@@ -4,8 +4,8 @@ One function makes the logprobs of the policy that is trained, of the old one an
 them a call was for, by gradient mode, by the model that was called and by its adapters. A call that none of these
 decide is counted as undecided. Recomputation inside the backward pass repeats a call, and rows that match no recorded
 sequence are of other data (evaluation, supervised fine-tuning): both are counted. Completions of several prompts with
-the same tokens (an end of sequence at once) are told apart by the order of the rows, if a call without gradients has
-them in the order of their requests; training calls are shuffled.
+the same tokens (an end of sequence at once) are known by the order of the rows, if a call without gradients has them in
+the order of their requests; training calls are shuffled.
 Not covered: rows that hold several completions.
 """
 

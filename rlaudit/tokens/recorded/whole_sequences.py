@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,10 @@ class WholeSequences:
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     damage: Damage = field(default_factory=lambda: Damage(""))
 
+    @cached_property
+    def _groups(self) -> Mapping[int, SamplingGroup]:
+        return {number: sampling_group(one) for number, one in self.served.front.sampling.items()}
+
     def __iter__(self) -> Iterator[WholeSequence]:
         """Read the file again. The counts are those of the last time."""
         front = self.served.front
@@ -111,8 +116,8 @@ class WholeSequences:
         reason = _reason(record, request, prompts)
         if reason is not None or request is None:
             return reason or LeftOut.NO_REQUEST
-        parameters = self.served.front.sampling.get(request["sampling"])
-        if parameters is None:
+        sampling = self._groups.get(request["sampling"])
+        if sampling is None:
             return LeftOut.NO_SAMPLING
         ids_T, logprobs_T = whole_numbers(record["ids"]), logprobs(record["logprobs"])
         if len(ids_T) != len(logprobs_T):
@@ -128,7 +133,7 @@ class WholeSequences:
             request=record["request"],
             prompt=record["prompt"],
             prompt_ids=prompts[record["prompt"]].astype(np.int64),
-            sampling=sampling_group(parameters),
+            sampling=sampling,
             lora=request["lora"],
             ids_T=np.asarray(ids_T, dtype=np.int64)[:seen],
             logprobs_T=np.asarray(logprobs_T, dtype=np.float64)[:seen],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.compare import judge
-from rlaudit.diagnosis.compare_document import Compared
+from rlaudit.diagnosis.compare_document import Compared, document_of
 from rlaudit.diagnosis.compare_sampling import Told, known_of, told
 from rlaudit.diagnosis.compare_stream import Streamed, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
@@ -15,6 +15,7 @@ from rlaudit.diagnosis.kept_parts import KeptParts, MergedLog
 from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_part, shares_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
+from rlaudit.report.plain import plain
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Faults
@@ -32,6 +33,7 @@ from rlaudit.tokens.token_batch import TokenBatch
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.meaning.scored_tokens import ScoredTokens
+    from rlaudit.report.report import Report
 
 
 def todays(
@@ -119,6 +121,15 @@ class Comparer:
             for _ in self._parts(table, own, settings, kept):
                 pass
         return len(own)
+
+    def report(self, fails: bool, allow_partial: bool) -> "Report":
+        """The report of all that was compared. The arguments are those of `document_of`."""
+        document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
+        names = [one["name"] for one in document["comparisons"]]
+        drawn = [one.as_dict(name) for one, name in zip(self.drawn, names, strict=True)]
+        # Rollouts that no trainer has scored have no log ratios to draw.
+        document["token_figures"] = plain([one for one in drawn if one["tokens"]])
+        return document
 
     def _compared(
         self, table: TokenTable, trainer: TokenTable | None, numbers: PromptNumbers, before: Comparison | None

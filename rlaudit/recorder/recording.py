@@ -30,8 +30,9 @@ TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
 
 @dataclass(frozen=True)
 class Engine:
-    """A configuration that was resolved. effective: None if that failed, with its error."""
+    """A configuration that was resolved. line: of its file. effective: None if that failed, with its error."""
 
+    line: int
     number: int
     at: float
     class_name: str | None
@@ -160,7 +161,8 @@ class Dropped:
 class Process:
     """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
 
-    sampling: the distinct sampling parameters by their numbers. records: how many of each kind can be used.
+    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
+    each kind can be used. salted: how many kept requests had a cache salt.
     missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
     many lines these are.
     """
@@ -184,6 +186,7 @@ class Process:
     workers: tuple[Worker, ...]
     models: tuple[Model, ...]
     sampling: Mapping[int, Mapping[str, Any]]
+    sampling_lines: Mapping[int, int]
     calls: tuple[Call, ...]
     loads: tuple[Load, ...]
     tensors: Mapping[int, TensorSet]
@@ -191,6 +194,7 @@ class Process:
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
     records: Mapping[str, int]
+    salted: int
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
 
@@ -248,7 +252,7 @@ def open_recording(path: Path) -> Recording:
     hooked = {target for one in processes for target in one.hooked}
     absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
-    missing += [f"not recorded here: {part} (this release has no method that is known for it)" for part in absent]
+    missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
     damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
     return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
@@ -311,6 +315,7 @@ class _Reader:
     workers: list[Worker] = field(default_factory=list)
     models: list[Model] = field(default_factory=list)
     sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    sampling_lines: dict[int, int] = field(default_factory=dict)
     calls: dict[int, dict[str, Any]] = field(default_factory=dict)
     loads: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, TensorSet] = field(default_factory=dict)
@@ -320,6 +325,7 @@ class _Reader:
     records: Counter[str] = field(default_factory=Counter)
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
+    salted: int = 0
     trainer_calls: int = 0
 
     def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
@@ -369,6 +375,7 @@ class _Reader:
             workers=tuple(self.workers),
             models=tuple(self.models),
             sampling=self.sampling,
+            sampling_lines=self.sampling_lines,
             calls=tuple(self._calls()),
             loads=tuple(self._loads()),
             tensors=self.tensors,
@@ -376,6 +383,7 @@ class _Reader:
             failed=tuple(self.failed),
             dropped=tuple(self.dropped),
             records=dict(self.records),
+            salted=self.salted,
             missing=self._missing(),
             damaged=self.damage.counted(),
         )
@@ -389,6 +397,7 @@ class _Reader:
     def _engine(self, line: int, record: dict[str, Any]) -> None:
         self.engines.append(
             Engine(
+                line,
                 record["number"],
                 record["at"],
                 record["class"],
@@ -418,8 +427,11 @@ class _Reader:
     def _sampling(self, line: int, record: dict[str, Any]) -> None:
         if self.sampling.setdefault(record["sampling"], record["parameters"]) is not record["parameters"]:
             self.damage.add("sampling parameters whose number is taken are left out", line)
+            return
+        self.sampling_lines[record["sampling"]] = line
 
     def _request(self, line: int, record: dict[str, Any]) -> None:
+        self.salted += record["salted"] is True
         self.open_requests[record["request"]] += 1
 
     def _sequence(self, line: int, record: dict[str, Any]) -> None:

@@ -501,7 +501,7 @@ def _end(process):
 def _plain(value, depth=0):
     """Return a configuration object as plain data, five levels deep."""
     if isinstance(value, enum.Enum):
-        return value.value if isinstance(value, (int, str)) else value.name
+        return value.value if isinstance(value.value, str) else value.name
     if isinstance(value, str):
         return value if len(value) <= 4000 else value[:300] + "..."
     if value is None or isinstance(value, (bool, int, float)):

@@ -9,30 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit import secrets
-from rlaudit.recorder.shipped import rlaudit_recorder
+from rlaudit.recorder.folder import Settings, write_folder
+from rlaudit.recorder.folder import variables as folder_variables
 
-SHIPPED = Path(rlaudit_recorder.__file__).parent
-DTYPES = {"ids": "<i4", "logprobs": "<f4", "stamps": "<f8", "tokens": "<i4", "cached": "<i4"}
 Record = dict[str, Any]
 
 
 def write_recorder(folder: Path, **settings: Any) -> Path:
-    """Write the recorder's folder, with vLLM's door and no other. settings: beside the recorder's own."""
-    about = folder / "rlaudit_recorder-0.dist-info"
-    about.mkdir(parents=True)
-    for file in SHIPPED.glob("rlaudit_*.py"):
-        (folder / file.name).write_text(file.read_text())
-    (folder / "rlaudit_secrets.py").write_text(Path(secrets.__file__).read_text())
-    (folder / "settings.json").write_text(json.dumps(settings))
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rlaudit-recorder\nVersion: 0\n")
-    (about / "entry_points.txt").write_text("[vllm.general_plugins]\nrlaudit_recorder = rlaudit_recorder:register\n")
+    """Write the recorder's folder. settings: fields of Settings."""
+    write_folder(folder, Settings(**settings))
     return folder
 
 
 def variables(folder: Path, out: Path) -> dict[str, str]:
     """Return what switches the recorder on."""
-    return {"PYTHONPATH": str(folder), "RLAUDIT_RECORD": str(out)}
+    return folder_variables(folder, out, {})
 
 
 def numbers(coded: str, dtype: str) -> Any:

@@ -18,8 +18,8 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
     prompt     prompt (name: a hash of the ids), ids
     request    request, prompt, sampling, parent, index, salted, lora, parts ("text" or what else the prompt holds)
     sequence   request, prompt, index, ids, logprobs (null: not asked for), steps [[first, count, tokens a step]],
-               cached (prompt tokens from the prefix cache, null: not said by this release), finish, stop, visible (how
-               many tokens the caller saw), resumed
+               cached (prompt tokens from the prefix cache, null: not said by this release), finish (by the engine core:
+               "length" for a stop string in the last token), stop, visible (how many tokens the caller saw), resumed
     steps      first (number), stamps (of the engine core), tokens, cached: every step, kept sequences and others
     event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result, error
     repeats    call, count, end, errors: calls like the one before, with nothing in between

@@ -1,6 +1,7 @@
 """vLLM's door for plug-ins: the load of one is guarded, its call is not (vllm/plugins/__init__.py, all releases)."""
 
 import os
+import sys
 from importlib.metadata import entry_points
 
 _loaded = False
@@ -18,6 +19,6 @@ def load_general_plugins():
         try:
             function = plugin.load()
         except Exception:
-            print("ERROR failed to load plugin", plugin.name)
+            print("ERROR failed to load plugin", plugin.name, file=sys.stderr)
             continue
         function()

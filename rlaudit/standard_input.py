@@ -11,6 +11,7 @@ from pathlib import Path
 from rlaudit.errors import UsageError
 
 DASH = "-"
+RECORD = "record"  # reads nothing itself: a `-` is a word of the command that it runs
 WRITTEN = "--write"  # how options that name a file to be written begin
 FOLDERS = ("--run-dir",)
 _PARQUET = b"PAR1"
@@ -21,6 +22,9 @@ _ENDINGS = {"compare": ".jsonl", "curves": ".csv", "watch": ".csv", "ablate": ".
 @contextmanager
 def standard_input_as_file(words: Sequence[str]) -> Iterator[list[str]]:
     """The command line, with a file in the place of each `-` that is to be read. Raises UsageError for two of them."""
+    if words[:1] == [RECORD]:
+        yield [*words]
+        return
     before = ["", *words]
     read = [place for place, word in enumerate(words) if word == DASH and not before[place].startswith(WRITTEN)]
     if not read:

@@ -16,6 +16,7 @@ from rlaudit.standard_output import to_stdout
 # `inspect` parses its own arguments before typer is imported, and comes here for the list of commands and for shells.
 COMMANDS = {
     "demo": "rlaudit.cli.demo:demo_command",
+    "record": "rlaudit.cli.record:app",
     "inspect": "rlaudit.cli.inspect_completion:inspect_options",
     "ablate": "rlaudit.cli.ablate:ablate",
     "cell": "rlaudit.cli.cell:app",

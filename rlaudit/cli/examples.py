@@ -4,6 +4,10 @@ from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("rlaudit demo",),
+    "record": (
+        "rlaudit record -- python train.py",
+        "rlaudit record --into recordings/new --prompts all -- bash run.sh --lr 1e-6",
+    ),
     "inspect": (
         "rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1",
         "rlaudit inspect base.yaml --from 0.8.5 --to 0.18.1 --diff",

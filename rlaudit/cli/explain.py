@@ -1,5 +1,6 @@
 """`rlaudit explain NAME`: the documentation that lives in the code."""
 
+import ast
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 def explain(
     name: Annotated[
-        str, typer.Argument(help="A rule, cause, test, framework, factor, metric or key of a training log.")
+        str,
+        typer.Argument(help="A rule, cause, test, framework, factor, metric or key of a training log; or `recording`."),
     ],
 ) -> int:
-    """Print what a rule, cause, test, framework, factor or metric is, and how to read it; or what a dashboard's key
-    means."""
+    """Print what a rule, cause, test, framework, factor or metric is, and how to read it; what a dashboard's key means;
+    or what a recording holds."""
     about_rule = _about_rule(name)
     if about_rule is not None:
         # What a rule reads off settings may be what a cause shows in logprobs, under the same name.
@@ -65,7 +67,8 @@ def _documentation() -> Mapping[str, Callable[[], str]]:
     tests = {name: partial(_about_test, name) for name in ALL_TESTS}
     metrics = {name: partial(_about_metric, name) for name in all_metrics()}
     logged = {name: partial(about_quantity, name) for name in logged_only(QUANTITIES.get(one, one) for one in metrics)}
-    return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics}
+    formats = {"recording": _about_recording}
+    return {**rules, **frameworks, **causes, **tests, **factors, **logged, **metrics, **formats}
 
 
 def _about_rule(name: str) -> str | None:
@@ -125,6 +128,13 @@ def _about_test(name: str) -> str:
     test = ALL[name]
     documented = "\n\n".join(inspect.getdoc(module) or "" for module in test.modules)
     return f"{documented}\n\nLayer: {test.layer}\nNeeds: {test.needs}"
+
+
+def _about_recording() -> str:
+    from rlaudit.recorder.folder import RECORDER
+
+    # It runs inside a training, not here: its text is read.
+    return ast.get_docstring(ast.parse(RECORDER.read_text(encoding="utf-8"))) or ""
 
 
 def _about_metric(name: str) -> str:

@@ -19,6 +19,8 @@ def completed(words, place, monkeypatch, capsys):
     [
         ("rlaudit insp", 1, {"inspect"}),
         ("rlaudit ablate --dry", 2, {"--dry-run"}),
+        ("rlaudit rec", 1, {"record"}),
+        ("rlaudit record --pro", 2, {"--prompts"}),
         ("rlaudit engines ", 2, {"build", "list", "doctor", "remove"}),
         ("rlaudit list rec", 2, {"recipes", "recipe-keys"}),
     ],

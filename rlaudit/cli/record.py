@@ -1,0 +1,203 @@
+"""`rlaudit record -- COMMAND`: what a training really asks of vLLM, written down while it runs."""
+
+import itertools
+import os
+import re
+import shlex
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlaudit.cli.examples import epilog, unwrapped
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.recorder.folder import Settings, check_python_path, is_folder, variables, write_folder
+from rlaudit.recorder.run import check_command, run
+from rlaudit.recorder.unreached import Onlooker
+from rlaudit.say import answer, say
+from rlaudit.secrets import learn_text
+
+# The recorder lies beside what it records: on a shared file system the processes of other nodes find both.
+_FOLDER = "recorder"
+_RECORDINGS = "recordings"
+_NO_ENGINE = 3
+_UNITS = {
+    **{"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12},
+    **{"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40},
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?", re.IGNORECASE)
+_SHARE = re.compile(r"(?:1/)?([1-9]\d*)")
+_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+# Options behind the first word of the command are the command's, with `--` before it or without.
+@app.command("record", context_settings={"allow_interspersed_args": False}, epilog=unwrapped(epilog("record")))
+def record(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="Any command with its options; it runs unchanged.")
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the recording there. Default: a new folder in ./recordings."),
+    ] = None,
+    prompts: Annotated[
+        str, typer.Option(metavar="1/N", help="Keep one prompt in so many once 64 MiB are written, or `all`.")
+    ] = "1/16",
+    limit: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="Keep no more tokens when the recording has this size, as 500MB or 2GiB."),
+    ] = "2GB",
+    logprobs: Annotated[
+        bool,
+        typer.Option(
+            "--logprobs",
+            help="Record logprobs that the training does not ask for, too. The engine has to compute them: about 1 % "
+            "of a step, and the fused sampler where there is one.",
+        ),
+    ] = False,
+    trainer_function: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="A function of your own that makes the trainer's logprobs of logits and token ids; repeatable.",
+        ),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Run nothing: write the folder that records, for containers and clusters, and print its variables.",
+        ),
+    ] = None,
+) -> int:
+    """Record what a training asks of vLLM and what it gets: run any command, unchanged.
+
+    Ends as the command does, and with 3 if that is 0 and no vLLM engine was recorded.
+    `rlaudit explain recording` prints what a recording holds.
+    """
+    settings = Settings(
+        _every(prompts), _bytes(limit), logprobs, tuple(_function(name) for name in trainer_function or ())
+    )
+    if export is not None:
+        if command:
+            raise UsageError("--export writes a folder and runs no command", "leave out one of the two")
+        return _export(export, settings, into)
+    if not command:
+        raise UsageError("no command to record", "rlaudit record -- python train.py, or --export DIR")
+    check_command(command[0])
+    return _record(command, _place(into), settings)
+
+
+def _record(command: list[str], out: Path, settings: Settings) -> int:
+    folder = out / _FOLDER
+    write_folder(folder, settings)
+    say(f"recording into {out}")
+    onlooker = Onlooker(folder)
+    environment = {**os.environ, **variables(folder, out, os.environ)}
+    code = run(command, environment, onlooker.look)
+    return _close(out, code, onlooker)
+
+
+def _close(out: Path, code: int, onlooker: Onlooker) -> int:
+    """Say what the recording came to, and return the exit code."""
+    from rlaudit.recorder.closing import closing, has_engine, recorded_here
+    from rlaudit.recorder.recording import is_recording, open_recording
+
+    recording = None
+    if is_recording(out):
+        try:
+            recording = open_recording(out)
+        except NotFinished as error:
+            say(str(error))
+    recorded = recorded_here(recording)
+    unreached = onlooker.unreached(recorded)
+    for process in unreached:
+        learn_text(" ".join(process.words))
+    for sentence in closing(out, recording, unreached, onlooker.alive(recorded)):
+        say(sentence)
+    if code == 0 and not has_engine(recording):
+        say(
+            "the command ended with 0, and no vLLM engine was recorded: this ends with 3\n"
+            "  an engine in a container, on another host or in a process that ran before is not seen from here:\n"
+            "  rlaudit record --export DIR writes what records there"
+        )
+        return _NO_ENGINE
+    return code
+
+
+def _export(folder: Path, settings: Settings, into: Path | None) -> int:
+    folder = _absolute(folder)
+    if folder.is_dir() and any(folder.iterdir()) and not is_folder(folder):
+        raise UsageError(f"{folder} holds something else, which could then be imported", "name a new folder")
+    write_folder(folder, settings)
+    # Written for a shell, so that it can be pasted or evaluated.
+    path, out = shlex.quote(str(folder)), "OUT" if into is None else shlex.quote(str(_absolute(into)))
+    answer(f"export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}\nexport RLAUDIT_RECORD={out}")
+    say(
+        "set both for every process of the training, with the folder's path as that process sees it\n"
+        "  OUT: a folder that each of them can write, and that holds no recording yet\n"
+        f"  {folder} can be read by its owner alone; for processes of other users: chmod -R a+rX {path}"
+    )
+    return 0
+
+
+def _place(into: Path | None) -> Path:
+    """Return the folder to record into: made, writable, without a recording."""
+    if into is None:
+        return _new_folder(_absolute(Path(_RECORDINGS)))
+    from rlaudit.recorder.recording import is_recording
+
+    out = _absolute(into)
+    check_python_path(out)
+    if is_recording(out):
+        raise UsageError(f"{out} holds a recording", "name another folder, or move it away")
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=out):
+        return out
+
+
+def _new_folder(above: Path) -> Path:
+    check_python_path(above)
+    name = time.strftime("%Y%m%d-%H%M%S")
+    for number in itertools.count(1):
+        out = above / (name if number == 1 else f"{name}-{number}")
+        try:
+            out.mkdir(mode=0o700, parents=True)
+        except FileExistsError:
+            if not above.is_dir():
+                raise
+        else:
+            return out
+    raise AssertionError("numbers do not end")
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.resolve would follow links, which others see elsewhere
+
+
+def _every(share: str) -> int:
+    found = _SHARE.fullmatch(share)
+    # A bare number could be a share or a count, except 1, which is all either way.
+    if share != "all" and (found is None or ("/" not in share and share != "1")):
+        raise UsageError(f"--prompts {share!r} is no share", "write 1/16, or all")
+    return 1 if found is None else int(found[1])
+
+
+def _bytes(size: str) -> int:
+    found = _SIZE.fullmatch(size.strip())
+    count = int(float(found[1]) * _UNITS[(found[2] or "").lower()]) if found else 0
+    if count < 1:
+        raise UsageError(f"--limit {size!r} is no size", "write 2GB, 500MB or 1GiB")
+    return count
+
+
+def _function(name: str) -> str:
+    if _FUNCTION.fullmatch(name) is None:
+        raise UsageError(
+            f"--trainer-function {name!r} is none", "write MODULE:NAME, as trl.trainer.utils:selective_log_softmax"
+        )
+    return name

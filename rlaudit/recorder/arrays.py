@@ -1,0 +1,41 @@
+"""The numbers of a recording, decoded: base64 of little-endian values. Standard library only."""
+
+import base64
+import binascii
+import sys
+from array import array
+from typing import Any
+
+
+class NotNumbers(ValueError):
+    """Text that is no base64 of numbers of that size."""
+
+
+def whole_numbers(text: str) -> "array[int]":
+    """Return token ids or counts, of 32 bits. Raises NotNumbers."""
+    numbers = array("i")
+    _decode(text, numbers)
+    return numbers
+
+
+def logprobs(text: str) -> "array[float]":
+    """Return logprobs in nats, of 32 bits; NaN for none. Raises NotNumbers."""
+    numbers = array("f")
+    _decode(text, numbers)
+    return numbers
+
+
+def stamps(text: str) -> "array[float]":
+    """Return clocks in seconds, of 64 bits. Raises NotNumbers."""
+    numbers = array("d")
+    _decode(text, numbers)
+    return numbers
+
+
+def _decode(text: str, numbers: "array[Any]") -> None:
+    try:
+        numbers.frombytes(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise NotNumbers(f"no base64 of numbers of {numbers.itemsize} bytes ({error})") from error
+    if sys.byteorder == "big":
+        numbers.byteswap()

@@ -1,0 +1,593 @@
+"""A recording as it was written: a folder of files of JSON lines, one for each process of a training, or one of them.
+
+Covered: what the processes were, what engines they built, which calls changed weights, caches and the schedule, what
+was sampled with which parameters, and what is missing. Tokens are not held: `token_records` streams them.
+Not covered: which weights a token was sampled from (`weight_updates.py`).
+The format stands in `shipped/rlaudit_recorder.py`. Standard library only: `inspect` reads recordings, too.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlaudit.errors import NotFinished
+from rlaudit.recorder.recorded_lines import (
+    SCHEMA_NAME,
+    SCHEMA_VERSION,
+    Damage,
+    first_line,
+    is_first_line,
+    recorded_lines,
+)
+from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
+from rlaudit.remote_path import is_remote
+
+ENDING = "*.jsonl"
+TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A configuration that was resolved. line: of its file. effective: None if that failed, with its error."""
+
+    line: int
+    number: int
+    at: float
+    class_name: str | None
+    written: Mapping[str, Any]
+    effective: Mapping[str, Any] | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process that holds weights."""
+
+    at: float
+    class_name: str | None
+    rank: int | None
+    device: str | None
+    capability: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Model:
+    """What was loaded in a worker. dtypes: how many tensors have each."""
+
+    at: float
+    class_name: str | None
+    tensors: int | None
+    dtypes: Mapping[str, int]
+    parameters: int | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a hooked method, and calls like it that followed with nothing in between.
+
+    what: the method, as `vllm.v1.engine.core:EngineCore.reset_prefix_cache` or `worker.update_weights`.
+    end: None for one that was not seen to end; of the last of several calls. result: of the first.
+    in_flight: requests that the engine held when it began. count: how many calls. errors: how many of them failed.
+    """
+
+    number: int
+    what: str
+    begin: float
+    end: float | None
+    arguments: Mapping[str, Any]
+    result: Any
+    error: str | None
+    in_flight: int | None
+    count: int = 1
+    errors: int = 0
+
+    @property
+    def name(self) -> str:
+        """The method's own name."""
+        return self.what.rpartition(".")[2]
+
+    @property
+    def method(self) -> str | None:
+        """The method of the workers that a `collective_rpc` calls; None for other calls."""
+        method = self.arguments.get("method") if self.name == "collective_rpc" else None
+        return method if isinstance(method, str) else None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Tensors given to `load_weights`, without an event or a repeated name in between.
+
+    end: None for a load that was not seen to end. tensors: number of the set of tensors; None if unknown.
+    inside: the number of the call that it happened in.
+    """
+
+    number: int
+    begin: float
+    end: float | None
+    first: str | None
+    tensors: int | None
+    calls: int | None
+    in_flight: int | None
+    inside: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class TensorSet:
+    """Names, dtypes and shapes of tensors that were loaded together."""
+
+    number: int
+    names: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Counts since a process began, of all its sequences, kept or not. ended: at an orderly exit."""
+
+    at: float
+    requests: int | None
+    sequences: int | None
+    tokens: int | None
+    cached: int | None
+    aborted: int | None
+    kept_sequences: int | None
+    kept_tokens: int | None
+    by_sampling: Mapping[int, int]
+    ended: bool
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Something of the recorder's own that went wrong."""
+
+    hook: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """What was not kept from some moment on."""
+
+    what: str
+    why: str
+    at: float | None
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
+
+    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
+    each kind can be used. salted: how many kept requests had a cache salt.
+    missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
+    many lines these are.
+    """
+
+    file: Path
+    at: float
+    host: str
+    boot: str | None
+    pid: int
+    parent: int | None
+    name: str | None
+    wall: float | None
+    argv: tuple[str, ...]
+    executable: str | None
+    python: str | None
+    versions: Mapping[str, str]
+    environment: Mapping[str, str]
+    settings: Mapping[str, Any]
+    hooked: tuple[str, ...]
+    engines: tuple[Engine, ...]
+    workers: tuple[Worker, ...]
+    models: tuple[Model, ...]
+    sampling: Mapping[int, Mapping[str, Any]]
+    sampling_lines: Mapping[int, int]
+    calls: tuple[Call, ...]
+    loads: tuple[Load, ...]
+    tensors: Mapping[int, TensorSet]
+    totals: Totals | None
+    failed: tuple[Failed, ...]
+    dropped: tuple[Dropped, ...]
+    records: Mapping[str, int]
+    salted: int
+    missing: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
+
+    @property
+    def clock(self) -> str:
+        """What processes with the same monotonic clock share: the boot of their host."""
+        return self.boot or f"host {self.host}"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The processes of a training, in the order in which they began.
+
+    absent: parts of which no process had a method, so that they are not recorded. missing: what is not there, of all
+    processes and of the folder, in sentences. damaged: those of them that are of lines and files that cannot be used,
+    with how many these are.
+    """
+
+    path: Path
+    processes: tuple[Process, ...]
+    absent: tuple[str, ...]
+    missing: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
+
+
+def is_recording(path: Path) -> bool:
+    """Return whether a path is a recording, of whatever version: a folder with a file of one, or such a file."""
+    if is_remote(path):
+        return False
+    try:
+        files = sorted(path.glob(ENDING)) if path.is_dir() else [path]
+    except OSError:
+        return False
+    return any(_begins_recording(file) for file in files)
+
+
+def open_recording(path: Path) -> Recording:
+    """Read a recording, except its tokens.
+
+    Raises NotFinished for what is no recording, or one of another version, or has no process that can be read.
+    """
+    damage = Damage(str(path))
+    processes: list[Process] = []
+    for file in _files(path):
+        process = _process(file, damage)
+        if process is not None:
+            processes.append(process)
+    if not processes:
+        raise NotFinished(
+            "; ".join(damage.sentences()) or f"{path} holds no recording",
+            "give the folder that `rlaudit record --into DIR` or RLAUDIT_RECORD=DIR named, or a file of it",
+        )
+    # Processes of one host by its own clock; of several hosts by the time of day, as far as it is known.
+    processes.sort(key=lambda one: (one.at if one.wall is None else one.wall, str(one.file)))
+    hooked = {target for one in processes for target in one.hooked}
+    absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
+    missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
+    missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
+    damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
+    return Recording(path, tuple(processes), absent, tuple(missing), damaged)
+
+
+def token_records(
+    process: Process, kinds: tuple[str, ...], damage: Damage | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line number and record of the kinds that are asked for, arrays undecoded (`arrays.py`).
+
+    damage: where lines are named that cannot be used; they stand in `process.missing` already.
+    """
+    for line, record in recorded_lines(process.file, damage or Damage(process.file.name)):
+        if record["kind"] in kinds:
+            yield line, record
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        return sorted(path.glob(ENDING)) if path.is_dir() else [path]
+    except OSError as error:
+        raise NotFinished(f"{path} cannot be read: {error}", "may you read it?") from error
+
+
+def _begins_recording(file: Path) -> bool:
+    try:
+        return is_first_line(first_line(file))
+    except (OSError, ValueError):
+        return False
+
+
+def _process(file: Path, damage: Damage) -> Process | None:
+    """Return the process that a file is of; None, and a sentence in `damage`, for a file that is of none."""
+    try:
+        line = first_line(file)
+    except (OSError, ValueError) as error:
+        damage.add(f"{file.name} is left out: {error}")
+        return None
+    if not is_first_line(line):
+        damage.add(f"{file.name} is left out: its first line does not say which process it is of")
+        return None
+    own = Damage(file.name)
+    lines = recorded_lines(file, own)
+    _, first = next(lines, (0, {}))
+    version = str(first.get("schema", "")).partition("/")[2]
+    if first.get("kind") != "process" or version != SCHEMA_VERSION:
+        why = f"its schema is {first['schema']}" if first.get("kind") == "process" else "its first line is damaged"
+        damage.add(f"{file.name} is left out: {why}, and {SCHEMA_NAME}/{SCHEMA_VERSION} is read here")
+        return None
+    return _Reader(first, own).process(file, lines)
+
+
+@dataclass
+class _Reader:
+    """What has been read of one file. open_requests: of each id, how many have no line with their tokens."""
+
+    first: dict[str, Any]
+    damage: Damage
+    hooked: dict[str, None] = field(default_factory=dict)
+    engines: list[Engine] = field(default_factory=list)
+    workers: list[Worker] = field(default_factory=list)
+    models: list[Model] = field(default_factory=list)
+    sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    sampling_lines: dict[int, int] = field(default_factory=dict)
+    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    loads: dict[int, dict[str, Any]] = field(default_factory=dict)
+    tensors: dict[int, TensorSet] = field(default_factory=dict)
+    totals: Totals | None = None
+    failed: list[Failed] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    records: Counter[str] = field(default_factory=Counter)
+    open_requests: Counter[str] = field(default_factory=Counter)
+    in_flight: int = 0
+    salted: int = 0
+    trainer_calls: int = 0
+
+    def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
+        """Read the lines after the first."""
+        readers: Mapping[str, Callable[[int, dict[str, Any]], None]] = {
+            "process": self._second_first,
+            "hooks": self._hooks,
+            "engine": self._engine,
+            "worker": self._worker,
+            "model": self._model,
+            "sampling": self._sampling,
+            "request": self._request,
+            "sequence": self._sequence,
+            "trainer": self._trainer,
+            "event": self._event,
+            "repeats": self._repeats,
+            "tensors": self._tensors,
+            "load": self._load,
+            "totals": self._totals,
+            "failed": self._failed,
+            "dropped": self._dropped,
+        }
+        self.records["process"] = 1
+        for line, record in lines:
+            self.records[record["kind"]] += 1
+            read = readers.get(record["kind"])
+            if read is not None:
+                read(line, record)
+        first = self.first
+        return Process(
+            file=file,
+            at=first["at"],
+            host=first["host"],
+            boot=first["boot"],
+            pid=first["pid"],
+            parent=first["parent"],
+            name=first["name"],
+            wall=first["wall"],
+            argv=tuple(first["argv"]),
+            executable=first["executable"],
+            python=first["python"],
+            versions=first["versions"],
+            environment=first["environment"],
+            settings=first["settings"],
+            hooked=tuple(self.hooked),
+            engines=tuple(self.engines),
+            workers=tuple(self.workers),
+            models=tuple(self.models),
+            sampling=self.sampling,
+            sampling_lines=self.sampling_lines,
+            calls=tuple(self._calls()),
+            loads=tuple(self._loads()),
+            tensors=self.tensors,
+            totals=self.totals,
+            failed=tuple(self.failed),
+            dropped=tuple(self.dropped),
+            records=dict(self.records),
+            salted=self.salted,
+            missing=self._missing(),
+            damaged=self.damage.counted(),
+        )
+
+    def _second_first(self, line: int, record: dict[str, Any]) -> None:
+        self.damage.add("a second process record is left out: what follows is taken for the first one's", line)
+
+    def _hooks(self, line: int, record: dict[str, Any]) -> None:
+        self.hooked.update(dict.fromkeys(record["hooked"]))
+
+    def _engine(self, line: int, record: dict[str, Any]) -> None:
+        self.engines.append(
+            Engine(
+                line,
+                record["number"],
+                record["at"],
+                record["class"],
+                record["written"],
+                record["effective"],
+                record["error"],
+            )
+        )
+
+    def _worker(self, line: int, record: dict[str, Any]) -> None:
+        capability = record["capability"]
+        self.workers.append(
+            Worker(
+                record["at"],
+                record["class"],
+                record["rank"],
+                record["device"],
+                None if capability is None else tuple(capability),
+            )
+        )
+
+    def _model(self, line: int, record: dict[str, Any]) -> None:
+        self.models.append(
+            Model(record["at"], record["class"], record["tensors"], record["dtypes"], record["parameters"])
+        )
+
+    def _sampling(self, line: int, record: dict[str, Any]) -> None:
+        if self.sampling.setdefault(record["sampling"], record["parameters"]) is not record["parameters"]:
+            self.damage.add("sampling parameters whose number is taken are left out", line)
+            return
+        self.sampling_lines[record["sampling"]] = line
+
+    def _request(self, line: int, record: dict[str, Any]) -> None:
+        self.salted += record["salted"] is True
+        self.open_requests[record["request"]] += 1
+
+    def _sequence(self, line: int, record: dict[str, Any]) -> None:
+        self.in_flight += record["finish"] is None
+        name = record["request"]
+        if self.open_requests[name] > 1:
+            self.open_requests[name] -= 1
+        elif not self.open_requests.pop(name, 0):
+            self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
+
+    def _trainer(self, line: int, record: dict[str, Any]) -> None:
+        self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
+
+    def _event(self, line: int, record: dict[str, Any]) -> None:
+        known = self.calls.get(record["call"])
+        if record["side"] == "begin":
+            if known is not None:
+                self.damage.add("a call whose number is taken is left out", line)
+                return
+            self.calls[record["call"]] = {**record, "end": None, "count": 1, "errors": 0}
+        elif known is None:
+            self.damage.add("the end of a call that has no beginning is left out", line)
+        elif known["end"] is None:
+            known.update(end=record["at"], result=record["result"], error=record["error"])
+            known["errors"] = int(record["error"] is not None)
+        else:
+            # A call like the one before, which failed: how many there were stands in `repeats`.
+            known.update(end=max(known["end"], record["at"]), error=known["error"] or record["error"])
+
+    def _repeats(self, line: int, record: dict[str, Any]) -> None:
+        known = self.calls.get(record["call"])
+        if known is None:
+            self.damage.add("repeats of a call that has no beginning are left out", line)
+            return
+        known["count"] += record["count"]
+        known["errors"] += record["errors"]
+        known["end"] = max(known["end"] or record["end"], record["end"])
+
+    def _tensors(self, line: int, record: dict[str, Any]) -> None:
+        number = record["tensors"]
+        if number in self.tensors:
+            self.damage.add("a set of tensors whose number is taken is left out", line)
+            return
+        shapes = tuple(tuple(shape) for shape in record["shapes"])
+        self.tensors[number] = TensorSet(number, tuple(record["names"]), tuple(record["dtypes"]), shapes)
+
+    def _load(self, line: int, record: dict[str, Any]) -> None:
+        known = self.loads.get(record["load"])
+        if record["side"] == "begin":
+            if known is not None:
+                self.damage.add("a load whose number is taken is left out", line)
+                return
+            first = record["names"][0] if record["names"] else None
+            self.loads[record["load"]] = {
+                **record,
+                "begin": record["at"],
+                "first": first,
+                "tensors": None,
+                "calls": None,
+                "end": None,
+                "error": None,
+            }
+        elif known is None or known["end"] is not None:
+            self.damage.add("the end of a load that has no beginning is left out", line)
+        else:
+            end = record["at"] if record["end"] is None else record["end"]
+            known.update(end=max(end, known["begin"]), tensors=record["tensors"], calls=record["calls"])
+            known["error"] = record["error"]
+
+    def _totals(self, line: int, record: dict[str, Any]) -> None:
+        by_sampling = {
+            int(number): count
+            for number, count in record["by_sampling"].items()
+            if number.isdecimal() and len(number) < 19
+        }
+        self.totals = Totals(
+            record["at"],
+            record["requests"],
+            record["sequences"],
+            record["tokens"],
+            record["cached"],
+            record["aborted"],
+            record["kept_sequences"],
+            record["kept_tokens"],
+            by_sampling,
+            record["ended"],
+        )
+
+    def _failed(self, line: int, record: dict[str, Any]) -> None:
+        self.failed.append(Failed(record["hook"], record["error"]))
+
+    def _dropped(self, line: int, record: dict[str, Any]) -> None:
+        at = record.get("at")
+        self.dropped.append(Dropped(record["what"], record["why"], at if isinstance(at, int | float) else None))
+
+    def _calls(self) -> Iterator[Call]:
+        for number, one in self.calls.items():
+            if one["end"] is not None and one["end"] < one["at"]:
+                self.damage.add(f"call {number} ends before it begins: it counts as one that did not end")
+                one["end"] = None
+            yield Call(
+                number,
+                one["what"],
+                one["at"],
+                one["end"],
+                one["arguments"],
+                one["result"],
+                one["error"],
+                one["in_flight"],
+                one["count"],
+                one["errors"],
+            )
+
+    def _loads(self) -> Iterator[Load]:
+        for number, one in self.loads.items():
+            if one["tensors"] is not None and one["tensors"] not in self.tensors:
+                self.damage.add("which tensors a load brought is in no line that can be read")
+            yield Load(
+                number,
+                one["begin"],
+                one["end"],
+                one["first"],
+                one["tensors"],
+                one["calls"],
+                one["in_flight"],
+                one["inside"],
+                one["error"],
+            )
+
+    def _missing(self) -> tuple[str, ...]:
+        lost = Damage(self.damage.name)
+        for dropped in dict.fromkeys((one.what, one.why) for one in self.dropped):
+            lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
+        for failed in dict.fromkeys((one.hook, one.error) for one in self.failed):
+            lost.add(f"the recorder failed in {failed[0]}: {failed[1]}")
+        calls = sum(one["end"] is None for one in self.calls.values())
+        loads = sum(one["end"] is None for one in self.loads.values())
+        requests = sum(self.open_requests.values())
+        if calls:
+            lost.add(f"{calls} of {len(self.calls)} calls have no end")
+        if loads:
+            lost.add(f"{loads} of {len(self.loads)} loads of weights have no end")
+        if requests:
+            lost.add(f"{requests} of {self.records['request']} kept requests have no tokens: they had not finished")
+        if self.in_flight:
+            lost.add(f"{self.in_flight} of {self.records['sequence']} kept sequences were in flight at the end")
+        unread = self.trainer_calls - self.records["trainer"]
+        if unread > 0:
+            lost.add(
+                f"{unread} of {self.trainer_calls} calls of the trainer's function are in no line that can be read"
+            )
+        written = 0 if self.totals is None else self.totals.kept_sequences or 0
+        if written > self.records["sequence"]:
+            lost.add(
+                f"{written - self.records['sequence']} of {written} kept sequences are in no line that can be read"
+            )
+        if self.totals is None or not self.totals.ended:
+            lost.add("no orderly end: the process was killed, or still ran, and its last seconds may not be here")
+        return (*self.damage.sentences(), *lost.sentences())

@@ -1,0 +1,35 @@
+"""Starts the recorder in every Python of a recorded command, also if VLLM_PLUGINS leaves its plug-in out.
+
+Python imports the first `sitecustomize` on its path, so this one hides the one that would have been imported without
+it. That one runs first, and is what `sitecustomize` is afterwards. Its errors stay its own. If there is none, Python
+gets the ImportError that it expects in that case.
+Pythons older than the recorder come by here, too, down to 2.7. They must not notice.
+"""
+
+import os
+import sys
+
+
+def _start():
+    """Watch for vLLM's modules. What goes wrong stays here: vLLM itself reports a plug-in that it cannot load."""
+    if sys.version_info < (3, 9) or not os.environ.get("RLAUDIT_RECORD"):
+        return
+    try:
+        import rlaudit_recorder
+
+        rlaudit_recorder.register()
+    except Exception:
+        pass
+
+
+_folder = os.path.dirname(os.path.abspath(__file__))
+_ours = [place for place in sys.path if os.path.abspath(place) == _folder]
+_at = min([sys.path.index(place) for place in _ours] or [0])
+sys.path[:] = [place for place in sys.path if place not in _ours]
+sys.modules.pop("sitecustomize", None)
+try:
+    import sitecustomize  # noqa: F401 - the hidden one
+finally:
+    # It may have changed the path.
+    sys.path[_at:_at] = _ours
+    _start()

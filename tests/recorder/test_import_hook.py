@@ -1,0 +1,122 @@
+"""The `sitecustomize` of the recorder's folder: what Python does with another one, or without any, stays as it was."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rlaudit.recorder.folder import Settings, write_folder
+
+RECORDER = "import sys\ndef register():\n    sys.watched = [*getattr(sys, 'watched', ()), hasattr(sys, 'hidden_ran')]\n"
+SHOW = """
+import sys
+found = sys.modules.get("sitecustomize")
+try:
+    import sitecustomize as again
+except ImportError as error:
+    again = error.name
+print(getattr(found, "__file__", None), getattr(again, "__file__", again), getattr(sys, "watched", None), sep="\\n")
+"""
+HIDDEN = "import sys\nsys.hidden_ran = True\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_folder(tmp_path / "recorder", Settings())
+    (tmp_path / "recorder" / "rlaudit_recorder.py").write_text(RECORDER)
+    return tmp_path / "recorder"
+
+
+def hide(tmp_path, text):
+    """Write a sitecustomize that the recorder's folder hides."""
+    place = tmp_path / "hidden"
+    place.mkdir(exist_ok=True)
+    (place / "sitecustomize.py").write_text(text)
+    return place
+
+
+def python(code, *places, record="out"):
+    """Run Python with these folders on its path. The system's own sitecustomize is one more that is hidden."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places)), "RLAUDIT_RECORD": record}
+    words = [sys.executable, "-c", code]
+    return subprocess.run(words, check=False, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def test_the_hidden_one_runs_first_and_keeps_its_name(folder, tmp_path):
+    hidden = hide(tmp_path, HIDDEN)
+    file, again, watched = python(SHOW, folder, hidden).stdout.splitlines()
+    assert file == again == str(hidden / "sitecustomize.py")
+    assert watched == "[True]"
+
+
+def test_without_a_hidden_one_there_is_none(folder, tmp_path):
+    (tmp_path / "nothing").mkdir()
+    without = python(SHOW, tmp_path / "nothing")
+    ended = python(SHOW, folder)
+    assert ended.stdout.splitlines()[:2] == without.stdout.splitlines()[:2]
+    assert ended.stdout.splitlines()[2].startswith("[False")
+    assert ended.stderr == without.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise RuntimeError('of my own')",
+        "import no_such_module",
+        "no Python at all",
+        "raise SystemExit(7)",
+        "raise KeyboardInterrupt",
+    ],
+)
+def test_an_error_of_the_hidden_one_is_what_python_makes_of_it(text, folder, tmp_path):
+    hidden = hide(tmp_path, text)
+    without = python("print('runs')", hidden)
+    ended = python("print('runs')", folder, hidden)
+    assert (ended.returncode, ended.stdout) == (without.returncode, without.stdout)
+    # A traceback that ends Python shows one more file on the way.
+    assert ended.stderr.splitlines()[-1:] == without.stderr.splitlines()[-1:]
+    assert without.stderr or without.returncode
+
+
+def test_an_error_of_the_hidden_one_does_not_keep_the_recorder_out(folder, tmp_path):
+    hidden = hide(tmp_path, f"{HIDDEN}raise RuntimeError('of my own')")
+    assert python("import sys; print(sys.watched)", folder, hidden).stdout == "[True]\n"
+
+
+@pytest.mark.parametrize(
+    "change", ["sys.path.insert(0, '/added')", "sys.path = ['/added', *sys.path]", "sys.path.remove({place!r})"]
+)
+def test_what_the_hidden_one_does_to_the_path_stays(change, folder, tmp_path):
+    hidden = hide(tmp_path, f"import sys\n{change.format(place=str(tmp_path / 'hidden'))}\n")
+    show = "import sys; print(*sys.path, sep='\\n')"
+    without = python(show, hidden).stdout.splitlines()
+    found = python(show, folder, hidden).stdout.splitlines()
+    assert str(folder) in found
+    assert [place for place in found if place != str(folder)] == without
+
+
+def test_the_folder_keeps_its_place_behind_others(folder, tmp_path):
+    (tmp_path / "first").mkdir()
+    found = python("import sys; print(*sys.path[1:3], sep='\\n')", tmp_path / "first", folder).stdout.splitlines()
+    assert found == [str(tmp_path / "first"), str(folder)]
+
+
+@pytest.mark.parametrize("recorder", ["no Python at all", "raise RuntimeError", "def register(): 1 / 0", "x = 1"])
+def test_a_recorder_that_fails_is_not_noticed(recorder, folder):
+    (folder / "rlaudit_recorder.py").write_text(recorder)
+    ended = python("print('runs')", folder)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "runs\n", "")
+
+
+def test_without_the_variable_the_recorder_is_not_even_imported(folder):
+    ended = python("import sys; print('rlaudit_recorder' in sys.modules, hasattr(sys, 'watched'))", folder, record="")
+    assert ended.stdout == "False False\n"
+
+
+def test_two_folders_of_the_recorder_do_not_call_each_other_for_ever(folder, tmp_path):
+    other = tmp_path / "other"
+    write_folder(other, Settings())
+    (other / "rlaudit_recorder.py").write_text(RECORDER)
+    ended = python("import sys; print(len(sys.watched))", folder, other)
+    assert (ended.returncode, ended.stderr) == (0, "")

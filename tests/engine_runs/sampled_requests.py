@@ -13,7 +13,7 @@ import sys
 
 PROMPTS = [list(range(5, 15 + prompt)) for prompt in range(6)]
 STOP = ["w2"]  # a part of a hundred words of the vocabulary
-LEAVER, LEFT_AFTER = 7, 4  # the request, and after how many outputs its reader leaves
+LEAVER, LEFT_AFTER = 7, 1  # the request, and after how many outputs its reader leaves
 
 
 def main():

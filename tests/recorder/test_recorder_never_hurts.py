@@ -10,26 +10,29 @@ from trainings_with_a_stand_in import ENGINES, SAID, Ended, Place, place, run
 
 from rlaudit.recorder.shipped import rlaudit_recorder
 
-SOURCE = Path(rlaudit_recorder.__file__).read_text()
+RECORDER = Path(rlaudit_recorder.__file__)
+SOURCE = RECORDER.read_text()
+V0 = RECORDER.with_name("rlaudit_v0.py")
+# Those in front of a hooked method and behind it.
 HANDLERS = sorted({one.__name__ for pair in rlaudit_recorder._HANDLERS.values() for one in pair if one is not None})
 CALLS = ["_call_begins", "_call_ends", "_load_begins", "_load_ends", "_model_ends", "_note_tensor", "_in_flight"]
 INNER = [
-    "put", "is_full", "_line", "_write", "_start_writer", "_write_queued", "_begin_file", "_put_steps", "_close_runs",
-    "_put_totals", "_end", "_finish", "_requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot",
-    "_cached", "_sampled", "_step_of_v0", "_take_tokens_of_v0", "_hook_module", "_hook_method", "note_hook", "_failed",
-    "_error", "_after_fork", "_put_load", "drop", "_encoded",
+    "put", "is_full", "_line", "_write", "_start_writer", "_write_queued", "_begin_file", "_put_steps", "close_runs",
+    "_put_totals", "finish", "requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot", "_cached",
+    "_sampled", "_hook_module", "_hook_method", "note_hook", "_failed", "_error", "_after_fork", "_put_load", "drop",
+    "_encoded", "find_spec",
 ]  # fmt: skip
 ARGUMENTS = (1, 3)
 
 
-def sabotaged(function: str) -> str:
-    """Return the recorder with one function that raises whenever it is called."""
-    (found,) = [
-        node for node in ast.walk(ast.parse(SOURCE)) if isinstance(node, ast.FunctionDef) and node.name == function
-    ]
-    lines, first = SOURCE.splitlines(keepends=True), found.body[0]
-    indent = " " * first.col_offset
-    lines.insert(first.lineno - 1, f"{indent}raise RuntimeError('sabotage of {function}')\n")
+def sabotaged(file: Path, function: str) -> str:
+    """Return the text of a file of the recorder's with one function that raises whenever it is called."""
+    lines = file.read_text().splitlines(keepends=True)
+    functions = [node for node in ast.walk(ast.parse("".join(lines))) if isinstance(node, ast.FunctionDef)]
+    (found,) = [node for node in functions if node.name == function]
+    # Within what the function itself catches.
+    first = next((node.body[0] for node in found.body if isinstance(node, ast.Try)), found.body[0])
+    lines.insert(first.lineno - 1, " " * first.col_offset + f"raise RuntimeError('sabotage of {function}')\n")
     return "".join(lines)
 
 
@@ -54,9 +57,9 @@ def test_a_recorded_training_prints_what_it_prints_without(
     assert run(*ARGUMENTS, recorded=place(tmp_path), engine=engine) == without(engine)
 
 
-def raising(function: str, folder: Path) -> Place:
+def raising(function: str, folder: Path, file: Path = RECORDER) -> Place:
     here = place(folder)
-    (here.folder / "rlaudit_recorder.py").write_text(sabotaged(function))
+    (here.folder / file.name).write_text(sabotaged(file, function))
     return here
 
 
@@ -65,18 +68,26 @@ def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
     function: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
     here = raising(function, tmp_path)
-    engine = "V0" if "group" in function or "v0" in function else "V1"
-    assert run(*ARGUMENTS, recorded=here, engine=engine) == without(engine)
-    failures = here.written().of_kind("failed")
-    assert failures
-    assert all(f"RuntimeError: sabotage of {function}" in failure["error"] for failure in failures)
+    assert run(*ARGUMENTS, recorded=here) == without("V1")
+    first = here.written().of_kind("failed")[0]
+    assert f"RuntimeError: sabotage of {function}" in first["error"]
+
+
+@pytest.mark.parametrize("function", ["_group_begins", "_group_ends", "_aborts_end", "_step", "_take_tokens"])
+def test_a_hook_of_v0_that_raises_is_named_in_the_recording_and_nowhere_else(
+    function: str, without: Callable[[str], Ended], tmp_path: Path
+) -> None:
+    here = raising(function, tmp_path, V0)
+    assert run(*ARGUMENTS, recorded=here, engine="V0") == without("V0")
+    first = here.written().of_kind("failed")[0]
+    assert f"RuntimeError: sabotage of {function}" in first["error"]
 
 
 @pytest.mark.parametrize("function", INNER)
 def test_nothing_inside_the_recorder_reaches_the_training(
     function: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
-    engine = "V0" if "v0" in function else "V1, forked core" if "fork" in function else "V1"
+    engine = "V1, forked core" if "fork" in function else "V1"
     ended = run(*ARGUMENTS, recorded=raising(function, tmp_path), engine=engine)
     assert (ended.code, ended.stdout) == without(engine).by_the_program[:2]
     # Python itself says on stderr what a hook of a fork raises.
@@ -118,7 +129,9 @@ def test_a_disk_that_is_full_now_and_then_costs_lines_and_no_more(
 ) -> None:
     here = place(tmp_path)
     assert run(recorded=here, program=NO_SPACE).by_the_program == without("V1").by_the_program
-    assert here.written().of_kind("process")
+    written = here.written()
+    lost = [record["why"] for record in written.of_kind("dropped")]
+    assert lost and all(why.startswith("the disk refused ") for why in lost)
 
 
 def nowhere(kind: str, folder: Path) -> str:
@@ -163,6 +176,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "raises": lambda folder: (folder / "rlaudit_recorder.py").write_text("raise RuntimeError('sabotage')"),
     "no secrets": lambda folder: (folder / "rlaudit_secrets.py").unlink(),
     "no trainer": lambda folder: (folder / "rlaudit_trainer.py").unlink(),
+    "no V0": lambda folder: (folder / "rlaudit_v0.py").unlink(),
     "no settings": lambda folder: (folder / "settings.json").unlink(),
     "damaged settings": lambda folder: (folder / "settings.json").write_text('{"prompts": '),
     "settings of other types": lambda folder: (folder / "settings.json").write_text(
@@ -189,6 +203,8 @@ import sys, importlib.machinery, training
 
 class Old:
     '''A finder of the old protocol, as some tools still have.'''
+    def find_module(self, name, path=None):
+        return None
 
 class Sealed:
     '''A loader that takes no attribute.'''
@@ -204,16 +220,27 @@ class Sealing:
             spec.loader = Sealed(spec.loader)
         return spec
 
-sys.meta_path.insert(0, Sealing())
+import vllm.plugins
+vllm.plugins.load_general_plugins()
+sys.meta_path.insert(1, Sealing())
+if sys.version_info < (3, 12):
+    import warnings
+    warnings.simplefilter("ignore")  # Python's own about the old protocol
+    sys.meta_path.insert(1, Old())
 {MAIN}
 """
 
 
 def test_loaders_and_finders_of_others_go_on_working(without: Callable[[str], Ended], tmp_path: Path) -> None:
-    ended = run(recorded=place(tmp_path), program=IMPORTERS)
+    here = place(tmp_path)
+    ended = run(recorded=here, program=IMPORTERS)
     assert ended.by_the_program == without("V1").by_the_program
+    assert here.written().of_kind("sequence")
+    # A loader that cannot be wrapped is left alone: its module is not recorded.
+    assert not any("EngineCore." in target for target in here.written().hooked())
 
 
 def test_the_recorder_is_python_of_3_9_and_fits_in_a_thousand_lines() -> None:
-    ast.parse(SOURCE, feature_version=(3, 9))
+    for file in RECORDER.parent.glob("rlaudit_*.py"):
+        ast.parse(file.read_text(), feature_version=(3, 9))
     assert len(SOURCE.splitlines()) <= 1000

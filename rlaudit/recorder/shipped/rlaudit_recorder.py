@@ -122,7 +122,7 @@ class _Process:
     def __init__(self):
         # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
         self.file = self.queue = None
-        self.bytes = self.queued_bytes = self.looked_at = self.failed_writes = self.failures = 0
+        self.bytes = self.queued_bytes = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = False
         self.few = True
         self.dropped = set()
@@ -171,10 +171,12 @@ def register():
     try:
         import rlaudit_secrets
         import rlaudit_trainer
+        import rlaudit_v0
 
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "settings.json"), encoding="utf-8") as file:
             _settings.update(json.load(file))
         _secrets = rlaudit_secrets
+        _HANDLERS.update(rlaudit_v0.HANDLERS)
         watched = {}
         for target in [target for targets in PARTS.values() for target in targets]:
             watched.setdefault(target.partition(":")[0], {})[target] = _hook_method
@@ -197,16 +199,19 @@ class _AfterImport:
         """Return what the other finders return, with a loader that hooks."""
         if name not in self.watched:
             return None
-        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
-        spec = next((spec for spec in specs if spec is not None), None)
-        if spec is not None and hasattr(spec.loader, "exec_module"):
+        try:
+            others = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
+            specs = (finder.find_spec(name, path, target) for finder in others)
+            spec = next(spec for spec in specs if spec is not None)
             load = spec.loader.exec_module
 
             def exec_module(module):
                 load(module)
-                _hook_module(self.watched, name)
+                quietly(name, _hook_module, self.watched, name)
 
             spec.loader.exec_module = exec_module
+        except Exception:  # Python asks the others itself, and says what is wrong
+            return None
         return spec
 
 
@@ -393,13 +398,17 @@ _JSON = json.JSONEncoder(default=_encoded, separators=(",", ":"))
 def _write(process, data):
     """Append whole lines. The file is open only here, so that no fork inherits it."""
     try:
+        if process.lost:
+            why = "the disk refused %d lines" % process.lost
+            data = _line({"kind": "dropped", "at": time.monotonic(), "what": "lines", "why": why}) + data
         with open(process.file, "ab", buffering=0) as file:
             written = file.write(b"\n" + data if process.torn else data)
         process.torn = written < len(data)
         process.bytes += written
+        process.lost = 0
     except OSError as error:
         process.failed_writes += 1
-        process.torn = True
+        process.lost += data.count(b"\n")
         if process.failed_writes >= MOST_FAILED_WRITES:
             _give_up(process, error)
 
@@ -428,7 +437,7 @@ def _keep_writing(process):
                 _put_totals(process)
             ends = [run["end"] for run in (process.rpc_run, process.load_run) if run]
             if ends and not process.loading and now - max(ends) > SAME_RUN_SECONDS:
-                _close_runs(process)  # so that what they have come to is there after a SIGKILL
+                close_runs(process)  # so that what they have come to is there after a SIGKILL
         except Exception as error:
             _failed("writer", error)
             time.sleep(WRITE_SECONDS)
@@ -481,8 +490,8 @@ def _end(process):
     try:
         for engine, requests in process.kept.items():
             for request in list(requests):
-                _finish(process, engine, request, None)
-        _close_runs(process)
+                finish(process, engine, request, None)
+        close_runs(process)
         _put_steps(process)
         process.totals["ended"] = True
         _put_totals(process)
@@ -565,17 +574,17 @@ class _Sequence:
     """A kept request that is not finished. Its tokens take 8 bytes each.
 
     run: [first step, the step after the last, tokens in each] of its latest steps. asked: for logprobs. held: what the
-    output processor knows of the request; of vLLM V0, the sequence, which holds the tokens itself.
+    engine's front end knows of the request. take: what takes the tokens from there, if they are not noted here.
     """
 
-    __slots__ = ("asked", "cached", "held", "ids", "logprobs", "record", "resumed", "run", "runs")
+    __slots__ = ("asked", "cached", "held", "ids", "logprobs", "record", "resumed", "run", "runs", "take")
 
     def __init__(self, record, asked):
         self.record, self.asked = record, asked
         self.ids, self.logprobs = array("i"), array("f")
         self.run = [0, 0, 0]
         self.runs = [self.run]
-        self.cached, self.resumed, self.held = None, False, None
+        self.cached, self.resumed, self.held, self.take = None, False, None, None
 
     def add(self, step, tokens):
         """Note that a step brought so many tokens."""
@@ -602,7 +611,7 @@ def _request_ends(call, error):
     parts = "images or sound" if features else "text" if prompt else "embeddings"
     salted, lora = getattr(request, "cache_salt", None) is not None, getattr(request.lora_request, "lora_name", None)
     about = {**sample, "parts": parts, "salted": salted, "lora": lora}
-    sequence = _requested(engine, request.request_id, prompt, parameters, **about)
+    sequence = requested(engine, request.request_id, prompt, parameters, **about)
     if sequence is not None:
         sequence.held = call.args[0].request_states.get(request.request_id)
     if _settings["logprobs"] and parameters.logprobs is None:
@@ -614,7 +623,7 @@ def _request_ends(call, error):
             sequence.asked = True
 
 
-def _requested(engine, request, prompt, parameters, index, parent, lora, **fields):
+def requested(engine, request, prompt, parameters, index, parent, lora, **fields):
     """Count a request, and keep it if its prompt is kept. Return what is kept of it."""
     process = _process
     _start_writer(process)
@@ -716,7 +725,7 @@ def _outputs_begin(call):
                 sequence.logprobs.extend(_sampled(rows, count))
     process.held_tokens += held
     if tokens:
-        _close_runs(process)
+        close_runs(process)
         process.steps.append((stamp, tokens, cached))
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
@@ -729,9 +738,9 @@ def _outputs_end(call, error):
     process.totals["sequences"] += len(call.noted["ended"]) + len(stopped)
     for request, output in call.noted["ended"]:
         if request not in alive:
-            _finish(process, engine, request, str(output.finish_reason), output.stop_reason)
+            finish(process, engine, request, str(output.finish_reason), output.stop_reason)
     for request in stopped:  # a stop string is found by the front end: the engine core's output does not know of it
-        _finish(process, engine, request, "stop", "a stop string")
+        finish(process, engine, request, "stop", "a stop string")
     if process.held_tokens > MOST_HELD_TOKENS:
         process.kept.clear()
         process.held_tokens = 0
@@ -767,19 +776,19 @@ def _aborts_end(call, error):
     for request in call.noted["before"].difference(call.args[0].request_states):
         process.totals["aborted"] += 1
         process.unseen.get(engine, set()).discard(request)
-        _finish(process, engine, request, "abort")
+        finish(process, engine, request, "abort")
 
 
-def _finish(process, engine, request, reason, stop=None):
+def finish(process, engine, request, reason, stop=None):
     """Write a kept sequence. reason: None for one that was in flight when the process ended."""
     sequence = process.kept.get(engine, {}).pop(request, None)
     process.hidden.discard((engine, request))
     if sequence is None:
         return
-    if engine == "v0":
-        _take_tokens_of_v0(sequence)
-    else:
+    if sequence.take is None:
         process.held_tokens -= len(sequence.ids)
+    else:
+        sequence.take(sequence)
     if is_full(process):
         return
     _put_steps(process)
@@ -807,80 +816,6 @@ def _put_steps(process):
         put("steps", first=first, stamps=Numbers(stamps, "d"), tokens=Numbers(tokens), cached=Numbers(cached))
 
 
-# vLLM V0: a sequence holds its own tokens, and their logprobs whatever was asked for ---------------------------------
-
-
-def _group_begins(call):
-    """Follow a group of one sequence. For n > 1 the call is nested, with a group of all samples: it is passed over."""
-    process = _process
-    depth = process.thread.__dict__.setdefault("groups", 0)
-    process.thread.groups = depth + 1
-    group = call.argument(1, "seq_group")
-    if depth or group.sampling_params is None or len(group.seqs) != 1:
-        return
-    sequence, request = group.seqs[0], group.request_id
-    if not hasattr(group, "_rlaudit_tokens"):
-        group._rlaudit_tokens = 0
-        parent, mark, index = request.rpartition("_parallel_sample_")
-        sample = {"index": int(index) if mark else 0, "parent": parent if mark else None}
-        parts = "images or sound" if getattr(group, "multi_modal_data", None) else "text"
-        lora = getattr(group.lora_request, "lora_name", None)
-        prompt = list(sequence.prompt_token_ids or ())
-        about = {**sample, "parts": parts, "salted": False, "lora": lora}
-        kept = _requested("v0", request, prompt, group.sampling_params, **about)
-        if kept is not None:
-            kept.held = sequence
-    tokens = sequence.get_output_len() - group._rlaudit_tokens
-    if tokens > 0:
-        first = group._rlaudit_tokens == 0
-        group._rlaudit_tokens += tokens
-        step = _step_of_v0(process, tokens, (sequence.data.get_num_cached_tokens() or 0) if first else 0)
-        if request in process.kept.get("v0", ()):
-            process.kept["v0"][request].add(step, tokens)
-    if group.is_finished() and request in process.unseen.get("v0", ()):
-        process.unseen["v0"].discard(request)
-        process.totals["sequences"] += 1
-        reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
-        _finish(process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason)
-
-
-def _group_ends(call, error):
-    _process.thread.groups -= 1
-
-
-def _step_of_v0(process, tokens, cached):
-    """Count tokens and return their step. V0 stamps none: what comes within a millisecond is of one step."""
-    _close_runs(process)
-    process.totals["tokens"] += tokens
-    process.totals["cached"] += cached
-    now = time.monotonic()
-    if process.steps and now - process.steps[-1][0] < 1e-3:
-        stamp, tokens_before, cached_before = process.steps.pop()
-        process.steps.append((stamp, tokens_before + tokens, cached_before + cached))
-    else:
-        process.steps.append((now, tokens, cached))
-    return process.first_step + len(process.steps) - 1
-
-
-def _take_tokens_of_v0(sequence):
-    held = sequence.held
-    sequence.ids = list(held.get_output_token_ids())
-    each_token = zip(held.output_logprobs or (), sequence.ids)
-    sequence.logprobs = [float(logprobs[token].logprob) for logprobs, token in each_token]
-    sequence.cached = held.data.get_num_cached_tokens()
-
-
-def _v0_aborts_end(call, error):
-    request = call.argument(1, "request_id")
-    named = {request} if isinstance(request, str) else set(request)
-    unfinished = _process.unseen.get("v0", set())
-    for request in list(unfinished):
-        if request in named or request.rpartition("_parallel_sample_")[0] in named:
-            _process.totals["aborted"] += 1
-            unfinished.discard(request)
-            _finish(_process, "v0", request, "abort")
-
-
 # Calls that change weights, caches or the schedule -------------------------------------------------------------------
 
 
@@ -894,7 +829,7 @@ def _call_begins(call):
     key, run = (call.what, str(arguments.get("method"))), process.rpc_run
     repeated = run is not None and run["key"] == key and time.monotonic() - run["end"] < SAME_RUN_SECONDS
     if not repeated:
-        _close_runs(process)
+        close_runs(process)
     call.noted = {"name": name, "key": key, "repeated": repeated}
     call.noted["call"] = run["call"] if repeated else process.number("call")
     stack.append(call.noted)
@@ -925,7 +860,7 @@ def _in_flight(owner):
     return len(requests) if isinstance(requests, dict) else count() if count is not None else None
 
 
-def _close_runs(process):
+def close_runs(process):
     """End the run of equal calls and that of loads: something else has happened."""
     run, process.rpc_run = process.rpc_run, None
     if run is not None and run["count"]:
@@ -980,7 +915,7 @@ def _load_begins(call):
     calls = getattr(process.thread, "calls", None)
     inside = calls[-1]["call"] if calls else None
     if inside is None and process.rpc_run is not None:
-        _close_runs(process)
+        close_runs(process)
     process.loading += 1
     call.noted["loading"] = True
     _start_writer(process)
@@ -1037,7 +972,5 @@ _HANDLERS = {
     "add_request": (None, _request_ends),
     "process_outputs": (_outputs_begin, _outputs_end),
     "abort_requests": (_aborts_begin, _aborts_end),
-    "from_seq_group": (_group_begins, _group_ends),
-    "abort_request": (None, _v0_aborts_end),
     "init_device": (None, _device_ends),
 }

@@ -13,8 +13,13 @@ import sys
 
 import rlaudit_recorder as recorder
 
-# One line a framework, `module:function`: it takes token ids of the shape of what it returns.
-FUNCTIONS = ("trl.trainer.utils:selective_log_softmax",)
+# One line a trainer, `module:function` or `module:Class.method`. It takes token ids, and returns the logprobs of the last
+# of them, alone or first of several values. TRL: the same names in 0.23.1 to 1.16.0; its `selective_log_softmax` is not
+# called any more from 1.15.0 on.
+FUNCTIONS = (
+    "trl.trainer.grpo_trainer:GRPOTrainer._get_per_token_logps_and_entropies",
+    "trl.trainer.rloo_trainer:RLOOTrainer._get_per_token_logps_and_entropies",
+)
 
 
 def watch(watched, more):
@@ -25,8 +30,9 @@ def watch(watched, more):
 
 def _hook(module, target):
     """Put a recorder around a trainer's function, under every name by which it was imported."""
-    name = target.partition(":")[2]
-    function, torch = getattr(module, name), sys.modules["torch"]
+    *way, name = target.partition(":")[2].split(".")
+    owner = functools.reduce(getattr, way, module)
+    function, torch = getattr(owner, name), sys.modules["torch"]
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
 
     @functools.wraps(function)
@@ -36,6 +42,7 @@ def _hook(module, target):
             recorder.quietly(target, _scored, target, (*args, *kwargs.values()), result)
         return result
 
+    setattr(owner, name, recorded)
     for other in list(sys.modules.values()):
         names = getattr(other, "__dict__", None)
         if isinstance(names, dict) and names.get(name) is function:
@@ -46,6 +53,7 @@ def _hook(module, target):
 def _scored(target, arguments, result):
     """Write the rows of a trainer's logprobs that begin like a recorded completion."""
     process, torch = recorder._process, sys.modules["torch"]
+    result = result[0] if isinstance(result, tuple) else result
     if not process.beginnings or not result.numel():
         return
     if type(result).__name__ == "DTensor":  # to gather it would be a collective of our own

@@ -145,8 +145,8 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
             asked.append(sequence.asked)
             tokens[sequence.sampling] += len(sequence.ids_T)
             sequences[sequence.sampling] += 1
-        own = front.whole.order.orders()
-        orders += [None if own is None else len(fronts) * MOST_REQUESTS + own[place] for place in asked]
+        known = front.whole.order.orders()
+        orders += [None if known is None else len(fronts) * MOST_REQUESTS + known[place] for place in asked]
     rows = TrainerRows(beginnings, prompts, finished, versions_S, orders)
     damage = [Damage(process.file.name) for process in recording.processes]
     for process, own in zip(recording.processes, damage, strict=True):

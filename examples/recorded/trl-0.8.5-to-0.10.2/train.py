@@ -11,8 +11,8 @@ import vllm._custom_ops
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-# For the CPU builds alone: the linear weights of V1's are packed, and cannot be loaded into again, unless oneDNN is off;
-# and TRL names no dtype, so that the engine would be in the checkpoint's and not in the trainer's.
+# For the CPU builds alone. V1's linear weights are packed, and cannot be loaded into again, unless oneDNN is off. TRL
+# names no dtype, so that the engine would be in the checkpoint's and not in the trainer's.
 vllm._custom_ops._supports_onednn = False
 trl.trainer.grpo_trainer.LLM = functools.partial(trl.trainer.grpo_trainer.LLM, dtype="float32")
 

@@ -293,7 +293,7 @@ def _failed(what, error):
         if _process.failures <= MOST_FAILURES:
             line = traceback.extract_tb(error.__traceback__)[-1].lineno if error.__traceback__ else "?"
             put("failed", hook=what, error="%s (line %s)" % (_error(error), line))
-    except Exception:  # noqa: S110 - nothing is left to do
+    except Exception:  # nothing is left to do
         pass
 
 
@@ -373,7 +373,7 @@ def _versions():
 
 
 class Numbers:
-    """Numbers that become base64 when they are written. code: of the array module, "i" int32, "f" float32, "d" float64."""
+    """Numbers that become base64 when they are written; code as in `array`: "i" int32, "f" float32, "d" float64."""
 
     def __init__(self, values, code="i"):
         self.values, self.code = values, code

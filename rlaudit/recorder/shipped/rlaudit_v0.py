@@ -1,4 +1,4 @@
-"""Requests and tokens of vLLM V0, up to 0.10.2: a sequence holds its tokens, and their logprobs whether asked for or not.
+"""Requests and tokens of vLLM V0, up to 0.10.2: a sequence holds its tokens, and their logprobs whatever was asked for.
 
 `RequestOutput.from_seq_group` is called for each group and step, in every front end and for every kind of output.
 Standard library and Python 3.9.
@@ -40,7 +40,9 @@ def _group_begins(call):
         process.unseen["v0"].discard(request)
         process.totals["sequences"] += 1
         reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
-        recorder.finish(process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason)
+        recorder.finish(
+            process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason
+        )
 
 
 def _group_ends(call, error):

@@ -39,7 +39,9 @@ def test_what_is_missing_is_said(tmp_path):
 
 @pytest.mark.parametrize("code", [1, 3, 17, 70, 130])
 def test_the_code_of_a_command_that_fails_is_passed_on(code, tmp_path):
-    assert record(tmp_path, "--", "sh", "-c", f"exit {code}").returncode == code
+    ended = record(tmp_path, "--", "sh", "-c", f"exit {code}")
+    assert ended.returncode == code
+    assert "interrupted" not in ended.stderr
 
 
 @pytest.mark.parametrize("number", [9, 15, 11])

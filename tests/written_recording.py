@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
+
 BOOT = "0c7e1a52-9b1b-4b13-9a3f-3b1c1d2e3f40"
 
 
@@ -48,7 +50,7 @@ class WrittenProcess:
             python="3.11.9", versions={"vllm": "0.18.1", "torch": "2.10.0"}, environment={}, settings={"prompts": 16},
             **self.first,
         )  # fmt: skip
-        self.put(kind="hooks", hooked=["vllm.v1.engine.core:EngineCore.collective_rpc"], absent=[])
+        self.put(kind="hooks", hooked=[target for targets in PARTS.values() for target in targets])
 
     @property
     def path(self) -> Path:
@@ -79,6 +81,7 @@ class WrittenProcess:
 
     def step(self, tokens: int, cached: int = 0) -> int:
         """A step of the engine core; its number."""
+        self.now += self.tick
         self.put("steps", first=self.steps, stamps=coded([self.now], "<f8"), tokens=coded([tokens], "<i4"),
                  cached=coded([cached], "<i4"))  # fmt: skip
         self.steps += 1

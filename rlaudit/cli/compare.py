@@ -38,7 +38,8 @@ def compare(
         typer.Argument(
             parser=log_path,
             metavar="ROLLOUTS",
-            help="A token table, a run directory, or a folder of rollout dumps; here, or s3://, gs://, hf://, https://.",
+            help="A recording, a token table, a run directory, or a folder of rollout dumps; "
+            "here, or s3://, gs://, hf://, https://.",
         ),
     ] = None,
     trainer: Annotated[
@@ -187,6 +188,8 @@ def compare(
             )
         if before_trainer is not None and before is None:
             raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
+        if state is not None and any(table.export.is_folder for table in tables):
+            raise UsageError(f"{rollouts} is read as a whole: nothing of it is kept by file", "leave out --state")
         scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
         comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
         own_trainer = _trainer(trainer, renamed)
@@ -215,18 +218,10 @@ def compare(
 
 def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report":
     """The report of all that was compared; lines that could not be used are said beside it."""
-    from rlaudit.diagnosis.compare_document import document_of
-    from rlaudit.report.plain import plain
-
-    document = document_of(comparer.compared, list(dict.fromkeys(comparer.assumed)), fails, allow_partial)
-    names = [one["name"] for one in document["comparisons"]]
-    drawn = [one.as_dict(name) for one, name in zip(comparer.drawn, names, strict=True)]
-    # Rollouts that no trainer has scored have no log ratios to draw.
-    document["token_figures"] = plain([one for one in drawn if one["tokens"]])
     for one in comparer.compared:
         for line in one.faults.lines():
             say(line)
-    return document
+    return comparer.report(fails, allow_partial)
 
 
 def _cluster(executor: str, state: Path | None, shard: str | None, merge: list[Path] | None) -> str | None:

@@ -14,18 +14,28 @@ def diagnose(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Run directories of ablate, and JSON reports of inspect, ablate, compare and curves."
+            metavar="RUN...",
+            help="Run directories of ablate, JSON reports of inspect, ablate, compare and curves, and recordings: one, "
+            "or the old and the new one of a migration.",
         ),
     ],
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
     fail_on: FailOnMismatch = FailOn.ERROR,
 ) -> int:
-    """Combine what was inspected, ablated, compared and logged into the three layers, in their order."""
+    """Combine what was inspected, ablated, compared, logged and recorded into the three layers, in their order."""
     from rlaudit.diagnosis.combine import combined
     from rlaudit.diagnosis.finished_documents import read_document
+    from rlaudit.recorder.recording import is_recording
 
     outputs = parse_outputs(output or [])
-    sources = [read_document(run) for run in runs]
-    document = combined(sources, fail_on is FailOn.ERROR)
+    recordings = [run for run in runs if is_recording(run)]
+    sources = [read_document(run) for run in runs if run not in recordings]
+    if recordings:
+        # Statistics and tables take a second to import, which finished reports need not wait for.
+        from rlaudit.diagnosis.recorded_training import diagnosed
+
+        document = diagnosed(recordings, sources, fail_on is FailOn.ERROR)
+    else:
+        document = combined(sources, fail_on is FailOn.ERROR)
     write_outputs(outputs, document)
     return int(document["exit_code"])

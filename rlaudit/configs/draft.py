@@ -61,6 +61,7 @@ class Draft:
     options: Settings = field(default_factory=Settings)
     lost: list[Lost] = field(default_factory=list)
     not_seen: list[str] = field(default_factory=list)
+    recorded: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
     stops: tuple[Stop, ...] = ()
@@ -131,6 +132,7 @@ class Draft:
             device=self.device,
             place=place,
             not_seen=tuple(dict.fromkeys(self.not_seen)),
+            recorded=self.recorded,
             parts=self.parts,
             decided=self.decided,
             stops=self.stops,

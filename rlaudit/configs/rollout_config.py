@@ -135,13 +135,15 @@ TRAINER: Mapping[str, str] = {
     "shares_weights": "bool: whether the engine and the trainer compute with the same weights, quantized ones included",
     "replicas": "int: rollout engines that run side by side (not tensor parallel ranks)",
     "seeds_replicas": "bool: whether every replica gets its own seed",
+    "scores_rollouts": "bool: whether the trainer was seen to compute logprobs of sampled tokens",
+    "update_calls": "list[str]: methods of vLLM by which new weights came, as they were recorded",
     "logs_mismatch": "bool: whether a rollout-trainer mismatch metric is logged as configured",
 }
 
 # Of these, what says how weights are updated and nothing of what the trainer computes.
 OF_UPDATES = frozenset({
     "weight_updates", "resets_prefix_cache", "salts_prefix_cache",
-    "pause_mode", "pause_clears_cache", "pause_arguments",
+    "pause_mode", "pause_clears_cache", "pause_arguments", "update_calls",
 })  # fmt: skip
 
 
@@ -155,7 +157,7 @@ class RolloutConfig:
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
     whether it is built in an actor of a Ray placement group. off_main_thread: whether in a thread that the program
     starts. device: the image that the engine is started in, or the framework's option for the device.
-    not_seen: what a reader could not tell, in sentences.
+    not_seen: what a reader could not tell, in sentences. recorded: what was seen of its run, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read. stops: its lines that do not go with the vLLM release.
     releases: the framework's, None where nothing is known of them.
@@ -178,6 +180,7 @@ class RolloutConfig:
     device: Setting | None = None
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
     stops: tuple[Stop, ...] = ()

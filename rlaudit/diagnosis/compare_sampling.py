@@ -1,7 +1,7 @@
 """What tokens were sampled from, and what the trainer takes them to be: from the command line, a config or a sidecar.
 
-The command line wins over --config, that over a run's own report, that over `rollout.yaml` beside the table. What
-nobody told is neutral, and said to be taken so.
+The command line wins over --config, that over a run's own report, that over `rollout.yaml` beside the table, that over
+what a format records itself. What nobody told is neutral, and said to be taken so.
 """
 
 import sys
@@ -39,6 +39,7 @@ def known_of(given: Mapping[str, Any], config: Path | None, table: Path, part: P
         layers.append((str(config), of_config(config)))
     layers.append((f"the report of {table}", _of_run(table, part)))
     layers.append(_of_sidecar(table))
+    layers.append((f"{table} itself", {name: value for name, value in part.sampling.items() if name in PARAMETERS}))
     values: dict[str, Any] = {}
     for _, layer in reversed(layers):
         values.update({name: value for name, value in layer.items() if value is not None})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlaudit.diagnosis.compare import judge
-from rlaudit.diagnosis.compare_document import Compared
+from rlaudit.diagnosis.compare_document import Compared, document_of
 from rlaudit.diagnosis.compare_sampling import Told, known_of, told
 from rlaudit.diagnosis.compare_stream import Streamed, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
@@ -15,7 +15,9 @@ from rlaudit.diagnosis.kept_parts import KeptParts, MergedLog
 from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_part, shares_of
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
+from rlaudit.report.plain import plain
 from rlaudit.tokens.complete import complete
+from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.figures.logged_figures import LoggedFigures
 from rlaudit.tokens.join_trainer import joined
@@ -31,6 +33,7 @@ from rlaudit.tokens.token_batch import TokenBatch
 if TYPE_CHECKING:
     from rlaudit.diagnosis.compare_scored import Scorer
     from rlaudit.meaning.scored_tokens import ScoredTokens
+    from rlaudit.report.report import Report
 
 
 def todays(
@@ -119,6 +122,15 @@ class Comparer:
                 pass
         return len(own)
 
+    def report(self, fails: bool, allow_partial: bool) -> "Report":
+        """The report of all that was compared. The arguments are those of `document_of`."""
+        document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
+        names = [one["name"] for one in document["comparisons"]]
+        drawn = [one.as_dict(name) for one, name in zip(self.drawn, names, strict=True)]
+        # Rollouts that no trainer has scored have no log ratios to draw.
+        document["token_figures"] = plain([one for one in drawn if one["tokens"]])
+        return document
+
     def _compared(
         self, table: TokenTable, trainer: TokenTable | None, numbers: PromptNumbers, before: Comparison | None
     ) -> Compared:
@@ -146,7 +158,9 @@ class Comparer:
             parts: Iterable[LogPart] = iter([read_part([scored[0]], table.path, settings, Faults())])
             files = 1
         elif trainer is not None:
-            parts = iter([_joined(table, trainer, settings, numbers)])
+            part, note = _joined(table, trainer, settings, numbers)
+            parts = iter([part])
+            notes.append(note)
             files = 1
         else:
             kept = None if self.state is None else KeptParts(self.state, table, settings)
@@ -200,9 +214,10 @@ class Comparer:
             scored=scored,
             before=before,
         )
-        said = [table.export.note, *notes, numbers.note()]
+        said = [table.export.note, *table.part.notes, *notes, numbers.note()]
+        not_seen = (*table.part.not_seen, *comparison.not_seen)
         return Compared(
-            replace(comparison, notes=tuple(note for note in said if note)),
+            replace(comparison, notes=tuple(note for note in said if note), not_seen=not_seen),
             path=str(table.path),
             export=table.export.name,
             files=len(table.files),
@@ -253,10 +268,17 @@ def _counted(
         progress.update(f"{file.name}: {tokens / 1e6:.1f}{of} M tokens, {speed / 1e6:.1f} M tokens/s{left}")
 
 
-def _joined(table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers) -> LogPart:
+def _joined(
+    table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers
+) -> tuple[LogPart, str]:
+    """Join both tables as one part; return it and what of them has no partner."""
     faults = Faults()
-    both = (table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN))
-    return read_part(joined(*both, (table.path, trainer.path), faults), table.path, settings, faults)
+    rollouts, others = table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN)
+    partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)
+    if partners is not None:
+        rollouts, others = partners.rollouts(rollouts), partners.trainer(others)
+    part = read_part(joined(rollouts, others, (table.path, trainer.path), faults), table.path, settings, faults)
+    return part, "" if partners is None else partners.note()
 
 
 def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatch:
@@ -264,12 +286,13 @@ def _picked(table: TokenTable, tokens: int, numbers: PromptNumbers) -> TokenBatc
     silent = Faults()
     sampled = SequenceSample(tokens // 2)
     for batch in table.sample(tokens, numbers) or table.batches(silent, numbers, KNOWN):
-        usable = sound(batch, table.path, silent)
+        usable = table.export.scorable(table.path, sound(batch, table.path, silent))
         if usable.sequences:
             sampled.add(usable)
     picked = sampled.batch()
     if picked is None:
-        raise NotFinished(f"{table.path} has no sequence to score")
+        of_others = "" if table.export.scorable is all_scorable else " that was sampled from the model's own weights"
+        raise NotFinished(f"{table.path} has no sequence to score{of_others}")
     return with_prompt_tokens(complete(picked)[0], table.path, silent)
 
 

@@ -19,7 +19,7 @@ from rlaudit.vllm.catalogue import Catalogue
 from rlaudit.vllm.machine import Machine
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 from rlaudit.vllm.resolution_rule import task_of
-from rlaudit.vllm.resolve import Resolution, resolve
+from rlaudit.vllm.resolve import Resolution, resolution_rules, resolve
 
 FILTERS = ("top_p", "top_k", "min_p")
 
@@ -95,6 +95,18 @@ class Audit:
     def crosses(self, first: Version) -> bool:
         """Whether a behaviour is new: its first release is newer than before, and not newer than after."""
         return self.before.version < first <= self.after.version
+
+    def only_reported(self, name: str) -> bool:
+        """Whether the release before the migration reported what it made of an argument, and nothing tells what the one
+        after it makes of it: the two values are no pair.
+        """
+        reported = self.before.config.engine.get(name)
+        if reported is None or reported.origin is not Origin.ENGINE or name in self.after.config.engine:
+            return False
+        before, after = self.before.catalogue.engine.get(name), self.after.catalogue.engine.get(name)
+        if before is None or after is None or name in resolution_rules():
+            return False
+        return before.default == after.default or after.default is None
 
     def place(self, name: str) -> Place:
         """Where an engine argument, sampling parameter, variable or trainer setting is written, else where it would be.

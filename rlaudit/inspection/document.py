@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.baseline import fingerprint, relative_to
@@ -36,6 +37,9 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
     configs = [(file, config) for file in inspection.files for config in file.configs]
     settings = [row for number, (_, config) in enumerate(configs) for row in setting_rows(config.audit, number)]
     rows = Counter(row["config"] for row in settings)
+    asked = inspection.request.context.machine
+    machines = {(one.audit.after.machine.platform, one.audit.after.machine.name) for _, one in configs}
+    platform, name = machines.pop() if len(machines) == 1 else (asked.platform, asked.name)
     return {
         **new_report("inspect", exit_code, layers=_layers(inspection.counted), not_seen=_not_seen(inspection, configs)),
         "versions": _versions(inspection.files),
@@ -49,8 +53,8 @@ def document_of(inspection: Inspection, exit_code: int, fail_on: Severity | None
             "configs": inspection.configs,
             "settings": sum(row["origin"] != "engine" or row["written"] is not None for row in settings),
             "rules": len(inspection.request.context.rules),
-            "platform": inspection.request.context.machine.platform,
-            "machine": inspection.request.context.machine.name,
+            "platform": platform,
+            "machine": name,
             "fail_on": fail_on if fail_on is not None else "never",
             "counted": _counted(inspection.counted),
             "suppressed": _suppressed_counts(inspection.judged),
@@ -109,6 +113,7 @@ def _config(file: InspectedFile, config: InspectedConfig, settings: int) -> "Con
             for lost in audit.config.lost
         ],
         "not_seen": list(audit.config.not_seen),
+        "recorded": list(audit.config.recorded),
     }
 
 
@@ -217,6 +222,12 @@ def _evidence(finding: Finding) -> str:
     return f"{finding.severity} {finding.rule} at {shown_path(place.path)}:{place.line}: {finding.message}"
 
 
+def _ran_on_both_sides(config: InspectedConfig) -> bool:
+    """Whether a recorded engine is compared with nothing that did not run: itself alone, or that of a recording."""
+    before, after = config.audit.before.config, config.audit.after.config
+    return not config.audit.migrates or (bool(before.recorded) and before.path != after.path)
+
+
 def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, InspectedConfig]]) -> list[str]:
     said = [f"{shown_path(one.path)}: {one.reason}" for one in inspection.unread]
     for file in inspection.files:
@@ -229,5 +240,9 @@ def _not_seen(inspection: Inspection, configs: Sequence[tuple[InspectedFile, Ins
     said += mentioned(replace(one, path=shown_path(one.path)) for one in inspection.mentions)
     if inspection.others:
         said.append(f"{inspection.others} files of kinds that configs are not written in")
-    said.append("what is decided only when the engine runs: this is read from files, nothing was started")
+    ran = [one for file, one in configs if isinstance(file.file.source, RecordedSource) and _ran_on_both_sides(one)]
+    if ran:
+        said.append("kernels and weights: a recording holds what was configured, called, sampled and scored")
+    if not ran or len(ran) < len(configs):
+        said.append("what is decided only when the engine runs: this is read from files, nothing was started")
     return list(dict.fromkeys(said))

@@ -2,7 +2,7 @@
 
 A named file is read whatever it is called. A folder is walked: hidden entries, virtual environments and packages are
 left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs are written
-in are opened.
+in are opened. A recording that is named counts as one file.
 """
 
 import os
@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from rlaudit.configs.recorded_source import recorded_source
 from rlaudit.configs.source import LARGEST_BYTES, SHELL, Source
+from rlaudit.errors import NotFinished
 from rlaudit.inspection.encoding import Encoding, NotText, decode
 from rlaudit.inspection.stdin_name import stdin_name
 from rlaudit.read_regular import read_regular
@@ -73,6 +75,9 @@ def collect(
     unread: list[Unread] = []
     others = 0
     for path, named in _candidates(paths, unread):
+        if isinstance(path, Source):
+            files[_identity(path.path)] = TextFile(path, Encoding(), named)
+            continue
         if path == STDIN:
             identity: object = STDIN
         elif excluded(path):
@@ -109,9 +114,16 @@ def reason(error: Exception) -> str:
     return str(error)
 
 
-def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[str, bool]]:
+def _candidates(paths: Sequence[str], unread: list[Unread]) -> Iterator[tuple[str | Source, bool]]:
     for path in paths:
-        if path != STDIN and _is_folder(path):
+        try:
+            recorded = None if path == STDIN else recorded_source(path)
+        except (NotFinished, OSError, ValueError) as error:
+            unread.append(Unread(path, reason(error), named=True))
+            continue
+        if recorded is not None:
+            yield recorded, True
+        elif path != STDIN and _is_folder(path):
             yield from ((found, False) for found in _walk(path, unread))
         else:
             yield path, True

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.inspection.baseline import apply_baseline
 from rlaudit.inspection.diff import unified_diff
 from rlaudit.inspection.files import Collected, reason
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Fixes:
     """What was fixed. inspection: as the files are now, None where none was written. failed: files that could not be
-    written, in sentences.
+    written, in sentences. recorded: recordings, of which nothing is edited.
     """
 
     files: tuple[FixedFile, ...]
     inspection: Inspection | None
     failed: tuple[str, ...]
+    recorded: tuple[str, ...] = ()
 
     @property
     def summary(self) -> "FixesMade":
@@ -37,7 +39,11 @@ class Fixes:
             "made": sum(len(one.made) for one in changed),
             "files": [shown_path(one.original.path) for one in changed],
             "written": self.inspection is not None,
-            "refused": [*(said for one in self.files for said in one.refused), *self.failed],
+            "refused": [
+                *(said for one in self.files for said in one.refused),
+                *(f"{path}: a recording says what ran, and nothing in it is edited" for path in self.recorded),
+                *self.failed,
+            ],
         }
 
 
@@ -51,9 +57,11 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
             verdicts, _ = apply_baseline(request.baseline, verdicts)
         return [one.finding for one in verdicts if one.suppressed is None]
 
-    fixed = [fix_file(file, request.context, unsafe, counted) for file in inspection.files if file.configs]
+    recorded = tuple(file.file.path for file in inspection.files if isinstance(file.file.source, RecordedSource))
+    written_in = [file for file in inspection.files if file.configs and file.file.path not in recorded]
+    fixed = [fix_file(file, request.context, unsafe, counted) for file in written_in]
     if not write:
-        return Fixes(tuple(fixed), None, ())
+        return Fixes(tuple(fixed), None, (), recorded)
     written: dict[str, InspectedFile] = {}
     failed = []
     done = []
@@ -76,7 +84,7 @@ def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
     as_before = replace(
         again, read=inspection.read, other_engines=inspection.other_engines, mentions=inspection.mentions
     )
-    return Fixes(tuple(done), as_before, tuple(failed))
+    return Fixes(tuple(done), as_before, tuple(failed), recorded)
 
 
 def diff_of(fixes: Fixes) -> str:

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.inspection.baseline import Baseline, apply_baseline
 from rlaudit.inspection.files import Collected, Unread, collect, text_of
 from rlaudit.inspection.finding import Severity
@@ -132,6 +133,9 @@ def judge_files(request: Request, files: Sequence[InspectedFile]) -> tuple[Judge
     texts = {file.file.path: file.file.source.text for file in with_configs}
     # A finding may be in a file that another one inherits from: a suppression there speaks as well.
     inherited = {finding.place.path for finding in findings} - set(texts)
+    # What stands in a recording was written by no person who could suppress something there.
+    inherited -= {path for file in with_configs if isinstance(file.file.source, RecordedSource)
+                  for path in file.file.source.files}  # fmt: skip
     texts |= {path: text for path in sorted(inherited) if (text := text_of(path)) is not None}
     inline = [one for path, text in texts.items() for one in inline_suppressions(text, path)]
     verdicts = judge(

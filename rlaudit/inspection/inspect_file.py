@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.inspection.already_so import told_as_it_is
@@ -75,7 +76,8 @@ def inspect_file(
         bugs += others
         if not recognised and not documents and not file.named:
             return InspectedFile(file, bugs=bugs)
-        versions = versions or choose(context.before, context.after, file.path, file.source.text)
+        release, ran_on = _recorded(file.source)
+        versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
         recognised = recognised or (() if documents else _by_its_imports(file.source, versions.after))
         if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
@@ -87,8 +89,9 @@ def inspect_file(
     failures = [*bugs, *read.bugs]
     runs = today if len(today) == len(read.pairs) else [pair.before for pair in read.pairs]
     for pair, before in list(zip(read.pairs, runs, strict=True))[:MOST_ENGINES]:
-        device = None if context.machine_known else device_of(pair.after)
-        machine = context.machine if device is None else device.machine
+        known = context.machine if context.machine_known else ran_on
+        device = device_of(pair.after) if known is None else None
+        machine = known or (context.machine if device is None else device.machine)
         try:
             audit = audit_of(before, pair.after, (versions.before, versions.after), machine)
         except Exception as error:
@@ -105,6 +108,11 @@ def inspect_file(
         devices += of_other_devices(file.source)
     said = (*read.not_seen, *more, *dict.fromkeys(devices))
     return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
+
+
+def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
+    """The release that ran, and the machine that it ran on, as far as they are recorded."""
+    return (source.release, source.machine) if isinstance(source, RecordedSource) else (None, None)
 
 
 def _by_its_imports(source: Source, vllm: Version) -> tuple[Dialect, ...]:

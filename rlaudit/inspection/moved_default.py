@@ -33,7 +33,7 @@ def left_to_vllm(audit: Audit, name: str) -> bool:
 
 def moved_default(audit: Audit, name: str) -> MovedDefault | None:
     """The default, where both sides know it and they differ; None where it is set, stays, or cannot be told."""
-    if not audit.migrates or not left_to_vllm(audit, name):
+    if not audit.migrates or not left_to_vllm(audit, name) or audit.only_reported(name):
         return None
     before, after = audit.before.engine(name), audit.after.engine(name)
     if isinstance(before.value, Unknown) or isinstance(after.value, Unknown) or before.value == after.value:

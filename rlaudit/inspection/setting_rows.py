@@ -25,11 +25,14 @@ def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
     all that vLLM itself decides differently in the two versions.
     """
     said = {**audit.before.config.engine, **audit.after.config.engine}
+    if audit.migrates:
+        # What the old release reported of its own choices is compared with those of the new one, below.
+        said = {name: one for name, one in said.items() if not _is_reported(one)}
     for name, setting in said.items():
         yield _engine_row(audit, number, name, setting)
     if audit.migrates:
         for name in _decided_by_vllm(audit):
-            if name not in said:
+            if name not in said and not audit.only_reported(name):
                 row = _engine_row(audit, number, name, None)
                 if row["moves"] and row["origin"] == Origin.ENGINE:
                     yield row
@@ -44,6 +47,10 @@ def setting_rows(audit: Audit, number: int) -> "Iterator[ReportedSetting]":
             yield _as_read(audit, row) if group == "environment" else row
     for model in filter(None, [audit.config.model]):
         yield _row(number, "model", model.name, audit.before.config.model, model, model)
+
+
+def _is_reported(setting: Setting) -> bool:
+    return setting.origin is Origin.ENGINE and setting.written is None
 
 
 def _decided_by_vllm(audit: Audit) -> list[str]:
@@ -80,6 +87,8 @@ def _as_read(audit: Audit, row: "ReportedSetting") -> "ReportedSetting":
     if removed("variable", name, audit.after.version) is not None:
         row["effective_to"] = {"absent": f"vLLM {audit.after.version} does not read {name}"}
         row["moves"] = audit.migrates and removed("variable", name, audit.before.version) is None
+    # What vLLM sets in its own process is nobody's setting that could be lost.
+    row["moves"] = row["moves"] and row["origin"] != Origin.ENGINE
     return row
 
 

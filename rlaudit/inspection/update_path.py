@@ -56,8 +56,23 @@ def update_path(side: Side) -> UpdatePath | Unknown | None:
         return None
     if side.value("enable_lora") is True:
         return None  # adapters are exchanged, and the weights below them stay
+    called = side.config.says("update_calls")
+    if called is not None:
+        return _as_called(called)
     overruled = _of_prime_rl(side)
     return overruled if overruled is not None else _of_framework(side)
+
+
+def _as_called(methods: list[str]) -> UpdatePath | Unknown:
+    """By the methods that brought weights; what a worker does after `load_weights` is not recorded."""
+    # Reading recordings costs start-up time that files should not pay.
+    from rlaudit.recorder.weight_updates import MOVING
+
+    if MOVING.intersection(methods):
+        return _RELOADED
+    if "load_weights" in methods:
+        return Unknown("what follows load_weights is not recorded", (_LOADED, _PROCESSED))
+    return Unknown(f"what {', '.join(methods)} does with weights is not recorded", tuple(UpdatePath))
 
 
 def _of_prime_rl(side: Side) -> UpdatePath | Unknown | None:

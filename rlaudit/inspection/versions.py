@@ -35,13 +35,17 @@ def version_named(text: str) -> Version:
     return version
 
 
-def choose(before: Version | None, after: Version | None, path: str, text: str) -> Versions:
+def choose(
+    before: Version | None, after: Version | None, path: str, text: str, recorded: Version | None = None
+) -> Versions:
     """The versions for one file. A version on the command line wins; the project's own fills in the other side. Where
     both are said and the project runs another, that is said.
-    """
-    from rlaudit.inspection.version_hints import hints_for
 
-    found = hints_for(path, text)
+    recorded: the release that ran, which nothing around a recording knows better.
+    """
+    from rlaudit.inspection.version_hints import Hint, Hints, hints_for
+
+    found = hints_for(path, text) if recorded is None else Hints((Hint(recorded, path),))
     if before is not None and after is not None:
         catalogued = [one for one in found.hints if one.version >= known_versions()[0]]
         other = (one for one in catalogued[:1] if one.version not in (before, after))

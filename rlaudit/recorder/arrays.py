@@ -1,33 +1,41 @@
-"""The numbers of a recording, decoded: base64 of little-endian values."""
+"""The numbers of a recording, decoded: base64 of little-endian values. Standard library only."""
 
 import base64
 import binascii
-
-import numpy as np
-from numpy.typing import NDArray
+import sys
+from array import array
+from typing import Any
 
 
 class NotNumbers(ValueError):
-    """Text that is no base64 of whole numbers of that size."""
+    """Text that is no base64 of numbers of that size."""
 
 
-def token_ids(text: str) -> NDArray[np.int64]:
-    """Return token ids or counts. Raises NotNumbers."""
-    return _decoded(text, "<i4").astype(np.int64)
+def whole_numbers(text: str) -> "array[int]":
+    """Return token ids or counts, of 32 bits. Raises NotNumbers."""
+    numbers = array("i")
+    _decode(text, numbers)
+    return numbers
 
 
-def logprobs(text: str) -> NDArray[np.float64]:
-    """Return logprobs in nats, NaN where there is none. Raises NotNumbers."""
-    return _decoded(text, "<f4").astype(np.float64)
+def logprobs(text: str) -> "array[float]":
+    """Return logprobs in nats, of 32 bits; NaN for none. Raises NotNumbers."""
+    numbers = array("f")
+    _decode(text, numbers)
+    return numbers
 
 
-def stamps(text: str) -> NDArray[np.float64]:
-    """Return clocks in seconds. Raises NotNumbers."""
-    return _decoded(text, "<f8").astype(np.float64)
+def stamps(text: str) -> "array[float]":
+    """Return clocks in seconds, of 64 bits. Raises NotNumbers."""
+    numbers = array("d")
+    _decode(text, numbers)
+    return numbers
 
 
-def _decoded(text: str, dtype: str) -> NDArray[np.generic]:
+def _decode(text: str, numbers: "array[Any]") -> None:
     try:
-        return np.frombuffer(base64.b64decode(text, validate=True), dtype=dtype)
+        numbers.frombytes(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError) as error:
-        raise NotNumbers(f"no base64 of {dtype}: {error}") from error
+        raise NotNumbers(f"no base64 of numbers of {numbers.itemsize} bytes ({error})") from error
+    if sys.byteorder == "big":
+        numbers.byteswap()

@@ -64,9 +64,8 @@ def _counts(recording: Recording) -> str:
 
 def _missing(recording: Recording) -> Iterator[str]:
     processes = recording.processes
-    absent = dict.fromkeys(one.part for process in processes for one in process.absent)
-    if absent:
-        yield f"not recorded, as this vLLM has no such method: {', '.join(absent)}"
+    if recording.absent:
+        yield f"not recorded, as no method that is known for it was loaded: {', '.join(recording.absent)}"
     dropped = dict.fromkeys((one.what, one.why) for process in processes for one in process.dropped)
     for what, why in dropped:
         yield f"not recorded from some moment on: {what} ({why})"

@@ -35,12 +35,20 @@ class Damage:
         first, count = self.met.get(what, (line, 0))
         self.met[what] = (first, count + 1)
 
-    def sentences(self) -> tuple[str, ...]:
-        """One sentence for each kind."""
+    def counted(self) -> tuple[tuple[str, int], ...]:
+        """One sentence for each kind, and how often it was met."""
         return tuple(
-            f"{self.name}{'' if line is None else f':{line}'}: {what}{f' (and {count - 1} more)' if count > 1 else ''}"
+            (
+                f"{self.name}{'' if line is None else f':{line}'}: {what}"
+                f"{f' (and {count - 1} more)' if count > 1 else ''}",
+                count,
+            )
             for what, (line, count) in self.met.items()
         )
+
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence for each kind."""
+        return tuple(sentence for sentence, _ in self.counted())
 
 
 def _text(value: Any) -> bool:
@@ -73,12 +81,6 @@ def _texts(value: Any) -> bool:
 
 def _by_text(of: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(of(one) for one in value.values())
-
-
-def _absent(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(one, dict) and _text(one.get("part")) and _texts(one.get("targets")) for one in value
-    )
 
 
 def _counts(value: Any) -> bool:
@@ -149,7 +151,7 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "environment": _may(_by_text(_text), {}),
         "settings": _may(_mapping, {}),
     },
-    "hooks": {"hooked": _may(_texts, []), "absent": _may(_absent, [])},
+    "hooks": {"hooked": _may(_texts, [])},
     "engine": {
         "at": _must(_clock),
         "number": _must(_whole),

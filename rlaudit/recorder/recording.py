@@ -21,6 +21,7 @@ from rlaudit.recorder.recorded_lines import (
     is_first_line,
     recorded_lines,
 )
+from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
 from rlaudit.remote_path import is_remote
 
 ENDING = "*.jsonl"
@@ -28,17 +29,10 @@ TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")
 
 
 @dataclass(frozen=True)
-class Absent:
-    """A part of which a release of vLLM has no method, so that it is not recorded."""
-
-    part: str
-    targets: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Engine:
-    """A configuration that was resolved. effective: None if that failed, with its error."""
+    """A configuration that was resolved. line: of its file. effective: None if that failed, with its error."""
 
+    line: int
     number: int
     at: float
     class_name: str | None
@@ -167,8 +161,10 @@ class Dropped:
 class Process:
     """One process of a training. at: its host's monotonic clock when it was first recorded; wall: the epoch's then.
 
-    sampling: the distinct sampling parameters by their numbers. records: how many of each kind can be used.
-    missing: what is not there, in sentences.
+    sampling: the distinct sampling parameters by their numbers; sampling_lines: where they stand. records: how many of
+    each kind can be used. salted: how many kept requests had a cache salt.
+    missing: what is not there, in sentences. damaged: those of them that are of lines that cannot be used, with how
+    many lines these are.
     """
 
     file: Path
@@ -186,11 +182,11 @@ class Process:
     environment: Mapping[str, str]
     settings: Mapping[str, Any]
     hooked: tuple[str, ...]
-    absent: tuple[Absent, ...]
     engines: tuple[Engine, ...]
     workers: tuple[Worker, ...]
     models: tuple[Model, ...]
     sampling: Mapping[int, Mapping[str, Any]]
+    sampling_lines: Mapping[int, int]
     calls: tuple[Call, ...]
     loads: tuple[Load, ...]
     tensors: Mapping[int, TensorSet]
@@ -198,7 +194,9 @@ class Process:
     failed: tuple[Failed, ...]
     dropped: tuple[Dropped, ...]
     records: Mapping[str, int]
+    salted: int
     missing: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
 
     @property
     def clock(self) -> str:
@@ -208,11 +206,18 @@ class Process:
 
 @dataclass(frozen=True)
 class Recording:
-    """The processes of a training, in the order in which they began. missing: of all of them, and of the folder."""
+    """The processes of a training, in the order in which they began.
+
+    absent: parts of which no process had a method, so that they are not recorded. missing: what is not there, of all
+    processes and of the folder, in sentences. damaged: those of them that are of lines and files that cannot be used,
+    with how many these are.
+    """
 
     path: Path
     processes: tuple[Process, ...]
+    absent: tuple[str, ...]
     missing: tuple[str, ...]
+    damaged: tuple[tuple[str, int], ...]
 
 
 def is_recording(path: Path) -> bool:
@@ -244,8 +249,12 @@ def open_recording(path: Path) -> Recording:
         )
     # Processes of one host by its own clock; of several hosts by the time of day, as far as it is known.
     processes.sort(key=lambda one: (one.at if one.wall is None else one.wall, str(one.file)))
+    hooked = {target for one in processes for target in one.hooked}
+    absent = tuple(part for part, targets in PARTS.items() if hooked.isdisjoint(targets))
     missing = [*damage.sentences(), *(sentence for one in processes for sentence in one.missing)]
-    return Recording(path, tuple(processes), tuple(missing))
+    missing += [f"not recorded here: {part} (no method that is known for it was loaded)" for part in absent]
+    damaged = (*damage.counted(), *(one for process in processes for one in process.damaged))
+    return Recording(path, tuple(processes), absent, tuple(missing), damaged)
 
 
 def token_records(
@@ -302,11 +311,11 @@ class _Reader:
     first: dict[str, Any]
     damage: Damage
     hooked: dict[str, None] = field(default_factory=dict)
-    absent: list[Absent] = field(default_factory=list)
     engines: list[Engine] = field(default_factory=list)
     workers: list[Worker] = field(default_factory=list)
     models: list[Model] = field(default_factory=list)
     sampling: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    sampling_lines: dict[int, int] = field(default_factory=dict)
     calls: dict[int, dict[str, Any]] = field(default_factory=dict)
     loads: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, TensorSet] = field(default_factory=dict)
@@ -316,6 +325,8 @@ class _Reader:
     records: Counter[str] = field(default_factory=Counter)
     open_requests: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
+    salted: int = 0
+    trainer_calls: int = 0
 
     def process(self, file: Path, lines: Iterator[tuple[int, dict[str, Any]]]) -> Process:
         """Read the lines after the first."""
@@ -328,6 +339,7 @@ class _Reader:
             "sampling": self._sampling,
             "request": self._request,
             "sequence": self._sequence,
+            "trainer": self._trainer,
             "event": self._event,
             "repeats": self._repeats,
             "tensors": self._tensors,
@@ -359,11 +371,11 @@ class _Reader:
             environment=first["environment"],
             settings=first["settings"],
             hooked=tuple(self.hooked),
-            absent=tuple(self.absent),
             engines=tuple(self.engines),
             workers=tuple(self.workers),
             models=tuple(self.models),
             sampling=self.sampling,
+            sampling_lines=self.sampling_lines,
             calls=tuple(self._calls()),
             loads=tuple(self._loads()),
             tensors=self.tensors,
@@ -371,7 +383,9 @@ class _Reader:
             failed=tuple(self.failed),
             dropped=tuple(self.dropped),
             records=dict(self.records),
+            salted=self.salted,
             missing=self._missing(),
+            damaged=self.damage.counted(),
         )
 
     def _second_first(self, line: int, record: dict[str, Any]) -> None:
@@ -379,11 +393,11 @@ class _Reader:
 
     def _hooks(self, line: int, record: dict[str, Any]) -> None:
         self.hooked.update(dict.fromkeys(record["hooked"]))
-        self.absent += [Absent(one["part"], tuple(one["targets"])) for one in record["absent"]]
 
     def _engine(self, line: int, record: dict[str, Any]) -> None:
         self.engines.append(
             Engine(
+                line,
                 record["number"],
                 record["at"],
                 record["class"],
@@ -413,8 +427,11 @@ class _Reader:
     def _sampling(self, line: int, record: dict[str, Any]) -> None:
         if self.sampling.setdefault(record["sampling"], record["parameters"]) is not record["parameters"]:
             self.damage.add("sampling parameters whose number is taken are left out", line)
+            return
+        self.sampling_lines[record["sampling"]] = line
 
     def _request(self, line: int, record: dict[str, Any]) -> None:
+        self.salted += record["salted"] is True
         self.open_requests[record["request"]] += 1
 
     def _sequence(self, line: int, record: dict[str, Any]) -> None:
@@ -424,6 +441,9 @@ class _Reader:
             self.open_requests[name] -= 1
         elif not self.open_requests.pop(name, 0):
             self.damage.add("tokens whose request has no line: nothing says how they were sampled", line)
+
+    def _trainer(self, line: int, record: dict[str, Any]) -> None:
+        self.trainer_calls = max(self.trainer_calls, record["call"] or 0)
 
     def _event(self, line: int, record: dict[str, Any]) -> None:
         known = self.calls.get(record["call"])
@@ -543,8 +563,6 @@ class _Reader:
 
     def _missing(self) -> tuple[str, ...]:
         lost = Damage(self.damage.name)
-        for one in self.absent:
-            lost.add(f"not recorded here: {one.part} (this release has none of {', '.join(one.targets)})")
         for dropped in dict.fromkeys((one.what, one.why) for one in self.dropped):
             lost.add(f"from some moment on not recorded: {dropped[0]} ({dropped[1]})")
         for failed in dict.fromkeys((one.hook, one.error) for one in self.failed):
@@ -560,6 +578,16 @@ class _Reader:
             lost.add(f"{requests} of {self.records['request']} kept requests have no tokens: they had not finished")
         if self.in_flight:
             lost.add(f"{self.in_flight} of {self.records['sequence']} kept sequences were in flight at the end")
+        unread = self.trainer_calls - self.records["trainer"]
+        if unread > 0:
+            lost.add(
+                f"{unread} of {self.trainer_calls} calls of the trainer's function are in no line that can be read"
+            )
+        written = 0 if self.totals is None else self.totals.kept_sequences or 0
+        if written > self.records["sequence"]:
+            lost.add(
+                f"{written - self.records['sequence']} of {written} kept sequences are in no line that can be read"
+            )
         if self.totals is None or not self.totals.ended:
             lost.add("no orderly end: the process was killed, or still ran, and its last seconds may not be here")
         return (*self.damage.sentences(), *lost.sentences())

@@ -20,6 +20,9 @@ def subject_of(document: Report) -> str:
     """Whose pictures a report has: its command's, or those of the kind of ablation that it is."""
     if "weight_updates" in document:
         return WEIGHT_UPDATES
+    if "trainings" in document and "comparisons" in document:
+        # A diagnosis of recordings has the tokens of a comparison.
+        return "compare"
     return CANARY if "canary" in document else document["command"]
 
 

@@ -23,6 +23,7 @@ from rlaudit.report.parts.diagnosis import Judged, Source
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
 from rlaudit.report.parts.selftest import SelfTest
 from rlaudit.report.parts.token_figures import TokenFigures
+from rlaudit.report.parts.trainings import Trainings
 from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 
@@ -61,6 +62,7 @@ class Report(TypedDict):
     curves: NotRequired[Curves]
     comparisons: NotRequired[Sequence[Compared]]
     sources: NotRequired[Sequence[Source]]
+    trainings: NotRequired[Trainings]
     weight_updates: NotRequired[WeightUpdates]
     canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]

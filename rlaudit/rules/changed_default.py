@@ -44,7 +44,7 @@ CONFIRM = "rlaudit ablate, factor engine-version"
 # Names, downloads and classes that say the same in other words.
 NO_DIFFERENCE = {
     "distributed_executor_backend", "ignore_patterns", "model", "model_weights", "scheduler_cls", "served_model_name",
-    "tokenizer",
+    "tokenizer", "worker_cls",
 }  # fmt: skip
 # Variables whose default chooses another kernel; the others are timeouts, paths and ports.
 KERNELS = ("VLLM_ALLREDUCE_USE_SYMM_MEM", "VLLM_ALLREDUCE_USE_FLASHINFER", "VLLM_USE_DEEP_GEMM")

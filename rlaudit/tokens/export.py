@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.prompt_numbers import PromptNumbers
@@ -17,13 +17,17 @@ class Part:
     """One comparison of a file that holds several: its name, and the columns and values that tell its rows.
 
     groups: the column that says which sequences share a prompt; "" where the format's own says it. renamed: columns
-    that have other names in the file.
+    that have other names in the file. sampling: how its tokens were sampled, by our names, if the format says it.
+    notes, not_seen: what a reader of its figures must know, and what is in none of them.
     """
 
     name: str = ""
     where: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     groups: str = ""
     renamed: RenamedColumns = AS_OURS
+    sampling: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[str, ...] = ()
+    not_seen: tuple[str, ...] = ()
 
 
 WHOLE = Part()
@@ -55,6 +59,24 @@ def nobody_knows(path: Path) -> int | None:
     return None
 
 
+def all_scorable(path: Path, batch: TokenBatch) -> TokenBatch:
+    """Return the batch: which weights sampled it is for the user to know, who names the model."""
+    return batch
+
+
+class Partners(Protocol):
+    """Two streams whose sequences are made to have the same names, so that they can be joined."""
+
+    def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        """Yield those of the format."""
+
+    def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        """Yield those of the trainer's table."""
+
+    def note(self) -> str:
+        """Return what a reader of the joined figures must know, once both are read; "" if nothing."""
+
+
 def nothing_aside(path: Path) -> bool:
     """Every file holds rollouts."""
     return False
@@ -71,6 +93,9 @@ class Export:
     trainer: which policy its trainer logprobs are of, "" where the format has none.
     tokens: how many there are in a file, where that can be told without reading it.
     aside: whether a file of a folder is not among its rollouts.
+    is_folder: whether a folder is recognised and read as a whole, as a file of another format is.
+    scorable: the sequences of a batch that a model may score, which is that of the first tokens.
+    partners: of the path of its log and that of a trainer's table, if names of prompts and samples do not join them.
     note: what a reader of figures made from it must know, "" if nothing.
     """
 
@@ -86,5 +111,8 @@ class Export:
     grouped: Callable[[Path, str], bool] | None = None
     tokens: Callable[[Path], int | None] = nobody_knows
     aside: Callable[[Path], bool] = nothing_aside
+    is_folder: bool = False
+    scorable: Callable[[Path, TokenBatch], TokenBatch] = all_scorable
+    partners: Callable[[Path, Path], Partners] | None = None
     trainer: str = ""
     note: str = ""

@@ -140,6 +140,13 @@ def _renamed(path: Path, of_trainer: bool, groups: str, renamed: RenamedColumns)
 
 
 def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]:
+    whole = next((one for one in all_exports().values() if one.is_folder and one.recognise(path)), None)
+    if whole is not None:
+        if groups:
+            raise UsageError(
+                f"{path} is a {whole.title}, and --groups is for tables", f"groups are known by {whole.groups}"
+            )
+        return tuple(TokenTable(path, whole, (path,), part) for part in whole.parts(path))
     if path.is_file():
         export = _export_of(path, of_trainer, groups)
         if export is None:
@@ -196,7 +203,7 @@ def _files(path: Path) -> list[Path]:
 def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
     if path.name.endswith(PICKLES):
         return None
-    known = all_exports().values()
+    known = [export for export in all_exports().values() if not export.is_folder]
     whole = next((export for export in known if export.recognise(path)), None)
     if whole is None and groups:
         whole = next((export for export in known if export.grouped and export.grouped(path, groups)), None)

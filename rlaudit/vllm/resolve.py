@@ -119,6 +119,9 @@ class Resolution:
         said = None if derived else self.config.engine.get(name)
         if rule is None and declared is None:
             return _absent(name, said, self.version)
+        if said is not None and said.origin is Origin.ENGINE:
+            # The release itself reported what it resolved, when it ran.
+            return said
         try:
             resolved = rule.apply(self) if rule is not None else None
         except DeviceDecides as error:

@@ -146,7 +146,7 @@ def test_calls_loads_and_requests_without_an_end_are_counted(tmp_path):
 
 def test_what_the_recorder_says_itself_is_passed_on(tmp_path):
     process = WrittenProcess(tmp_path / "r")
-    process.put("hooks", hooked=[], absent=[{"part": "pauses", "targets": ["a:b"]}])
+    process.lines[1]["hooked"] = [one for one in process.lines[1]["hooked"] if "pause_" not in one]
     process.put("dropped", what="tokens", why="the limit of 10 bytes is reached")
     process.put("failed", hook="load_weights", error="ValueError: x")
     said = " ".join(open_recording(process.write()).missing)

@@ -18,8 +18,8 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
     prompt     prompt (name: a hash of the ids), ids
     request    request, prompt, sampling, parent, index, salted, lora, parts ("text" or what else the prompt holds)
     sequence   request, prompt, index, ids, logprobs (null: not asked for), steps [[first, count, tokens a step]],
-               cached (prompt tokens from the prefix cache, null: not said by this release), finish, stop, visible (how
-               many tokens the caller saw), resumed
+               cached (prompt tokens from the prefix cache, null: not said by this release), finish (by the engine core:
+               "length" for a stop string in the last token), stop, visible (how many tokens the caller saw), resumed
     steps      first (number), stamps (of the engine core), tokens, cached: every step, kept sequences and others
     event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result, error
     repeats    call, count, end, errors: calls like the one before, with nothing in between
@@ -99,14 +99,14 @@ VARIABLES = tuple(
     "MKL_ KMP_ GOMP_ OPENBLAS_ HIP_ ROCM_ ROCR_ HSA_ ASCEND_ HCCL_ XLA_ GLOO_ UCX_ LMCACHE_ PYTHONHASHSEED LD_PRELOAD "
     "RANK LOCAL_RANK WORLD_SIZE".split()
 )
-# Kinds that hold numbers and names of tensors: no text that a user wrote, and too long to search for secrets.
-WITHOUT_TEXT = frozenset("prompt sequence steps trainer totals repeats tensors".split())
+# Kinds without text that a user wrote, or with names that were masked before: too many and long to search for secrets.
+WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats tensors".split())
 
 KEPT_GROUPS = 64  # prompts that are kept whatever the rate: enough for the sibling test of `compare`
 KEPT_BYTES = 64 << 20  # and all of them until this much is written: a short run is kept whole
 MOST_HELD_TOKENS = 8 << 20  # of kept sequences that are not finished: 64 MiB of ids and logprobs
 MOST_QUEUED_BYTES = 64 << 20  # of records that the disk has not taken yet
-MOST_REMEMBERED = 1 << 20  # prompts whose fate is remembered; after that the hash alone decides
+MOST_REMEMBERED = 1 << 17  # kept prompts, and beginnings of sequences: some 60 MiB
 MOST_SAMPLING = 1000  # distinct SamplingParams
 MOST_FAILURES = 20  # lines about failures of our own
 MOST_FAILED_WRITES = 10
@@ -124,13 +124,13 @@ class _Process:
         self.file = self.queue = None
         self.bytes = self.queued_bytes = self.looked_at = self.failed_writes = self.failures = 0
         self.torn = self.full = False
+        self.few = True
         self.dropped = set()
-        # Requests that are not finished, by engine and id: kept ones, those without a token, those whose logprobs only
-        # the recorder asked for.
-        self.kept = {}
-        self.unseen, self.hidden = set(), set()
+        # Requests that are not finished: kept ones and those without a token (of V0, all), by engine and id; those
+        # whose logprobs only the recorder asked for.
+        self.kept, self.unseen, self.hidden = {}, {}, set()
         self.held_tokens = self.groups = 0
-        self.sampling, self.prompts, self.last_prompt = {}, {}, (None, None)
+        self.sampling, self.prompts, self.last_prompt = {}, set(), (None, None)
         # (stamp, tokens, cached) of steps that are not written yet.
         self.steps, self.first_step = [], 0
         self.numbers = {"engine": 0, "call": 0, "load": 0, "trainer": 0}
@@ -368,22 +368,26 @@ def _versions():
 
 
 class Numbers:
-    """Numbers that become base64 when they are written."""
+    """Numbers that become base64 when they are written. code: of the array module, "i" int32, "f" float32, "d" float64."""
 
-    def __init__(self, values, dtype="<i4"):
-        self.values, self.dtype = values, dtype
+    def __init__(self, values, code="i"):
+        self.values, self.code = values, code
 
 
 def _line(record):
-    return (json.dumps(record, default=_encoded, separators=(",", ":")) + "\n").encode()
+    return (_JSON.encode(record) + "\n").encode()
 
 
 def _encoded(value):
     if not isinstance(value, Numbers):
         return str(value)
-    import numpy
+    numbers = array(value.code, value.values)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return base64.b64encode(numbers).decode()
 
-    return base64.b64encode(numpy.asarray(value.values, dtype=value.dtype).tobytes()).decode()
+
+_JSON = json.JSONEncoder(default=_encoded, separators=(",", ":"))
 
 
 def _write(process, data):
@@ -497,7 +501,7 @@ def _end(process):
 def _plain(value, depth=0):
     """Return a configuration object as plain data, five levels deep."""
     if isinstance(value, enum.Enum):
-        return value.value if isinstance(value, (int, str)) else value.name
+        return value.value if isinstance(value.value, str) else value.name
     if isinstance(value, str):
         return value if len(value) <= 4000 else value[:300] + "..."
     if value is None or isinstance(value, (bool, int, float)):
@@ -558,23 +562,29 @@ def _config_ends(call, error):
 
 
 class _Sequence:
-    """A kept request that is not finished.
+    """A kept request that is not finished. Its tokens take 8 bytes each.
 
-    steps: [first step, steps, tokens in each] of what it has. v0: vLLM V0's sequence, which holds the tokens itself.
+    run: [first step, the step after the last, tokens in each] of its latest steps. asked: for logprobs. held: what the
+    output processor knows of the request; of vLLM V0, the sequence, which holds the tokens itself.
     """
 
-    def __init__(self, record):
-        self.record = record
-        self.ids, self.logprobs, self.steps = [], [], []
-        self.cached, self.resumed, self.v0 = None, False, None
+    __slots__ = ("asked", "cached", "held", "ids", "logprobs", "record", "resumed", "run", "runs")
+
+    def __init__(self, record, asked):
+        self.record, self.asked = record, asked
+        self.ids, self.logprobs = array("i"), array("f")
+        self.run = [0, 0, 0]
+        self.runs = [self.run]
+        self.cached, self.resumed, self.held = None, False, None
 
     def add(self, step, tokens):
         """Note that a step brought so many tokens."""
-        last = self.steps[-1] if self.steps else None
-        if last and last[2] == tokens and last[0] + last[1] == step:
-            last[1] += 1
+        run = self.run
+        if run[1] == step and run[2] == tokens:
+            run[1] += 1
         elif tokens:
-            self.steps.append([step, 1, tokens])
+            self.run = [step, step + 1, tokens]
+            self.runs.append(self.run)
 
 
 def _request_ends(call, error):
@@ -592,30 +602,38 @@ def _request_ends(call, error):
     parts = "images or sound" if features else "text" if prompt else "embeddings"
     salted, lora = getattr(request, "cache_salt", None) is not None, getattr(request.lora_request, "lora_name", None)
     about = {**sample, "parts": parts, "salted": salted, "lora": lora}
-    _requested(engine, request.request_id, prompt, parameters, **about)
+    sequence = _requested(engine, request.request_id, prompt, parameters, **about)
+    if sequence is not None:
+        sequence.held = call.args[0].request_states.get(request.request_id)
     if _settings["logprobs"] and parameters.logprobs is None:
         # The engine core is asked for the sampled tokens' logprobs; the caller's output is made without them.
         request.sampling_params = copy.copy(parameters)
         request.sampling_params.logprobs = 0
         _process.hidden.add((engine, request.request_id))
+        if sequence is not None:
+            sequence.asked = True
 
 
-def _requested(engine, request, prompt, parameters, index, **fields):
-    """Count a request, and keep it if its prompt is kept. Return whether it is."""
+def _requested(engine, request, prompt, parameters, index, parent, lora, **fields):
+    """Count a request, and keep it if its prompt is kept. Return what is kept of it."""
     process = _process
     _start_writer(process)
     sampling = _sampling(process, parameters)
     process.totals["requests"] += 1
     by_sampling = process.totals["by_sampling"]
     by_sampling[str(sampling)] = by_sampling.get(str(sampling), 0) + 1
-    process.unseen.add((engine, request))
+    process.unseen.setdefault(engine, set()).add(request)
     name = _prompt_if_kept(process, prompt)
     if name is None:
-        return False
-    process.kept.setdefault(engine, {})[request] = _Sequence({"request": request, "prompt": name, "index": index})
+        return None
+    # A caller's own names; a server's callers may put a key into them.
+    named = _secrets.mask({"request": request, "parent": parent, "lora": lora})
+    record = {"request": named["request"], "prompt": name, "index": index}
+    sequence = _Sequence(record, getattr(parameters, "logprobs", None) is not None)
+    process.kept.setdefault(engine, {})[request] = sequence
     seed = getattr(parameters, "seed", None)
-    put("request", request=request, prompt=name, sampling=sampling, seed=seed, index=index, **fields)
-    return True
+    put("request", **named, prompt=name, sampling=sampling, seed=seed, index=index, **fields)
+    return sequence
 
 
 def _sampling(process, parameters):
@@ -637,13 +655,14 @@ def _prompt_if_kept(process, ids):
     if process.last_prompt[0] is ids:
         return process.last_prompt[1]
     name = hashlib.blake2b(array("i", ids).tobytes(), digest_size=8).hexdigest()
-    kept = process.prompts.get(name)
-    if kept is None:
-        few = process.groups < KEPT_GROUPS or process.bytes + process.queued_bytes < KEPT_BYTES
-        kept = few or int(name, 16) % _settings["prompts"] == 0
-        if len(process.prompts) < MOST_REMEMBERED:
-            process.prompts[name] = kept
+    kept = name in process.prompts
+    if not kept:
+        # For good, so that a prompt that comes again is decided alike.
+        process.few = process.few and (process.groups < KEPT_GROUPS or process.bytes < KEPT_BYTES)
+        kept = process.few or int(name, 16) % _settings["prompts"] == 0
         if kept and not is_full(process):
+            if len(process.prompts) < MOST_REMEMBERED:
+                process.prompts.add(name)
             process.groups += 1
             put("prompt", prompt=name, ids=Numbers(list(ids)))
     process.last_prompt = (ids, name if kept and not process.full else None)
@@ -660,43 +679,59 @@ def _outputs_begin(call):
     taken = {output.request_id: output.new_logprobs for output in hidden}
     for output in hidden:
         output.new_logprobs = None
-    requests, touched = process.kept.get(engine, {}), []
-    tokens = cached = finished = 0
+    # Most of what the recorder costs is in this loop: it runs once a sequence and step.
+    kept, unseen, ended = process.kept.get(engine, {}), process.unseen.get(engine, ()), []
+    tokens = held = cached = 0
     for output in outputs:
-        request, count = output.request_id, len(output.new_token_ids)
+        request, ids = output.request_id, output.new_token_ids
+        count = len(ids)
         tokens += count
-        finished += output.finish_reason is not None
-        if process.unseen and (engine, request) in process.unseen:
-            process.unseen.discard((engine, request))
-            cached += _cached(output) or 0
-        if request in requests:
-            sequence = requests[request]
-            if not sequence.ids:
-                sequence.cached = _cached(output)
-            sequence.ids += output.new_token_ids
-            sequence.logprobs += _sampled(taken.get(request, output.new_logprobs), count)
+        if output.finish_reason is not None:
+            ended.append((request, output))
+        sequence = kept.get(request)
+        if request in unseen:
+            unseen.discard(request)
+            first = _cached(output)
+            cached += first or 0
+            if sequence is not None:
+                sequence.cached = first
+        if sequence is None:
+            continue
+        run = sequence.run
+        if run[1] == step and run[2] == count:
+            run[1] = step + 1
+        else:
             sequence.add(step, count)
-            process.held_tokens += count
-            touched.append((request, output, processor.request_states.get(request)))
+        held += count
+        rows = None
+        if sequence.asked:
+            rows = taken.get(request, output.new_logprobs) if taken else output.new_logprobs
+            rows = None if rows is None else rows[1]  # tokens, logprobs, ranks: lists, arrays since 0.12.0
+        if count == 1 and rows is not None:
+            sequence.ids.append(ids[0])
+            sequence.logprobs.append(rows[0][0] if type(rows) is list else rows.item(0))
+        else:
+            sequence.ids.extend(ids)
+            if sequence.asked:
+                sequence.logprobs.extend(_sampled(rows, count))
+    process.held_tokens += held
     if tokens:
         _close_runs(process)
         process.steps.append((stamp, tokens, cached))
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
-    call.noted.update(touched=touched, finished=finished)
+    call.noted["ended"] = ended
 
 
 def _outputs_end(call, error):
     process, engine, alive = _process, id(call.args[0]), call.args[0].request_states
-    process.totals["sequences"] += call.noted["finished"] + len(getattr(call.result, "reqs_to_abort", None) or ())
-    for request, output, known in call.noted["touched"]:
-        if request in alive:
-            continue
-        # A stop string is found by the front end: the engine core's output does not know of it.
-        reason = "stop" if output.finish_reason is None else str(output.finish_reason)
-        stop = "a stop string" if output.finish_reason is None else output.stop_reason
-        seen = getattr(getattr(known, "detokenizer", None), "output_token_ids", None)
-        _finish(process, engine, request, reason, stop, None if seen is None else len(seen))
+    stopped = getattr(call.result, "reqs_to_abort", None) or ()
+    process.totals["sequences"] += len(call.noted["ended"]) + len(stopped)
+    for request, output in call.noted["ended"]:
+        if request not in alive:
+            _finish(process, engine, request, str(output.finish_reason), output.stop_reason)
+    for request in stopped:  # a stop string is found by the front end: the engine core's output does not know of it
+        _finish(process, engine, request, "stop", "a stop string")
     if process.held_tokens > MOST_HELD_TOKENS:
         process.kept.clear()
         process.held_tokens = 0
@@ -711,47 +746,52 @@ def _cached(output):
     return getattr(output if stats is None else stats, "num_cached_tokens", None)
 
 
-def _sampled(lists, count):
-    """Return the logprobs of the sampled tokens, which are the first column; NaN if none were asked for."""
-    rows = () if lists is None else lists.logprobs if hasattr(lists, "logprobs") else lists[1]
-    sampled = [float(row[0]) for row in rows][:count]
+def _sampled(rows, count):
+    """Return the logprobs of the sampled tokens, which are the first column; NaN for what is missing."""
+    sampled = [float(row[0]) for row in (() if rows is None else rows)][:count]
     return sampled + [float("nan")] * (count - len(sampled))
 
 
 def _aborts_begin(call):
-    call.noted["before"] = set(call.args[0].request_states)
+    # The abort of a parent calls itself for its children: the outermost call counts what is gone.
+    if not getattr(_process.thread, "aborting", False):
+        call.noted["before"] = set(call.args[0].request_states)
+        _process.thread.aborting = True
 
 
 def _aborts_end(call, error):
-    # The abort of a parent calls itself for its children: what is gone was counted in the inner call.
+    if "before" not in call.noted:
+        return
     process, engine = _process, id(call.args[0])
-    gone = call.noted["before"].difference(call.args[0].request_states)
-    for request in gone.difference(getattr(process.thread, "aborted", ())):
+    process.thread.aborting = False
+    for request in call.noted["before"].difference(call.args[0].request_states):
         process.totals["aborted"] += 1
-        process.unseen.discard((engine, request))
+        process.unseen.get(engine, set()).discard(request)
         _finish(process, engine, request, "abort")
-    process.thread.aborted = gone
 
 
-def _finish(process, engine, request, reason, stop=None, visible=None):
+def _finish(process, engine, request, reason, stop=None):
     """Write a kept sequence. reason: None for one that was in flight when the process ended."""
     sequence = process.kept.get(engine, {}).pop(request, None)
     process.hidden.discard((engine, request))
     if sequence is None:
         return
-    if sequence.v0 is None:
-        process.held_tokens -= len(sequence.ids)
-    else:
+    if engine == "v0":
         _take_tokens_of_v0(sequence)
+    else:
+        process.held_tokens -= len(sequence.ids)
     if is_full(process):
         return
     _put_steps(process)
     asked = bool(sequence.logprobs) and not math.isnan(sequence.logprobs[0])
-    tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "<f4") if asked else None}
-    seen = {"cached": sequence.cached, "visible": len(sequence.ids) if visible is None else visible}
+    tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "f") if asked else None}
+    # Not those behind a stop string, though the engine had sampled them.
+    visible = getattr(getattr(sequence.held, "detokenizer", None), "output_token_ids", sequence.ids)
+    seen = {"cached": sequence.cached, "visible": len(visible)}
     stop = stop if stop is None or isinstance(stop, int) else str(stop)[:100]
     ended = {"finish": reason, "stop": stop, "resumed": sequence.resumed}
-    put("sequence", **sequence.record, **tokens, **seen, **ended, steps=sequence.steps)
+    steps = [[first, after - first, each] for first, after, each in sequence.runs if each]
+    put("sequence", **sequence.record, **tokens, **seen, **ended, steps=steps)
     process.totals["kept_sequences"] += 1
     process.totals["kept_tokens"] += len(sequence.ids)
     process.beginnings[tuple(sequence.ids[:4])] = None
@@ -764,7 +804,7 @@ def _put_steps(process):
         steps, process.steps = process.steps, []
         first, process.first_step = process.first_step, process.first_step + len(steps)
         stamps, tokens, cached = zip(*steps)
-        put("steps", first=first, stamps=Numbers(stamps, "<f8"), tokens=Numbers(tokens), cached=Numbers(cached))
+        put("steps", first=first, stamps=Numbers(stamps, "d"), tokens=Numbers(tokens), cached=Numbers(cached))
 
 
 # vLLM V0: a sequence holds its own tokens, and their logprobs whatever was asked for ---------------------------------
@@ -787,8 +827,9 @@ def _group_begins(call):
         lora = getattr(group.lora_request, "lora_name", None)
         prompt = list(sequence.prompt_token_ids or ())
         about = {**sample, "parts": parts, "salted": False, "lora": lora}
-        if _requested("v0", request, prompt, group.sampling_params, **about):
-            process.kept["v0"][request].v0 = sequence
+        kept = _requested("v0", request, prompt, group.sampling_params, **about)
+        if kept is not None:
+            kept.held = sequence
     tokens = sequence.get_output_len() - group._rlaudit_tokens
     if tokens > 0:
         first = group._rlaudit_tokens == 0
@@ -796,8 +837,8 @@ def _group_begins(call):
         step = _step_of_v0(process, tokens, (sequence.data.get_num_cached_tokens() or 0) if first else 0)
         if request in process.kept.get("v0", ()):
             process.kept["v0"][request].add(step, tokens)
-    if group.is_finished() and ("v0", request) in process.unseen:
-        process.unseen.discard(("v0", request))
+    if group.is_finished() and request in process.unseen.get("v0", ()):
+        process.unseen["v0"].discard(request)
         process.totals["sequences"] += 1
         reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
         _finish(process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason)
@@ -822,19 +863,21 @@ def _step_of_v0(process, tokens, cached):
 
 
 def _take_tokens_of_v0(sequence):
-    sequence.ids = list(sequence.v0.get_output_token_ids())
-    each_token = zip(sequence.v0.output_logprobs or (), sequence.ids)
+    held = sequence.held
+    sequence.ids = list(held.get_output_token_ids())
+    each_token = zip(held.output_logprobs or (), sequence.ids)
     sequence.logprobs = [float(logprobs[token].logprob) for logprobs, token in each_token]
-    sequence.cached = sequence.v0.data.get_num_cached_tokens()
+    sequence.cached = held.data.get_num_cached_tokens()
 
 
 def _v0_aborts_end(call, error):
     request = call.argument(1, "request_id")
     named = {request} if isinstance(request, str) else set(request)
-    for request in list(_process.kept.get("v0", ())):
+    unfinished = _process.unseen.get("v0", set())
+    for request in list(unfinished):
         if request in named or request.rpartition("_parallel_sample_")[0] in named:
             _process.totals["aborted"] += 1
-            _process.unseen.discard(("v0", request))
+            unfinished.discard(request)
             _finish(_process, "v0", request, "abort")
 
 

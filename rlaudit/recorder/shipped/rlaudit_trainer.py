@@ -74,7 +74,7 @@ def _scored(target, arguments, result):
         shape=[len(rows), shape[-1]],
         rows=rows,
         ids=recorder.Numbers(ids_RT[picked].flatten().tolist()),
-        logprobs=recorder.Numbers(logprobs_RT[picked].float().flatten().tolist(), "<f4"),
+        logprobs=recorder.Numbers(logprobs_RT[picked].float().flatten().tolist(), "f"),
     )
 
 

@@ -29,6 +29,7 @@ SEVERITIES = tuple(reversed(Severity))
 # In the order in which they must be judged.
 LAYERS = (*Layer, None)
 MOVES = "Settings that move or do not arrive as written"
+RAN = "As written, and as vLLM ran it"
 # Of the reasons in a column: two of these and the settings' names still fit a wide terminal.
 LONGEST_REASON = 80
 OUTCOMES = {
@@ -102,7 +103,9 @@ def _config(config: "Config", settings: "Sequence[Setting]", several: bool) -> l
         f"{location(one['location'])}: {one['name']} ({shown(one['written'])}): {one['reason']}"
         for one in config["lost"]
     ]
-    blocks: list[Block] = [Table(header, rows, f"{MOVES}{where}", values=True)] if rows else []
+    seen = config.get("recorded", ())
+    blocks: list[Block] = [Lines(seen, f"Recorded{where}")] if seen else []
+    blocks += [Table(header, rows, f"{RAN if seen else MOVES}{where}", values=True)] if rows else []
     blocks += [Lines(reasons, "Why a value is not known")] if reasons else []
     blocks += [Lines(lost, "Written, and without effect")] if lost else []
     return [*blocks, *([Lines(config["not_seen"], "Not seen in this file")] if config["not_seen"] else [])]
@@ -135,7 +138,7 @@ def _moving(config: "Config", settings: "Sequence[Setting]") -> tuple[list[str],
     rows = []
     long: dict[str, int] = {}
     for row in settings:
-        if row.get("moves") or _arrives_changed(row):
+        if row.get("moves") or _arrives_changed(row) or (config.get("recorded") and _was_written(row)):
             effective = [_cell(row["effective_from"], row, long)] if migrates else []
             written = "-" if row["written"] is None else shown(row["written"])
             rows.append([row["name"], written, *effective, _cell(row["effective_to"], row, long), row["origin"]])
@@ -152,6 +155,12 @@ def _cell(value: Any, row: "Setting", long: dict[str, int]) -> str:
         if "absent" in value and row.get("group") == "environment":
             return "not read"
     return shown(value)
+
+
+def _was_written(row: "Setting") -> bool:
+    """Whether somebody set it for vLLM: an argument, or a variable of its own."""
+    of_vllm = row.get("group") == "engine" or (row.get("group") == "environment" and row["name"].startswith("VLLM_"))
+    return of_vllm and row["written"] is not None and row["origin"] != "engine"
 
 
 def _arrives_changed(row: "Setting") -> bool:

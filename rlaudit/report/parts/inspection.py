@@ -102,7 +102,7 @@ class Config(TypedDict):
     """One rollout engine that a file sets up.
 
     read_as: the catalogued releases that stand for the versions. engine: V0, V1 or null where it cannot be told. lost:
-    what is written and never arrives.
+    what is written and never arrives. recorded: what was seen of its run.
     """
 
     path: str
@@ -118,6 +118,7 @@ class Config(TypedDict):
     parts: Sequence[str]
     lost: Sequence[LostSetting]
     not_seen: Sequence[str]
+    recorded: NotRequired[Sequence[str]]
 
 
 class UnreadFile(TypedDict):

@@ -38,7 +38,8 @@ _START = re.compile(
 _CODE = {".py", ".sh", ".bash", ".slurm", ".sbatch", ".yaml", ".yml", ".toml", ".md", ".rst", ".ipynb"}
 _MOST_STARTS = 64
 _MOST_PAIRS = 500
-_ARGUMENTS = {"compilation_config", "speculative_config", "kv_transfer_config", "attention_config"}
+# Sections of vLLM's configuration that are arguments of the engine themselves.
+ARGUMENTS = frozenset({"compilation_config", "speculative_config", "kv_transfer_config", "attention_config"})
 # Attributes of vLLM's config objects that EngineArgs spells differently (0.8.5 to 0.33.0).
 RENAMED: Mapping[str, str] = {
     "max_seq_len": "max_model_len",
@@ -219,7 +220,7 @@ def _of_sections(config: Node) -> Iterator[_Told]:
     """Fields of `model_config`, `cache_config`, ..., and the config objects that are arguments themselves."""
     for section, node in config.items():
         yield _Told(section, arriving(node), node.place, node.text)
-        for name, child in node.items() if section not in _ARGUMENTS else ():
+        for name, child in node.items() if section not in ARGUMENTS else ():
             value = arriving(child)
             dtype = isinstance(value, str) and value.startswith("torch.")
             yield _Told(name, value.removeprefix("torch.") if dtype else value, child.place, child.text)

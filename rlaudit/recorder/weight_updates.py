@@ -1,0 +1,383 @@
+"""Updates of an engine's weights: what brought them, when, in which order, and what was sampled meanwhile.
+
+Covered: tensors given to `load_weights`, in however many calls and processes; calls that move weights without it; the
+pause, the clearing of the prefix cache and the resumption around them; the version of the weights at any moment, by the
+engine core's own clock. Version 0 is what the engine started with.
+Not covered: weights that change without any call (memory shared with a trainer), and adapters.
+Standard library only: `inspect` asks for the protocol, too.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, zip_longest
+from typing import TypeVar
+
+from rlaudit.recorder.recorded_lines import Damage
+from rlaudit.recorder.recording import Call, Load, Process, Recording, token_records
+from rlaudit.recorder.sampled_steps import SampledSteps, sampled_steps
+
+# Methods of workers that bring weights, also if no `load_weights` is seen below them (CUDA IPC, a transfer engine).
+MOVING = frozenset(("reload_weights", "start_weight_update", "update_weights", "finish_weight_update"))
+PAUSING = frozenset(("pause_generation", "pause_scheduler"))
+RESUMING = frozenset(("resume_generation", "resume_scheduler"))
+CLEARING = "reset_prefix_cache"
+# The weights after `sleep(level=2)` are gone, and a load has to follow.
+AROUND = frozenset((*PAUSING, *RESUMING, CLEARING, "sleep", "wake_up", "abort_requests"))
+
+Begun = TypeVar("Begun", Call, Load)
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update. begin, end: monotonic clock; end is None for one that was not seen to end.
+
+    names: tensors that were loaded, without repeats. how: what brought them, in order.
+    pause: the mode that generation was paused with, "" if the call named none, None without a pause.
+    clear_cache: as the pause asked for; None if it did not say. reset: whether the prefix cache was reset after the
+    update began and before the next token; False also if the engine refused.
+    order: the calls from the pause, or the first load, to the next token. in_flight: requests that the engine held.
+    tokens: sampled while it went on. error: of a load or a call that failed.
+    """
+
+    number: int
+    begin: float
+    end: float | None
+    names: tuple[str, ...]
+    how: tuple[str, ...]
+    pause: str | None
+    clear_cache: bool | None
+    reset: bool
+    order: tuple[str, ...]
+    in_flight: int | None
+    tokens: int
+    error: str | None
+
+    @property
+    def tensors(self) -> int:
+        """How many tensors it brought; 0 if none were seen."""
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Version:
+    """What was sampled from one version of the weights.
+
+    tokens, cached: of all requests, kept or not, by the stamps of their steps. sequences: kept ones whose first token
+    came then. aborted: of those, how many were aborted, under whatever version.
+    """
+
+    number: int
+    tokens: int
+    cached: int
+    sequences: int
+    aborted: int
+
+
+@dataclass(frozen=True)
+class ServedWeights:
+    """One front end with the processes whose weights it samples from. missing: what is not known, in sentences."""
+
+    front: Process
+    processes: tuple[Process, ...]
+    steps: SampledSteps
+    updates: tuple[Update, ...]
+    missing: tuple[str, ...]
+
+    def version_at(self, clock: float) -> int:
+        """Return how many updates had ended at a moment."""
+        return bisect_right(self._ends, clock)
+
+    def is_inside(self, clock: float) -> bool:
+        """Return whether a moment lies within an update."""
+        place = bisect_right(self._begins, clock) - 1
+        return place >= 0 and clock <= self._ends[place]
+
+    def next_begin(self, clock: float) -> float:
+        """Return when the next update begins after a moment; infinity for none."""
+        place = bisect_right(self._begins, clock)
+        return self._begins[place] if place < len(self._begins) else math.inf
+
+    @cached_property
+    def first_sampled(self) -> int:
+        """The version of the first token: 0, or 1 for a trainer that loads its weights before it samples."""
+        first = self.steps.first_after(-math.inf)
+        return 0 if first is None else self.version_at(first)
+
+    @cached_property
+    def _begins(self) -> list[float]:
+        return [one.begin for one in self.updates]
+
+    @cached_property
+    def _ends(self) -> list[float]:
+        return [math.inf if one.end is None else one.end for one in self.updates]
+
+
+def served_weights(recording: Recording) -> tuple[ServedWeights, ...]:
+    """Return the front ends of a recording, each with the updates of its weights."""
+    fronts = [one for one in recording.processes if one.records.get("steps") or one.records.get("request")]
+    found = []
+    for front in fronts:
+        rivals = [one for one in fronts if one.clock == front.clock]
+        own = tuple(one for one in recording.processes if _serves(one, front, rivals, recording.processes))
+        damage = Damage(front.file.name)
+        steps = sampled_steps(token_records(front, ("steps",)), damage)
+        counted = 0 if front.totals is None else front.totals.tokens or 0
+        lost = counted - sum(steps.tokens)
+        if lost > 0:
+            damage.add(f"when {lost} of {counted} tokens were sampled is in no line that can be read")
+        elsewhere = [one for one in recording.processes if one.loads and one.clock != front.clock]
+        if elsewhere:
+            damage.add(
+                f"{len(elsewhere)} processes of other hosts loaded weights: their clocks are others, and the versions "
+                "of the weights are those of this host alone"
+            )
+        updates = tuple(_updates(own, steps))
+        found.append(ServedWeights(front, own, steps, updates, damage.sentences()))
+    return tuple(found)
+
+
+def versions_of(served: ServedWeights) -> tuple[Version, ...]:
+    """Return what was sampled from each version of the weights. It reads the file of the front end."""
+    edges = [-math.inf, *(math.inf if one.end is None else one.end for one in served.updates), math.inf]
+    sequences, aborted = [0] * (len(edges) - 1), [0] * (len(edges) - 1)
+    for _, record in token_records(served.front, ("sequence",)):
+        first = record["steps"][0][0] if record["steps"] else len(served.steps.stamps)
+        stamp = served.steps.stamps[first] if first < len(served.steps.stamps) else math.nan
+        number = served.version_at(stamp if math.isfinite(stamp) else record["at"])
+        sequences[number] += 1
+        aborted[number] += record["finish"] == "abort"
+    found = []
+    for number, (begin, end) in enumerate(pairwise(edges)):
+        upto = math.nextafter(end, -math.inf) if end < math.inf else end
+        tokens, cached = served.steps.tokens_between(begin, upto), served.steps.cached_between(begin, upto)
+        found.append(Version(number, tokens, cached, sequences[number], aborted[number]))
+    return tuple(found)
+
+
+def _serves(one: Process, front: Process, rivals: Sequence[Process], everyone: Sequence[Process]) -> bool:
+    """Return whether a process may hold the weights of a front end: its own, and what it started."""
+    if one.clock != front.clock:
+        return False
+    if one is front or len(rivals) == 1:
+        return True
+    if one in rivals:
+        return False
+    parents = {other.pid: other.parent for other in everyone if other.clock == front.clock}
+    above, seen = one.parent, {one.pid}
+    pids = {other.pid for other in rivals}
+    while above is not None and above not in seen and above not in pids:
+        seen.add(above)
+        above = parents.get(above)
+    # Workers that something else started (Ray) may be of each of them.
+    return above == front.pid or above not in pids
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Weights that moved in one process without a break. how: what brought them."""
+
+    process: Process
+    begin: float
+    end: float
+    names: frozenset[str]
+    ordered: tuple[str, ...]
+    how: tuple[str, ...]
+    in_flight: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class _Timeline:
+    """The calls of processes with one clock, in order; loads: all of theirs, with the names of their tensors.
+
+    paused: for each call the pause that nothing had resumed before it.
+    """
+
+    calls: tuple[Call, ...]
+    begins: tuple[float, ...]
+    loads: tuple[tuple[float, tuple[str, ...]], ...]
+    paused: tuple[Call | None, ...]
+    steps: SampledSteps
+
+    def between(self, begin: float, end: float) -> tuple[Call, ...]:
+        """Return the calls that begin in [begin, end)."""
+        return self.calls[bisect_left(self.begins, begin) : bisect_left(self.begins, end)]
+
+    def names_loaded(self, begin: float, end: float) -> tuple[str, ...]:
+        """Return the names of the tensors whose load began in [begin, end]."""
+        first = bisect_left(self.loads, (begin,))
+        names: dict[str, None] = {}
+        for at, own in self.loads[first:]:
+            if at > end:
+                break
+            names.update(dict.fromkeys(own))
+        return tuple(names)
+
+    def pause_at(self, clock: float) -> Call | None:
+        """Return the first pause before a moment that nothing has resumed."""
+        return self.paused[bisect_left(self.begins, clock)]
+
+
+def _timeline(processes: Sequence[Process], steps: SampledSteps) -> _Timeline:
+    calls = sorted((call for process in processes for call in process.calls), key=lambda call: call.begin)
+    loads = sorted((load.begin, _names(process, load)) for process in processes for load in process.loads)
+    paused: list[Call | None] = [None]
+    for call in calls:
+        if call.name in PAUSING:
+            # The engine core's own call follows the front end's, which has the arguments as they were written.
+            paused.append(paused[-1] or call)
+        else:
+            paused.append(None if call.name in RESUMING else paused[-1])
+    return _Timeline(tuple(calls), tuple(call.begin for call in calls), tuple(loads), tuple(paused), steps)
+
+
+def _updates(processes: Sequence[Process], steps: SampledSteps) -> Iterator[Update]:
+    timeline = _timeline(processes, steps)
+    moved = sorted((one for process in processes for one in _moved(process, timeline)), key=_begin)
+    together: list[list[_Moved]] = []
+    for one in moved:
+        if together and _belongs(one, together[-1], steps):
+            together[-1].append(one)
+        else:
+            together.append([one])
+    for number, parts in enumerate(together, 1):
+        after = together[number][0].begin if number < len(together) else math.inf
+        yield _update(number, parts, timeline, after)
+
+
+def _begin(one: _Moved) -> float:
+    return one.begin
+
+
+def _belongs(one: _Moved, parts: Sequence[_Moved], steps: SampledSteps) -> bool:
+    """Return whether weights that moved are of the same update as those of other processes before them."""
+    end = max(part.end for part in parts)
+    if one.begin <= end:
+        return True
+    again = any(part.process is one.process and not part.names.isdisjoint(one.names) for part in parts)
+    return not again and not steps.tokens_between(end, one.begin)
+
+
+def _moved(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
+    """Yield what moved in one process: loads, and calls that move weights, until a name repeats.
+
+    Another call ends it as well, if tokens came in between.
+    """
+    held: list[_Moved] = []
+    names: set[str] = set()
+    end = -math.inf
+    for one in sorted((*_of_loads(process), *_of_calls(process, timeline)), key=_begin):
+        if held and one.begin > end and _ends(held, names, end, one, timeline):
+            yield _one(held)
+            held, names = [], set()
+        held.append(one)
+        names |= one.names
+        end = max(end, one.end) if len(held) > 1 else one.end
+    if held:
+        yield _one(held)
+
+
+def _ends(held: Sequence[_Moved], names: set[str], end: float, one: _Moved, timeline: _Timeline) -> bool:
+    if not names.isdisjoint(one.names):
+        return True
+    if not timeline.steps.tokens_between(end, one.begin):
+        return False
+    if not names or not one.names:
+        # Calls without tensors: only a protocol of several calls says that tokens between them are no end.
+        how = {part.how[0] for part in held}
+        begun = "start_weight_update" in how and "finish_weight_update" not in how
+        return not begun or one.how[0] == "start_weight_update"
+    return any(
+        call.name in AROUND
+        or (call.method is not None and not timeline.names_loaded(call.begin, call.end or call.begin))
+        for call in timeline.between(end, one.begin)
+    )
+
+
+def _one(held: Sequence[_Moved]) -> _Moved:
+    """Return what moved together as one."""
+    ordered = tuple(dict.fromkeys(name for part in held for name in part.ordered))
+    return _Moved(
+        process=held[0].process,
+        begin=held[0].begin,
+        end=max(part.end for part in held),
+        names=frozenset(ordered),
+        ordered=ordered,
+        how=tuple(dict.fromkeys(how for part in held for how in part.how)),
+        in_flight=next((part.in_flight for part in held if part.in_flight is not None), None),
+        error=next((part.error for part in held if part.error), None),
+    )
+
+
+def _with_ends(begun: Sequence[Begun]) -> Iterator[tuple[Begun, float]]:
+    """Yield each with its end. One whose end is in no line ended before the next began; the last one, never."""
+    in_order = sorted(begun, key=lambda one: one.begin)
+    for one, following in zip_longest(in_order, in_order[1:]):
+        unknown = math.inf if following is None else math.nextafter(following.begin, -math.inf)
+        yield one, unknown if one.end is None else one.end
+
+
+def _of_loads(process: Process) -> Iterator[_Moved]:
+    by_number = {call.number: call for call in process.calls}
+    for load, end in _with_ends(process.loads):
+        names = _names(process, load)
+        call = by_number.get(load.inside) if load.inside is not None else None
+        how = "load_weights" if call is None else call.method or call.name
+        yield _Moved(process, load.begin, end, frozenset(names), names, (how,), load.in_flight, load.error)
+
+
+def _names(process: Process, load: Load) -> tuple[str, ...]:
+    held = process.tensors.get(load.tensors) if load.tensors is not None else None
+    return held.names if held is not None else () if load.first is None else (load.first,)
+
+
+def _of_calls(process: Process, timeline: _Timeline) -> Iterator[_Moved]:
+    """Yield calls that move weights: by name, or because some process loaded weights while they ran."""
+    for call, end in _with_ends(process.calls):
+        name = call.method or call.name
+        names = timeline.names_loaded(call.begin, end) if call.method is not None else ()
+        if name in MOVING or names:
+            yield _Moved(process, call.begin, end, frozenset(names), names, (name,), call.in_flight, call.error)
+
+
+def _update(number: int, parts: Sequence[_Moved], timeline: _Timeline, after: float) -> Update:
+    begin, end = min(part.begin for part in parts), max(part.end for part in parts)
+    steps = timeline.steps
+    pause = timeline.pause_at(begin)
+    upto = min(after, math.inf if end == math.inf else steps.first_after(end) or math.inf)
+    start = begin if pause is None else pause.begin
+    around = [call for call in timeline.between(start, upto) if call.name in AROUND or call.begin <= end]
+    resets = [call for call in around if call.name == CLEARING and call.begin >= begin]
+    names = tuple(dict.fromkeys(name for part in parts for name in part.ordered))
+    order = [(call.begin, _shown(call)) for call in around]
+    if names:
+        first = min(part.begin for part in parts if part.ordered)
+        order.append((first, f"load_weights of {len(names)} tensors"))
+    clear = None if pause is None else pause.arguments.get("clear_cache")
+    mode = None if pause is None else pause.arguments.get("mode")
+    flying = [part.in_flight for part in parts if part.in_flight is not None]
+    return Update(
+        number=number,
+        begin=begin,
+        end=None if end == math.inf else end,
+        names=names,
+        how=tuple(dict.fromkeys(how for part in parts for how in part.how)),
+        pause=None if pause is None else "" if mode is None else str(mode),
+        clear_cache=clear if isinstance(clear, bool) else None,
+        reset=any(call.result is not False and call.error is None for call in resets),
+        order=tuple(dict.fromkeys(shown for _, shown in sorted(order, key=lambda one: one[0]))),
+        in_flight=max(flying) if flying else None,
+        tokens=steps.tokens_between(begin, end),
+        error=next((part.error for part in parts if part.error), None),
+    )
+
+
+def _shown(call: Call) -> str:
+    """Return a call as it would be written, without values that are no plain ones."""
+    plain = (f"{name}={value}" for name, value in call.arguments.items() if isinstance(value, bool | int | str))
+    held = ", ".join(plain)
+    refused = " -> False" if call.result is False else ""
+    return f"{call.name}({held[:200]}){refused}{f' x{call.count}' if call.count > 1 else ''}"

@@ -1,0 +1,131 @@
+"""A recording's sequences and those of a trainer's table under the same names: the ids of their tokens.
+
+A trainer calls prompts and samples by names that no engine knows, but it was given these tokens. Names are made of the
+ids of the prompt, as the table has them, and of the completion. A completion that was sampled from several prompts has
+no partner in a table without the ids of its prompts. Equal completions of one prompt are partners in their order.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from rlaudit.arrays import Integers
+from rlaudit.errors import NotFinished
+from rlaudit.tokens.recorded.beginnings import hash_of
+from rlaudit.tokens.recorded.recorded_log import RecordedLog, recorded_log
+from rlaudit.tokens.token_batch import NO_TOKEN, Column, TokenBatch
+
+# A trainer counts its own steps and batches.
+ITS_OWN = ("step", "batch_id", "rollout_version")
+RECORDED = ("trainer_version", "base_logprob")
+
+
+@dataclass
+class NamedAlike:
+    """The two streams of one comparison. elsewhere: sequences of the trainer's table that were not recorded."""
+
+    path: Path
+    trainer_path: Path
+    elsewhere: int = 0
+    ambiguous: int = 0
+    _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _met: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        """Yield the recorded sequences, without what the recording has of the trainer."""
+        for batch in batches:
+            columns = {name: held for name, held in batch.token_columns.items() if name not in RECORDED}
+            samples = _completions(batch)
+            names = [str(name) for name in batch.prompt_names_S]
+            yield replace(
+                batch,
+                trainer_logprobs_T=np.full(batch.tokens, np.nan),
+                token_columns=columns,
+                sample_names_S=_numbered(names, samples, self._seen),
+            )
+
+    def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        """Yield the sequences of the table that were recorded. Raises NotFinished for a table without token ids."""
+        log = recorded_log(self.path)
+        prompts_of = _prompts_by_completion(log)
+        for batch in batches:
+            if (batch.token_id_T == NO_TOKEN).any():
+                raise NotFinished(
+                    f"{self.trainer_path} has no token_id, and a recording is joined by the ids of the tokens",
+                    "write token_id, and prompt_token_ids if the table has a line for each sequence",
+                )
+            samples = _completions(batch)
+            names = self._prompts(batch, samples, prompts_of)
+            kept = [place for place, name in enumerate(names) if name is not None]
+            if not kept:
+                continue
+            own = batch.take(kept)
+            known = [name for name in names if name is not None]
+            yield replace(
+                own,
+                token_columns={name: held for name, held in own.token_columns.items() if name not in ITS_OWN},
+                sequence_columns={name: held for name, held in own.sequence_columns.items() if name not in ITS_OWN},
+                prompt_names_S=_objects(known),
+                sample_names_S=_numbered(known, [samples[place] for place in kept], self._met),
+            )
+
+    def note(self) -> str:
+        """Return what of the trainer's table has no partner; "" for nothing."""
+        parts = []
+        if self.elsewhere:
+            parts.append(f"{self.elsewhere} sequences of {self.trainer_path} were not recorded")
+        if self.ambiguous:
+            parts.append(f"{self.ambiguous} are completions of several recorded prompts")
+        return ", and ".join(parts)
+
+    def _prompts(
+        self, batch: TokenBatch, samples: list[str], prompts_of: dict[str, frozenset[str]]
+    ) -> list[str | None]:
+        """Return the recorded prompt of each sequence; None for one that was not recorded."""
+        names: list[str | None] = []
+        for place, sample in enumerate(samples):
+            recorded = prompts_of.get(sample, frozenset())
+            if batch.prompt_token_ids_S is not None:
+                own = _prompt_name(batch.prompt_token_ids_S[place])
+                recorded = recorded & {own}
+            self.elsewhere += not recorded
+            self.ambiguous += len(recorded) > 1
+            names.append(next(iter(recorded)) if len(recorded) == 1 else None)
+        return names
+
+
+def _prompts_by_completion(log: RecordedLog) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for (number, _), sequences in log.rows.beginnings.by_hash.items():
+        own = {log.rows.prompts[one] for one in sequences if one in log.numbers}
+        found.setdefault(f"{number:016x}", set()).update(own)
+    return {sample: frozenset(prompts) for sample, prompts in found.items()}
+
+
+def _completions(batch: TokenBatch) -> list[str]:
+    bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
+    return [f"{hash_of(batch.token_id_T[begin:end]):016x}" for begin, end in bounds]
+
+
+def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, str]]) -> Column:
+    """Number equal completions of one prompt in the order in which they come."""
+    names = []
+    for key in zip(prompts, samples, strict=True):
+        names.append(f"{key[1]}#{seen[key]}")
+        seen[key] += 1
+    return _objects(names)
+
+
+def _prompt_name(ids: Integers) -> str:
+    """Return what the recorder calls a prompt."""
+    return blake2b(np.asarray(ids, dtype="<i4").tobytes(), digest_size=8).hexdigest()
+
+
+def _objects(values: list[str]) -> Column:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,233 @@
+"""A recording, read as a whole: its sequences with the weights they were sampled from and with the trainer's logprobs.
+
+A trainer's row may lie in any file of the folder and after any sequence, so a recording is read three times: for what
+its processes and weights were, for the hashes of its sequences with the trainer's rows, and for its tokens.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats
+from rlaudit.recorder.recorded_lines import Damage
+from rlaudit.recorder.recording import Process, Recording, open_recording, token_records
+from rlaudit.recorder.weight_updates import ServedWeights, served_weights
+from rlaudit.tokens.logged_sequence import LoggedSequence
+from rlaudit.tokens.recorded.beginnings import Beginnings
+from rlaudit.tokens.recorded.sampling_groups import SamplingGroup
+from rlaudit.tokens.recorded.trainer_rows import Caller, Role, Scored, TrainerRows, Unused
+from rlaudit.tokens.recorded.whole_sequences import LeftOut, WholeSequence, WholeSequences
+
+# Of one front end: what parts the requests of one from those of the next.
+MOST_REQUESTS = 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedFront:
+    """One front end. first: the number of its first sequence among those of all front ends.
+
+    shift: seconds from its clock to that of the recording's first process.
+    """
+
+    served: ServedWeights
+    whole: WholeSequences
+    first: int
+    shift: float
+
+    @cached_property
+    def _edges(self) -> tuple[Floats, Floats]:
+        ends = [math.inf if one.end is None else one.end for one in self.served.updates]
+        return np.array([one.begin for one in self.served.updates]), np.array(ends)
+
+    def versions_at(self, stamps_T: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return (T,) how many updates had ended at each stamp, NaN if unknown, and (T,) whether one went on."""
+        begins, ends = self._edges
+        unknown_T = np.isnan(stamps_T)
+        version_T = np.where(unknown_T, np.nan, np.searchsorted(ends, stamps_T, side="right"))
+        return version_T, np.searchsorted(begins, stamps_T, side="right") > version_T
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedLog:
+    """What a recording has for `compare`.
+
+    groups: equal parameters with how many tokens and sequences were sampled with them; first those that are judged.
+    left_out: sequences that are not whole, by reason. inside: tokens that were sampled while weights were updated.
+    numbers: of the sequences that are judged, among all. late: how many are not, because they finished after the
+    trainer's last recorded call. alike: how many are not, because the trainer's row may be another prompt's.
+    damaged: lines and files that cannot be used, in sentences, with how many they are.
+    """
+
+    recording: Recording
+    fronts: tuple[RecordedFront, ...]
+    groups: tuple[tuple[SamplingGroup, int, int], ...]
+    left_out: Counter[LeftOut]
+    rows: TrainerRows
+    inside: int
+    unknown: int
+    numbers: frozenset[int]
+    late: int
+    alike: int
+    adapters: int
+    damaged: tuple[tuple[str, int], ...]
+
+    @property
+    def judged(self) -> SamplingGroup | None:
+        """The parameters of the sequences that are judged; None for a recording without a whole sequence."""
+        return self.groups[0][0] if self.groups else None
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the trainer's logprobs of some sequence were recorded."""
+        return bool(self.rows.scored)
+
+    def sequences(self) -> Iterator[LoggedSequence]:
+        """Yield the sequences of the judged group, in the order of the files."""
+        roles = self.rows.roles()
+        for front in self.fronts:
+            for sequence in front.whole:
+                number = front.first + sequence.number
+                if number not in self.numbers:
+                    continue
+                scored = self.rows.scored.get(number, {})
+                by_role = {role: _first(scored, role, roles) for role in Role}
+                yield _logged(front, sequence, by_role, len(self.fronts) > 1)
+
+
+def recorded_log(path: Path) -> RecordedLog:
+    """Read a recording, except its tokens. Raises NotFinished as `open_recording` does."""
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    return _recorded_log(path, tuple(_version(file) for file in files))
+
+
+def _version(file: Path) -> tuple[str, int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return (file.name, 0, 0)
+    return (file.name, found.st_size, found.st_mtime_ns)
+
+
+# One, and what it is held against.
+@lru_cache(maxsize=2)
+def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> RecordedLog:
+    recording = open_recording(path)
+    fronts: list[RecordedFront] = []
+    beginnings = Beginnings()
+    prompts: list[str] = []
+    finished: list[float] = []
+    versions_S: list[int] = []
+    group_S: list[SamplingGroup] = []
+    orders: list[int | None] = []
+    tokens: Counter[SamplingGroup] = Counter()
+    sequences: Counter[SamplingGroup] = Counter()
+    inside = unknown = adapters = 0
+    for served in served_weights(recording):
+        front = RecordedFront(served, WholeSequences(served), len(prompts), _shift(served.front, recording))
+        fronts.append(front)
+        asked: list[int] = []
+        for sequence in front.whole:
+            beginnings.add(len(prompts), sequence.ids_T)
+            prompts.append(sequence.prompt)
+            finished.append(sequence.finished + front.shift)
+            version_T, inside_T = front.versions_at(sequence.stamps_T)
+            versions_S.append(-1 if math.isnan(version_T[-1]) else int(version_T[-1]))
+            inside += int(inside_T.sum())
+            unknown += int(np.isnan(version_T).sum())
+            adapters += sequence.lora is not None
+            group_S.append(sequence.sampling)
+            asked.append(sequence.asked)
+            tokens[sequence.sampling] += len(sequence.ids_T)
+            sequences[sequence.sampling] += 1
+        own = front.whole.order.orders()
+        orders += [None if own is None else len(fronts) * MOST_REQUESTS + own[place] for place in asked]
+    rows = TrainerRows(beginnings, prompts, finished, versions_S, orders)
+    damage = [Damage(process.file.name) for process in recording.processes]
+    for process, own in zip(recording.processes, damage, strict=True):
+        if process.records.get("trainer") and prompts:
+            rows.read(token_records(process, ("trainer",)), _shift(process, recording), own)
+    groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
+    judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
+    # That the trainer had no time to score a sequence is no fault of the recording.
+    alike = frozenset(rows.ambiguous - rows.scored.keys())
+    late = frozenset(number for number, at in enumerate(finished) if rows.scored and at > rows.last)
+    damage += [front.whole.damage for front in fronts]
+    return RecordedLog(
+        recording=recording,
+        fronts=tuple(fronts),
+        groups=tuple((group, tokens[group], sequences[group]) for group in groups),
+        left_out=sum((front.whole.left_out for front in fronts), Counter()),
+        rows=rows,
+        inside=inside,
+        unknown=unknown,
+        numbers=judged - late - alike,
+        late=len(judged & late),
+        alike=len(judged & (alike - late)),
+        adapters=adapters,
+        damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
+    )
+
+
+def _shift(process: Process, recording: Recording) -> float:
+    """Return the seconds from a process's clock to that of the first process.
+
+    Clocks of several hosts are put together by the time of day when each process began.
+    """
+    first = recording.processes[0]
+    if process.clock == first.clock or process.wall is None or first.wall is None:
+        return 0.0
+    return (process.wall - process.at) - (first.wall - first.at)
+
+
+def _first(scored: Mapping[Caller, Scored], role: Role, roles: Mapping[Caller, Role]) -> Scored | None:
+    own = [held for caller, held in scored.items() if roles[caller] is role]
+    return min(own, key=lambda one: one.at, default=None)
+
+
+def _logged(
+    front: RecordedFront, sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several: bool
+) -> LoggedSequence:
+    served = front.served
+    version_T, _ = front.versions_at(sequence.stamps_T)
+    # What the loss divides by: the old policy's logprobs, if they were made before the engine had other weights.
+    old, current = by_role[Role.OLD], by_role[Role.CURRENT]
+    in_time = old is not None and old.at - front.shift < served.next_begin(sequence.finished)
+    scored = old if in_time or current is None else current
+    columns = {"rollout_version": version_T}
+    if sequence.cached is not None:
+        columns["cached_tokens"] = np.full(len(version_T), float(sequence.cached))
+    if scored is not None:
+        columns["trainer_version"] = np.full(len(version_T), float(served.version_at(scored.at - front.shift)))
+    reference = by_role[Role.REFERENCE]
+    # Rollouts that are behind their trainer lie between it and the reference, which is no sign of wrong weights.
+    if reference is not None and np.array_equal(version_T, columns.get("trainer_version", version_T)):
+        columns["base_logprob"] = reference.logprobs_T.astype(np.float64)
+    step = version_T[0]
+    return LoggedSequence(
+        prompt=sequence.prompt,
+        sample=f"{served.front.pid}/{sequence.request}" if several else sequence.request,
+        rollout_logprobs_T=sequence.logprobs_T,
+        trainer_logprobs_T=None if scored is None else scored.logprobs_T.astype(np.float64),
+        token_id_T=sequence.ids_T,
+        token_columns=columns,
+        # Samples of one prompt are a group as far as the same weights drew them.
+        sequence_columns={} if math.isnan(step) else {"step": float(step)},
+        prompt_token_ids=sequence.prompt_ids,
+        line=sequence.line,
+    )
+
+
+def unused_rows(log: RecordedLog) -> Counter[Unused]:
+    """Return how many rows of the trainer's function are in no figure, and why."""
+    found = Counter(log.rows.unused)
+    roles = log.rows.roles()
+    found[Unused.UNDECIDED] = sum(
+        roles[caller] is Role.UNDECIDED for held in log.rows.scored.values() for caller in held
+    )
+    return +found

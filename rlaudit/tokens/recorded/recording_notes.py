@@ -1,0 +1,83 @@
+"""What a reader of figures made from a recording must know: what it is of, and what of it is in no figure."""
+
+import json
+from collections.abc import Iterator
+
+from rlaudit.tokens.recorded.recorded_log import RecordedLog, unused_rows
+from rlaudit.tokens.recorded.trainer_rows import Role
+
+SHOWN = 6
+
+
+def notes(log: RecordedLog) -> tuple[str, ...]:
+    """Return what was recorded, in sentences."""
+    return tuple(_notes(log))
+
+
+def _notes(log: RecordedLog) -> Iterator[str]:
+    releases = dict.fromkeys(one.versions["vllm"] for one in log.recording.processes if "vllm" in one.versions)
+    modes = dict.fromkeys(
+        str(section["logprobs_mode"])
+        for process in log.recording.processes
+        for engine in process.engines
+        for section in (engine.effective or {}).values()
+        if isinstance(section, dict) and section.get("logprobs_mode") is not None
+    )
+    updates = sum(len(front.served.updates) for front in log.fronts)
+    engine = " and ".join(f"vLLM {release}" for release in releases) or "an unknown vLLM"
+    mode = f", logprobs_mode {' and '.join(modes)}" if modes else ""
+    yield f"recorded inside the run: {engine}{mode}; {updates} updates of the weights"
+    roles = log.rows.roles()
+    found = dict.fromkeys(roles[caller] for held in log.rows.scored.values() for caller in held)
+    if Role.OLD in found or Role.CURRENT in found:
+        which = "old policy, or of the current one at its first use" if Role.OLD in found else "policy in training"
+        yield f"the trainer's logprobs are those that its loss used, of the {which}"
+    if any(front.served.first_sampled for front in log.fronts):
+        yield "weights were loaded before the first token: a model that scores is taken to have these"
+
+
+def not_seen(log: RecordedLog) -> tuple[str, ...]:
+    """Return what is missing and what is left out, in sentences."""
+    return tuple(dict.fromkeys(_not_seen(log)))
+
+
+def _not_seen(log: RecordedLog) -> Iterator[str]:
+    for reason, count in sorted(log.left_out.items()):
+        yield f"{count} recorded sequences {reason.value}: they are in no figure"
+    for group, tokens, sequences in log.groups[1:]:
+        judged = "none" if log.judged is None else str(log.judged)
+        yield (
+            f"{sequences} sequences ({tokens} tokens) were sampled with {group}, and are in no figure: what is judged "
+            f"was sampled with {judged}"
+        )
+    if log.judged is not None and json.loads(log.judged.others):
+        yield f"what {log.judged.others} does to the tokens is no meaning that is tried"
+    yield from _of_trainer(log)
+    if log.inside:
+        yield f"{log.inside} tokens were sampled while weights were updated: their version is the one before"
+    if log.unknown:
+        yield f"of {log.unknown} tokens it is unknown from which weights they were sampled"
+    if log.adapters:
+        yield f"{log.adapters} sequences used an adapter, whose version is unknown"
+    for front in log.fronts:
+        yield from front.served.missing
+    damaged = {sentence for sentence, _ in log.recording.damaged}
+    missing = [sentence for sentence in log.recording.missing if sentence not in damaged]
+    yield from missing[:SHOWN]
+    if len(missing) > SHOWN:
+        yield f"{len(missing) - SHOWN} more sentences on what is missing: rlaudit inspect {log.recording.path}"
+
+
+def _of_trainer(log: RecordedLog) -> Iterator[str]:
+    if log.is_scored:
+        if log.late:
+            yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
+        if log.alike:
+            yield (
+                f"{log.alike} sequences have the tokens of another prompt's, and which row of the trainer's function "
+                "is theirs is unknown: they are in no figure"
+            )
+        for why, count in sorted(unused_rows(log).items()):
+            yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
+    elif log.rows.rows:
+        yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"

@@ -1,0 +1,174 @@
+"""The sequences of a recording that can be compared: whole completions of texts, with logprobs.
+
+The others are counted by their reason: what was in flight, aborted or resumed has an end that no trainer was given, and
+a prompt with images is not known by its ids.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.recorder.arrays import NotNumbers, logprobs, whole_numbers
+from rlaudit.recorder.recorded_lines import Damage
+from rlaudit.recorder.recording import token_records
+from rlaudit.recorder.weight_updates import ServedWeights
+from rlaudit.tokens.recorded.request_order import RequestOrder
+from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
+
+TEXT = "text"
+
+
+class LeftOut(StrEnum):
+    """Why a recorded sequence is in no figure."""
+
+    IN_FLIGHT = "had not finished when the recording ended"
+    ABORTED = "were aborted"
+    RESUMED = "were resumed with other tokens"
+    NOT_TEXT = "have a prompt that is more than text"
+    NO_LOGPROBS = "have no logprobs, since none were asked for"
+    EMPTY = "have no token that the caller saw"
+    NO_REQUEST = "have no request or prompt that can be read"
+    NO_SAMPLING = "have no sampling parameters that can be read"
+    DAMAGED = "do not fit together"
+
+
+@dataclass(frozen=True, eq=False)
+class WholeSequence:
+    """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
+
+    asked: the place of its request among the lines of requests. prompt: the hash of prompt_ids.
+    stamps_T: when the step of each token ended, NaN if its line is lost. finished: when it was written.
+    """
+
+    number: int
+    line: int
+    asked: int
+    request: str
+    prompt: str
+    prompt_ids: Integers
+    sampling: SamplingGroup
+    lora: str | None
+    ids_T: Integers
+    logprobs_T: Floats
+    stamps_T: Floats
+    cached: int | None
+    finished: float
+
+
+@dataclass
+class WholeSequences:
+    """The whole sequences of one front end, each time they are asked for. left_out: how many are not, and why.
+
+    damage: the lines of those that do not fit together. order: of their requests.
+    """
+
+    served: ServedWeights
+    order: RequestOrder = field(default_factory=RequestOrder)
+    left_out: Counter[LeftOut] = field(default_factory=Counter)
+    damage: Damage = field(default_factory=lambda: Damage(""))
+
+    @cached_property
+    def _groups(self) -> Mapping[int, SamplingGroup]:
+        return {number: sampling_group(one) for number, one in self.served.front.sampling.items()}
+
+    def __iter__(self) -> Iterator[WholeSequence]:
+        """Read the file again. The counts are those of the last time."""
+        front = self.served.front
+        self.left_out, self.damage, self.order = Counter(), Damage(front.file.name), RequestOrder()
+        prompts: dict[str, Integers] = {}
+        requests: dict[str, dict[str, Any]] = {}
+        stamps = np.asarray(self.served.steps.stamps, dtype=np.float64)
+        number = 0
+        for line, record in token_records(front, ("prompt", "request", "sequence")):
+            try:
+                if record["kind"] == "prompt":
+                    prompts[record["prompt"]] = np.asarray(whole_numbers(record["ids"]), dtype=np.int32)
+                elif record["kind"] == "request":
+                    requests[record["request"]] = {**record, "asked": self.order.add(record)}
+                else:
+                    request = requests.pop(record["request"], None)
+                    found = self._whole(number, line, record, request, prompts, stamps)
+                    if isinstance(found, LeftOut):
+                        self.left_out[found] += 1
+                    else:
+                        number += 1
+                        yield found
+            except (NotNumbers, _Misfit) as error:
+                self.left_out[LeftOut.DAMAGED] += record["kind"] == "sequence"
+                self.damage.add(f"a {record['kind']} whose numbers are wrong is left out: {error}", line)
+
+    def _whole(
+        self,
+        number: int,
+        line: int,
+        record: Mapping[str, Any],
+        request: Mapping[str, Any] | None,
+        prompts: Mapping[str, Integers],
+        stamps: Floats,
+    ) -> WholeSequence | LeftOut:
+        reason = _reason(record, request, prompts)
+        if reason is not None or request is None:
+            return reason or LeftOut.NO_REQUEST
+        sampling = self._groups.get(request["sampling"])
+        if sampling is None:
+            return LeftOut.NO_SAMPLING
+        ids_T, logprobs_T = whole_numbers(record["ids"]), logprobs(record["logprobs"])
+        if len(ids_T) != len(logprobs_T):
+            raise _Misfit(f"{len(ids_T)} ids, {len(logprobs_T)} logprobs")
+        seen = len(ids_T) if record["visible"] is None else min(record["visible"], len(ids_T))
+        if not seen:
+            return LeftOut.EMPTY
+        stamps_T = _stamps(record["steps"], len(ids_T), stamps)
+        return WholeSequence(
+            number=number,
+            line=line,
+            asked=request["asked"],
+            request=record["request"],
+            prompt=record["prompt"],
+            prompt_ids=prompts[record["prompt"]].astype(np.int64),
+            sampling=sampling,
+            lora=request["lora"],
+            ids_T=np.asarray(ids_T, dtype=np.int64)[:seen],
+            logprobs_T=np.asarray(logprobs_T, dtype=np.float64)[:seen],
+            stamps_T=stamps_T[:seen],
+            cached=record["cached"],
+            finished=record["at"],
+        )
+
+
+class _Misfit(ValueError):
+    """Numbers of one record that do not fit together."""
+
+
+def _reason(
+    record: Mapping[str, Any], request: Mapping[str, Any] | None, prompts: Mapping[str, NDArray[Any]]
+) -> LeftOut | None:
+    reasons = {
+        LeftOut.NO_REQUEST: request is None or record["prompt"] not in prompts or request["prompt"] != record["prompt"],
+        LeftOut.NOT_TEXT: request is not None and request["parts"] not in (TEXT, None),
+        LeftOut.IN_FLIGHT: record["finish"] is None,
+        LeftOut.ABORTED: record["finish"] == "abort",
+        LeftOut.RESUMED: record["resumed"] is True,
+        LeftOut.EMPTY: not record["ids"],
+        LeftOut.NO_LOGPROBS: record["logprobs"] is None,
+    }
+    return next((reason for reason, met in reasons.items() if met), None)
+
+
+def _stamps(steps: list[list[int]], tokens: int, stamps: Floats) -> Floats:
+    """Return when each token came; NaN for steps that are in no line. steps: [first, count, tokens a step].
+
+    Raises _Misfit if they are not so many tokens.
+    """
+    if sum(count * each for _, count, each in steps) != tokens:
+        raise _Misfit(f"steps of {sum(count * each for _, count, each in steps)} tokens, {tokens} ids")
+    numbers_T = np.concatenate([np.repeat(np.arange(first, first + count), each) for first, count, each in steps])
+    known_T = numbers_T < len(stamps)
+    return np.where(known_T, stamps[np.minimum(numbers_T, max(len(stamps) - 1, 0))] if len(stamps) else np.nan, np.nan)

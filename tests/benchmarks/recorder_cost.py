@@ -1,0 +1,187 @@
+"""What the recorder costs: microseconds a step of its hooks, bytes a token, memory; and on a real engine, seconds.
+
+    python tests/benchmarks/recorder_cost.py [--rounds 5] [--engine COMMAND --model FOLDER]
+
+Without an engine: 256 sequences (32 prompts of 512 tokens, 8 samples each) of 256 tokens go through a stand-in of
+OutputProcessor, with the recorder's hooks and without them, in turn, in one process. A step is a call of
+process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the time of
+the processor that the whole round took more, the thread that writes included; both a step. `share` is `all` of a decode
+step of 8 ms, which is a fast one for 256 sequences.
+With an engine: COMMAND starts an interpreter that holds a vLLM, which samples 256 sequences of 32 tokens, with the
+recorder and without, in turn; each figure is the median of its runs.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import recorder_folder
+
+FAKES = Path(__file__).parents[1] / "recorder" / "fakes"
+PROMPTS, SAMPLES, PROMPT_LENGTH, TOKENS = 32, 8, 512, 256
+STEP_SECONDS = 8e-3
+SHARES = {"1/16": 16, "all": 1}
+
+
+class OutputProcessor:
+    """Does what the hooks look at, and nothing that takes time of its own."""
+
+    def __init__(self) -> None:
+        self.request_states: dict[str, Any] = {}
+
+    def add_request(self, request: Any, prompt: Any, parent_req: Any, request_index: int) -> None:
+        self.request_states[request.request_id] = request
+
+    def process_outputs(self, engine_core_outputs: Any, engine_core_timestamp: Any, iteration_stats: Any) -> None:
+        if engine_core_outputs[0].finish_reason is not None:
+            self.request_states.clear()
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--engine")
+    parser.add_argument("--model")
+    parser.add_argument("--share", help=argparse.SUPPRESS)
+    parser.add_argument("--out", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.out and options.share:
+        in_the_stand_in(Path(options.out), SHARES[options.share], options.rounds)
+    elif options.out:
+        in_the_engine(options.model, Path(options.out), options.rounds)
+    elif options.engine:
+        compare_engines(options.engine.split(), options.model, options.rounds)
+    else:
+        for share in SHARES:
+            with tempfile.TemporaryDirectory() as folder:
+                recorder = recorder_folder.write_recorder(Path(folder) / "recorder", prompts=SHARES[share])
+                switched = recorder_folder.variables(recorder, Path(folder) / "out")
+                switched["PYTHONPATH"] += os.pathsep + str(FAKES)
+                command = [sys.executable, __file__, "--share", share, "--out", folder, "--rounds", str(options.rounds)]
+                subprocess.run(command, env={**os.environ, **switched}, check=True)
+
+
+def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
+    """Print what the hooks cost at this share of prompts."""
+    import rlaudit_recorder
+    from vllm.engine.arg_utils import EngineArgs
+
+    EngineArgs().create_engine_config()
+    for name in ("add_request", "process_outputs"):
+        rlaudit_recorder._wrap(OutputProcessor, name, name, *rlaudit_recorder._HANDLERS[name])
+    # As late in a run, when neither is left.
+    rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
+    hooked = OutputProcessor.add_request, OutputProcessor.process_outputs
+    plain = [method.__wrapped__ for method in hooked]
+    inside: dict[bool, list[float]] = {True: [], False: []}
+    whole: dict[bool, list[float]] = {True: [], False: []}
+    rollout(*plain, 0)
+    rollout(*hooked, 1)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for number in range(2 * rounds):
+        recorded = number % 2 == 1
+        began = time.process_time()
+        steps = rollout(*(hooked if recorded else plain), number + 2)
+        while rlaudit_recorder._process.queued_bytes:
+            time.sleep(0.01)
+        whole[recorded].append((time.process_time() - began) / TOKENS)
+        inside[recorded].append(statistics.median(steps))
+    hooks = min(inside[True]) - min(inside[False])
+    more = min(whole[True]) - min(whole[False])
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    written = recorder_folder.read(out / "out")
+    size = sum(file.stat().st_size for file in (out / "out").iterdir())
+    kept = sum(len(sequence.ids) for sequence in written.sequences())
+    print(
+        f"prompts 1/{prompts}: hooks {hooks * 1e6:.0f} us, all {more * 1e6:.0f} us a step of 256 sequences, "
+        f"share {more / STEP_SECONDS:.2%}; {size / max(kept, 1):.1f} bytes a kept token, "
+        f"{size / ((rounds + 1) * PROMPTS * SAMPLES * TOKENS):.2f} bytes a token; "
+        f"memory +{memory / 1024:.1f} MiB in {rounds} rounds, "
+        f"runs {[round((one - two) * 1e6) for one, two in zip(whole[True], whole[False], strict=True)]}"
+    )
+
+
+def rollout(add_request: Any, process_outputs: Any, number: int) -> list[float]:
+    """Run 256 sequences to their end; return the seconds of each step."""
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.engine.core import LogprobsLists
+
+    processor, parameters = OutputProcessor(), SamplingParams(n=SAMPLES, max_tokens=TOKENS, logprobs=0)
+    outputs = []
+    for prompt in range(PROMPTS):
+        ids = [number, *range(prompt, prompt + PROMPT_LENGTH - 1)]
+        for sample in range(SAMPLES):
+            name = f"{number}-{prompt}-{sample}"
+            request = SimpleNamespace(
+                request_id=name, prompt_token_ids=ids, sampling_params=parameters, lora_request=None, cache_salt=None
+            )
+            add_request(processor, request, None, None, sample)
+            output = SimpleNamespace(request_id=name, new_token_ids=[7], finish_reason=None, stop_reason=None)
+            output.new_logprobs = LogprobsLists([[7, 9]], [[-0.25, -1.5]], [])
+            output.num_cached_tokens = 0
+            outputs.append(output)
+    clocks = [time.thread_time()]
+    for step in range(TOKENS):
+        if step == TOKENS - 1:
+            for output in outputs:
+                output.finish_reason = "length"
+        process_outputs(processor, outputs, engine_core_timestamp=clocks[-1], iteration_stats=None)
+        clocks.append(time.thread_time())
+    return [after - before for before, after in pairwise(clocks)]
+
+
+def compare_engines(command: Sequence[str], model: str, rounds: int) -> None:
+    """Print seconds a step of a real engine, without the recorder, with it at 1/16 and at all prompts, in turn."""
+    taken: dict[str, list[float]] = {share: [] for share in ("without", *SHARES)}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(rounds):
+            for share, found in taken.items():
+                place = Path(folder) / f"{number}-{share.replace('/', '-')}"
+                place.mkdir()
+                variables = {}
+                if share in SHARES:
+                    recorder = recorder_folder.write_recorder(place / "recorder", prompts=SHARES[share])
+                    if SHARES[share] > 1:  # from the first prompt on
+                        file = recorder / "rlaudit_recorder.py"
+                        source = file.read_text().replace("KEPT_GROUPS = 64", "KEPT_GROUPS = 0")
+                        file.write_text(source.replace("KEPT_BYTES = 64 << 20", "KEPT_BYTES = 0"))
+                    variables = recorder_folder.variables(recorder, place / "out")
+                words = [*command, __file__, "--model", model, "--out", str(place / "seconds.json"), "--rounds", "5"]
+                subprocess.run(words, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL)
+                found += json.loads((place / "seconds.json").read_text())
+    for share, found in taken.items():
+        each = ", ".join(f"{seconds * 1e3:.2f}" for seconds in found)
+        print(f"{share}: median {statistics.median(found) * 1e3:.2f} ms a step, least {min(found) * 1e3:.2f}; {each}")
+
+
+def in_the_engine(model: str, out: Path, rounds: int) -> None:
+    """Write the seconds a step of each of so many rounds of 256 sequences."""
+    from vllm import LLM, SamplingParams
+
+    llm = LLM(model=model, dtype="float32", enforce_eager=True, max_model_len=256, max_num_seqs=256, seed=0)
+    parameters = SamplingParams(n=SAMPLES, max_tokens=32, logprobs=0, ignore_eos=True, temperature=1.0, seed=1)
+    found = []
+    for number in range(rounds + 1):  # the first one warms up
+        prompts = [{"prompt_token_ids": [5 + number, *range(5 + prompt, 20 + prompt)]} for prompt in range(PROMPTS)]
+        began = time.perf_counter()
+        llm.generate(prompts, parameters, use_tqdm=False)
+        found.append((time.perf_counter() - began) / 32)
+    out.write_text(json.dumps(found[1:]))
+
+
+if __name__ == "__main__":
+    main()

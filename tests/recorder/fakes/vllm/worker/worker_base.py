@@ -1,0 +1,13 @@
+"""Where every executor makes its workers: the module of 0.8.5 to 0.10.2."""
+
+from vllm.plugins import load_general_plugins
+from vllm.worker_classes import Worker
+
+
+class WorkerWrapperBase:
+    def __init__(self, config):
+        load_general_plugins()
+        self.worker = Worker()
+
+    def init_device(self):
+        return None

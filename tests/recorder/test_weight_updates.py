@@ -1,0 +1,220 @@
+import math
+
+from written_recording import WrittenProcess
+
+from rlaudit.recorder.recording import open_recording
+from rlaudit.recorder.weight_updates import served_weights, versions_of
+
+RESET = "vllm.v1.engine.core:EngineCore.reset_prefix_cache"
+RPC = "vllm.v1.engine.core:EngineCore.collective_rpc"
+PAUSE = "vllm.v1.engine.async_llm:AsyncLLM.pause_generation"
+RESUME = "vllm.v1.engine.async_llm:AsyncLLM.resume_generation"
+LAYERS = ("embed", "layer.0", "layer.1", "head")
+
+
+def served(*processes):
+    for process in processes:
+        folder = process.write()
+    (found,) = served_weights(open_recording(folder))
+    return found
+
+
+def test_each_load_between_tokens_is_an_update(tmp_path):
+    process = WrittenProcess(tmp_path)
+    for _ in range(3):
+        process.step(10)
+        process.load()
+        process.call(RESET, result=True)
+    process.step(7)
+    found = served(process)
+    assert [(one.tensors, one.how, one.reset, one.pause) for one in found.updates] == [
+        (2, ("load_weights",), True, None)
+    ] * 3
+    assert [one.tokens for one in versions_of(found)] == [10, 10, 10, 7]
+    assert found.updates[0].order == ("load_weights of 2 tensors", "reset_prefix_cache()")
+
+
+def test_weights_loaded_twice_before_a_token_are_two_updates(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.load()
+    process.load()
+    process.step(5)
+    found = served(process)
+    assert len(found.updates) == 2
+    assert [one.tokens for one in versions_of(found)] == [0, 0, 5]
+    assert found.first_sampled == 2
+
+
+def test_an_update_tensor_by_tensor_with_tokens_in_between_is_one(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.step(4)
+    for _ in range(2):
+        for number, layer in enumerate(LAYERS):
+            call = process.begin(RPC, in_flight=9, method="receive_weight_update")
+            process.load((layer,), inside=call, number=number)
+            process.end(call, RPC)
+            process.step(3)
+    found = served(process)
+    assert [one.names for one in found.updates] == [LAYERS, LAYERS]
+    assert [one.how for one in found.updates] == [("receive_weight_update",)] * 2
+    assert found.updates[0].in_flight == 9
+    # The last step of an update comes after its last tensor.
+    assert [one.tokens for one in found.updates] == [9, 9]
+
+
+def test_parts_with_a_resumption_and_tokens_in_between_are_two_updates(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.load(LAYERS[:2], number=0)
+    process.call(RESUME)
+    process.step(3)
+    process.load(LAYERS[2:], number=1)
+    assert [one.names for one in served(process).updates] == [LAYERS[:2], LAYERS[2:]]
+
+
+def test_the_protocol_around_an_update_is_kept_in_order(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.step(4)
+    process.call(PAUSE, mode="keep", clear_cache=False)
+    call = process.begin(RPC, in_flight=12, method="reload_weights")
+    process.load(LAYERS, inside=call)
+    process.end(call, RPC)
+    process.call(RESUME)
+    process.step(4)
+    process.call(RESET, result=True)
+    (update,) = served(process).updates
+    assert (update.pause, update.clear_cache, update.reset, update.in_flight) == ("keep", False, False, 12)
+    assert update.order == (
+        "pause_generation(mode=keep, clear_cache=False)",
+        "collective_rpc(method=reload_weights)",
+        "load_weights of 4 tensors",
+        "resume_generation()",
+    )
+
+
+def test_a_refused_reset_is_no_reset(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.load()
+    process.call(RESET, result=False)
+    process.step(4)
+    (update,) = served(process).updates
+    assert not update.reset
+    assert update.order[-1] == "reset_prefix_cache() -> False"
+
+
+def test_a_pause_that_was_resumed_belongs_to_no_later_update(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.call(PAUSE, mode="abort")
+    process.call(RESUME)
+    process.step(4)
+    process.load()
+    (update,) = served(process).updates
+    assert update.pause is None
+
+
+def test_calls_that_move_weights_without_a_load_are_updates(tmp_path):
+    process = WrittenProcess(tmp_path)
+    for _ in range(2):
+        process.step(1)
+        process.call(RPC, method="start_weight_update")
+        process.call(RPC, method="update_weights")
+        process.step(2)
+        process.call(RPC, method="update_weights")
+        process.call(RPC, method="finish_weight_update")
+    process.step(8)
+    found = served(process)
+    assert [one.how for one in found.updates] == [("start_weight_update", "update_weights", "finish_weight_update")] * 2
+    assert [one.tokens for one in found.updates] == [2, 2]
+
+
+def test_a_call_that_moves_no_weights_is_no_update(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.step(1)
+    process.call(RPC, method="get_cache_stats")
+    process.call("vllm.v1.engine.core:EngineCore.sleep", level=1)
+    assert served(process).updates == ()
+
+
+def test_workers_that_load_the_same_weights_at_once_make_one_update(tmp_path):
+    front, core = WrittenProcess(tmp_path, pid=100), WrittenProcess(tmp_path, pid=101, parent=100)
+    workers = [WrittenProcess(tmp_path, pid=pid, parent=101) for pid in (102, 103)]
+    for _ in range(3):
+        front.step(10)
+        call = core.begin(RPC, method="reload_weights", in_flight=2)
+        for worker in workers:
+            worker.now = core.now
+            worker.load(LAYERS)
+        core.now = max(worker.now for worker in workers)
+        core.end(call, RPC)
+        front.now = core.now = core.now + 1
+    front.step(5)
+    found = served(front, core, *workers)
+    assert [(one.names, one.how) for one in found.updates] == [(LAYERS, ("reload_weights", "load_weights"))] * 3
+    assert [one.tokens for one in versions_of(found)] == [10, 10, 10, 5]
+
+
+def test_tokens_within_an_update_are_of_the_version_before_and_known_as_such(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.step(1)
+    call = process.begin(RPC, method="update_weights")
+    process.step(6)
+    inside = process.now
+    process.end(call, RPC)
+    process.step(1)
+    found = served(process)
+    assert found.updates[0].tokens == 6
+    assert (found.version_at(inside), found.is_inside(inside)) == (0, True)
+    assert (found.version_at(process.now), found.is_inside(process.now)) == (1, False)
+
+
+def test_an_update_that_did_not_end_leaves_all_later_tokens_inside(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.step(1)
+    process.begin(RPC, method="update_weights")
+    process.step(6)
+    found = served(process)
+    assert found.updates[0].end is None
+    assert found.is_inside(process.now)
+    assert found.next_begin(process.now) == math.inf
+
+
+def test_a_lost_end_of_a_load_does_not_swallow_the_updates_after_it(tmp_path):
+    process = WrittenProcess(tmp_path)
+    for _ in range(4):
+        process.step(10)
+        process.load()
+    ends = [place for place, line in enumerate(process.lines) if line["kind"] == "load" and line["side"] == "end"]
+    del process.lines[ends[1]]
+    assert len(served(process).updates) == 4
+
+
+def test_steps_whose_lines_are_lost_are_named(tmp_path):
+    process = WrittenProcess(tmp_path)
+    process.step(10)
+    process.steps += 5
+    process.step(10)
+    found = served(process)
+    assert versions_of(found)[0].tokens == 20
+    assert len(found.steps.stamps) == 7
+    assert any("in no line that can be read" in one for one in found.missing)
+
+
+def test_two_engines_of_one_host_have_their_own_updates(tmp_path):
+    first, second = WrittenProcess(tmp_path, pid=100), WrittenProcess(tmp_path, pid=200)
+    worker = WrittenProcess(tmp_path, pid=201, parent=200)
+    for process in (first, second):
+        process.step(3)
+    worker.load()
+    for process in (first, second, worker):
+        process.write()
+    counts = {one.front.pid: len(one.updates) for one in served_weights(open_recording(tmp_path))}
+    assert counts == {100: 0, 200: 1}
+
+
+def test_sequences_and_aborts_are_counted_by_the_version_of_their_first_token(tmp_path):
+    process = WrittenProcess(tmp_path)
+    for finish in ("length", "abort"):
+        process.sequence("0", [1], [5], [-1.0], [[process.step(1, cached=16), 1, 1]], finish=finish)
+        process.load()
+    process.step(4)
+    counts = [(one.tokens, one.cached, one.sequences, one.aborted) for one in versions_of(served(process))]
+    assert counts == [(1, 16, 1, 0), (1, 16, 1, 1), (4, 0, 0, 0)]

@@ -197,7 +197,5 @@ def _bytes(size: str) -> int:
 
 def _function(name: str) -> str:
     if _FUNCTION.fullmatch(name) is None:
-        raise UsageError(
-            f"--trainer-function {name!r} is none", "write MODULE:NAME, as my_trainer.loss:token_logprobs"
-        )
+        raise UsageError(f"--trainer-function {name!r} is none", "write MODULE:NAME, as my_trainer.loss:token_logprobs")
     return name

@@ -1,4 +1,4 @@
-"""TRL's metrics of the mismatch between its vLLM and its trainer, made of a recording, in each release's own definition.
+"""TRL's metrics of the mismatch between vLLM and trainer, made of a recording, in each release's own definition.
 
 TRL logs them a step, over the completion's tokens of the batch, in float32. Read in trl/trainer/grpo_trainer.py:
 0.23.1 lines 1388-1391 and 1513-1543, 0.25.1 lines 1650-1680, 1.2.0 lines 2051-2075 and 2221-2256, 1.16.0 lines 2660-2704
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rlaudit.tokens.open_table import open_tables
 from rlaudit.tokens.fault import Faults
+from rlaudit.tokens.open_table import open_tables
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.token_batch import TokenBatch
 

@@ -13,7 +13,7 @@ import sys
 
 import rlaudit_recorder as recorder
 
-# One line a trainer, `module:function` or `module:Class.method`. It takes token ids and returns the logprobs of the last
+# One line a trainer, `module:function` or `module:Class.method`. It takes token ids and returns logprobs of the last
 # ones, alone or before other values. TRL: the same names in 0.23.1 to 1.16.0; its `selective_log_softmax` is not called
 # any more from 1.15.0 on.
 FUNCTIONS = (

@@ -1,8 +1,8 @@
 """TRL's metrics of the mismatch between vLLM and trainer, made of a recording, in each release's own definition.
 
-TRL logs them a step, over the completion's tokens of the batch, in float32. Read in trl/trainer/grpo_trainer.py:
-0.23.1 lines 1388-1391 and 1513-1543, 0.25.1 lines 1650-1680, 1.2.0 lines 2051-2075 and 2221-2256, 1.16.0 lines 2660-2704
-and 2860-2895; the caps are the defaults of GRPOConfig.
+TRL logs them a step, over the completion's tokens of the batch, in float32. Read in trl/trainer/grpo_trainer.py of
+0.23.1 (lines 1388-1391, 1513-1543), 0.25.1 (1650-1680), 1.2.0 (2051-2075, 2221-2256) and 1.16.0 (2660-2704, 2860-2895).
+The caps are the defaults of GRPOConfig.
 """
 
 from collections.abc import Mapping

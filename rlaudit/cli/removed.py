@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from rlaudit.errors import UsageError
 
 # Command and option, or a command alone: what replaces it.
+_ONE_PASS = "all files are read in one pass, and --executor ray has the nodes of a cluster read them"
 REPLACEMENTS: dict[tuple[str, ...], str] = {
+    ("compare", "--state"): f"leave it out: {_ONE_PASS}",
+    ("compare", "--shard"): f"leave it out: {_ONE_PASS}",
+    ("compare", "--merge"): f"give the log itself: {_ONE_PASS}",
+    ("compare", "--sql"): (
+        """duckdb -c "COPY (QUERY) TO 'tokens.parquet'" makes the table, rlaudit compare tokens.parquet reads it"""
+    ),
     ("curves", "--tensorboard"): "write the metrics with tensorboardX, or log both runs to one TensorBoard directory",
 }
 END_OF_OPTIONS = "--"

@@ -14,7 +14,7 @@ from rlaudit.cli.output import parse_outputs, write_outputs
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
-from rlaudit.remote_path import is_remote, log_path
+from rlaudit.remote_log import is_remote, log_path
 from rlaudit.say import say
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.diagnosis.log_part import LogPart, read_file
 from rlaudit.engines.cells.ray_connection import connected, first_line
 from rlaudit.errors import NotFinished
+from rlaudit.remote_log import exists, is_remote
 from rlaudit.tokens.export import Part
 from rlaudit.tokens.open_table import TokenTable, all_exports
 
@@ -78,8 +79,8 @@ def _read_on_node(
             f"{node} has rlaudit {rlaudit.__version__}, and {version} asks",
             "install the same release on every node of the cluster",
         )
-    if not file.is_absolute() and Path(folder).is_dir():
+    if not is_remote(file) and Path(folder).is_dir():
         os.chdir(folder)
-    if not file.exists():
+    if not exists(file):
         raise NotFinished(f"{node} does not see {file}", "every node must see the log, under the same name")
     return read_file(all_exports()[export], file, part, settings, files)

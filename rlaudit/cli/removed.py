@@ -10,6 +10,7 @@ from rlaudit.errors import UsageError
 # Command and option, or a command alone: what replaces it.
 _ONE_PASS = "all files are read in one pass, and --executor ray has the nodes of a cluster read them"
 REPLACEMENTS: dict[tuple[str, ...], str] = {
+    ("selftest",): "it is a test of the repository: cd tests && python -m selftest, in a checkout",
     ("compare", "--state"): f"leave it out: {_ONE_PASS}",
     ("compare", "--shard"): f"leave it out: {_ONE_PASS}",
     ("compare", "--merge"): f"give the log itself: {_ONE_PASS}",

@@ -1,4 +1,4 @@
-"""Writes model_types.json: `python -m rlaudit.engines.models.extract_model_types VERSION...`, from the index's wheels.
+"""Writes model_types.json: `cd .ci && python -m extract_catalogue.model_types VERSION...`.
 
 A release keeps its model types in CONFIG_MAPPING_NAMES, as a literal: transformers 4 in configuration_auto.py,
 transformers 5 in auto_mappings.py, with additions in configuration_auto.py. They are read, never imported.

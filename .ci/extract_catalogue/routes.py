@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from rlaudit.vllm.extract.modules import Module, Tree
+from extract_catalogue.modules import Module, Tree
 
 GATE = "VLLM_SERVER_DEV_MODE"
 DEEPEST = 4

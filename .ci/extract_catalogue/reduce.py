@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rlaudit.vllm.extract.modules import FieldNode, Module, Tree
+from extract_catalogue.modules import FieldNode, Module, Tree
 
 DEEPEST = 12
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rlaudit.vllm.extract.fields import is_boolean
-from rlaudit.vllm.extract.modules import FieldNode, Module, Tree
+from extract_catalogue.fields import is_boolean
+from extract_catalogue.modules import FieldNode, Module, Tree
 
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from extract_catalogue.modules import Module, Tree
 from rlaudit.vllm.callables import ANY_NAME, BY_NAME, DEFAULT, FILE
-from rlaudit.vllm.extract.modules import Module, Tree
 from rlaudit.vllm.importable import Index, spans
 
 # Layers, kernels and models are no business of the programs that an audit reads.

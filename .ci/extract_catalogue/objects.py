@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from rlaudit.vllm.extract.modules import Module, Tree
+from extract_catalogue.modules import Module, Tree
 from rlaudit.vllm.importable import ANYTHING, SOMETIMES
 
 # Object -> the file and class of its first release, and of the engine that came after it.

@@ -3,8 +3,8 @@
 import ast
 from typing import Any
 
-from rlaudit.vllm.extract.modules import Tree
-from rlaudit.vllm.extract.reduce import REQUIRED, as_json, reduced
+from extract_catalogue.modules import Tree
+from extract_catalogue.reduce import REQUIRED, as_json, reduced
 
 METHODS = (
     "abort", "collective_rpc", "compute_weight_checksums", "finish_weight_update", "generate", "get_weight_version",

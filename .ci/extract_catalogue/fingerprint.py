@@ -8,7 +8,7 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from rlaudit.vllm.extract.modules import Module, Tree
+from extract_catalogue.modules import Module, Tree
 from rlaudit.vllm.resolution_rule import Function
 
 _SPEECH = ("logger.", "warnings.", "print", "log_once")

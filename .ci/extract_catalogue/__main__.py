@@ -1,4 +1,4 @@
-"""Adds a vLLM release to the catalogue: `python -m rlaudit.vllm.extract SOURCE [--version X]`.
+"""Adds a vLLM release to the catalogue, of a checkout: `cd .ci && python -m extract_catalogue SOURCE [--version X]`.
 
 What it names as "to review" are resolution rules whose deciding code changed in this release: read it with
 `--show RULE`, correct rlaudit/vllm/resolution/RULE.py where needed, then record that with `--reviewed RULE`.
@@ -13,23 +13,24 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from extract_catalogue.archive import download, open_tree, version_of
+from extract_catalogue.builds import record_builds
+from extract_catalogue.callables import record_callables
+from extract_catalogue.fingerprint import decision
+from extract_catalogue.importable import record_importable
+from extract_catalogue.lifetimes import write_lifetimes
+from extract_catalogue.release import release, write
+from extract_catalogue.reviewed import record
 from rlaudit.errors import RlauditError, UsageError
 from rlaudit.vllm.catalogue import DATA, known_versions
-from rlaudit.vllm.extract.archive import download, open_tree, version_of
-from rlaudit.vllm.extract.builds import record_builds
-from rlaudit.vllm.extract.callables import record_callables
-from rlaudit.vllm.extract.fingerprint import decision
-from rlaudit.vllm.extract.importable import record_importable
-from rlaudit.vllm.extract.lifetimes import write_lifetimes
-from rlaudit.vllm.extract.release import release, write
 from rlaudit.vllm.resolution_rule import ResolutionRule
 from rlaudit.vllm.resolve import resolution_rules
-from rlaudit.vllm.review import record, unreviewed
+from rlaudit.vllm.review import unreviewed
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Write one JSON file per source and name the resolution rules that must be read again."""
-    parser = argparse.ArgumentParser(prog="python -m rlaudit.vllm.extract", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m extract_catalogue", description=__doc__)
     parser.add_argument("source", nargs="*", type=Path, help="folder that holds vllm/, wheel or sdist")
     parser.add_argument("--version", help="the release, where the source does not tell it")
     parser.add_argument("--download", metavar="VERSION", action="append", default=[], help="fetch it from the index")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from rlaudit.vllm.extract.modules import Tree
-from rlaudit.vllm.extract.objects import objects
+from extract_catalogue.modules import Tree
+from extract_catalogue.objects import objects
 from rlaudit.vllm.importable import ANYTHING, COPIED_IN, FILE, HANDED_ON, ITSELF, MODELS, Index, spans
 
 ANSWERS = "__getattr__"  # of a module: makes names when they are asked for

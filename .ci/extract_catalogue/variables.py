@@ -3,9 +3,9 @@
 import ast
 from typing import Any
 
-from rlaudit.vllm.extract.modules import Tree
-from rlaudit.vllm.extract.reader import BEYOND, unset_value
-from rlaudit.vllm.extract.reduce import Expression, as_json, reduced
+from extract_catalogue.modules import Tree
+from extract_catalogue.reader import BEYOND, unset_value
+from extract_catalogue.reduce import Expression, as_json, reduced
 
 _FILES = ("vllm/envs.py", "vllm/envs/__init__.py")
 

@@ -16,8 +16,8 @@ from packaging.utils import (
 )
 from packaging.version import Version
 
+from extract_catalogue.modules import Tree
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.vllm.extract.modules import Tree
 
 
 def open_tree(source: Path) -> Tree:

@@ -3,8 +3,8 @@
 import ast
 from typing import Any
 
-from rlaudit.vllm.extract.modules import Definition, FieldNode, Module, Tree
-from rlaudit.vllm.extract.reduce import Instance, as_json, default_of, reduced
+from extract_catalogue.modules import Definition, FieldNode, Module, Tree
+from extract_catalogue.reduce import Instance, as_json, default_of, reduced
 
 Row = list[Any]
 _FREE_TEXT = {"str", "Any"}

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from extract_catalogue.fields import nested, row, rows
+from extract_catalogue.fingerprint import fingerprint
+from extract_catalogue.flags import Flag, flags, flags_of_fields
+from extract_catalogue.modules import Module, Tree
+from extract_catalogue.routes import routes
+from extract_catalogue.signatures import signatures
+from extract_catalogue.variables import variables
 from rlaudit.errors import NotFinished
-from rlaudit.vllm.extract.fields import nested, row, rows
-from rlaudit.vllm.extract.fingerprint import fingerprint
-from rlaudit.vllm.extract.flags import Flag, flags, flags_of_fields
-from rlaudit.vllm.extract.modules import Module, Tree
-from rlaudit.vllm.extract.routes import routes
-from rlaudit.vllm.extract.signatures import signatures
-from rlaudit.vllm.extract.variables import variables
 from rlaudit.vllm.resolve import resolution_rules
 
 _ARGUMENTS = "vllm/engine/arg_utils.py"

@@ -15,12 +15,12 @@ from zipfile import ZipFile
 from packaging.markers import default_environment
 from packaging.version import Version
 
+from extract_catalogue.remote_wheel import open_wheel
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import PackageSources, read_package_sources
 from rlaudit.engines.environments.release import choose_release
-from rlaudit.engines.environments.remote_wheel import open_wheel
 from rlaudit.engines.environments.resolve import torch_pin
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.vllm.builds import FILE

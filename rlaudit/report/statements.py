@@ -62,10 +62,10 @@ def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
     for one in faults["shown"]:
         where: Location = {**NOWHERE, "path": one["path"], "line": one["line"]}
         message = f"{one['sequence']}: {one['message']}" if one["sequence"] else one["message"]
-        more = one.get("count", 1) - 1
+        more = one["count"] - 1
         message += f" (and {more} more like it)" if more else ""
         yield _statement("unusable-data", severity, message, location=where)
-    rest = faults["count"] - sum(one.get("count", 1) for one in faults["shown"])
+    rest = faults["count"] - sum(one["count"] for one in faults["shown"])
     if rest:
         yield _statement("unusable-data", severity, f"{comparison['name']}: {rest} more faults are not shown")
 

@@ -124,6 +124,7 @@ def curves() -> dict[str, Any]:
         "curves": {
             "reference": [run],
             "candidate": {**run, "name": "new.csv"},
+            "candidates": [{**run, "name": "new.csv"}],
             "alpha": 0.05,
             "band": "step noise of the reference, detrended",
             "assumptions": ["the same checkpoint"],

@@ -42,7 +42,7 @@ CURVES = document(
         "order": ORDER,
     },
 )
-FAULT = {"path": "dump.jsonl", "line": 3, "sequence": None, "message": "not JSON"}
+FAULT = {"path": "dump.jsonl", "line": 3, "sequence": None, "message": "not JSON", "count": 1}
 COMPARE = document(
     "compare",
     exit_code=3,

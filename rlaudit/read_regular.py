@@ -3,9 +3,8 @@
 import os
 import stat
 from pathlib import Path
-from typing import Any
 
-from rlaudit.remote_path import RemotePath
+from rlaudit.remote_log import is_remote, opened_log
 
 
 class NotRegular(ValueError):
@@ -17,9 +16,9 @@ def read_regular(path: Path | str, most_bytes: int, what: str) -> bytes:
 
     Raises NotRegular, or OSError as opening and reading do.
     """
-    remote: Any = path
-    if isinstance(remote, RemotePath):
-        return _whole(remote.open().read(most_bytes + 1), most_bytes, what)
+    if not isinstance(path, str) and is_remote(path):
+        with opened_log(path) as sent:
+            return _whole(sent.read(most_bytes + 1), most_bytes, what)
     if not stat.S_ISREG(Path(path).stat().st_mode):
         # Opening a pipe or a device could wait for ever.
         raise NotRegular("not a regular file")

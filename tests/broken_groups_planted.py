@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 from known_contexts import Contexts, contexts_of, grow, logits_of
+from worlds.sibling_tree import at
 
 from rlaudit.arrays import Integers
 from rlaudit.tokens.token_batch import TokenBatch
-from rlaudit.worlds.sibling_tree import at
 
 PROMPTS, SAMPLES, LENGTH = 192, 16, 24
 TOOL_TOKENS = 4

@@ -6,10 +6,10 @@ Of each context both full distributions are known, so that what was said can be 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from worlds.sibling_tree import Transform, at, descend
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.token_batch import TokenBatch
-from rlaudit.worlds.sibling_tree import Transform, at, descend
 
 # Of the tokens of a context, those that its sequence holds already: what a penalty moves.
 SEEN = 1 / 3

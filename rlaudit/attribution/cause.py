@@ -1,4 +1,4 @@
-"""What a cause of mismatch is: a signature in the data, the columns it needs, what would refute it, how to plant it."""
+"""What a cause of mismatch is: a signature in the data, the columns it needs, what would refute it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from rlaudit.arrays import Floats
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import LeastData
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
 
 # A cause that explains less of the excess mismatch than this is not worth naming, however significant it is; the lower
 # end of its interval may be at SURELY.
@@ -66,7 +65,7 @@ class Cause:
     basis: (T, J) non-negative covariates in which the variance of the log ratio grows, where the cause is told by them.
     after_others: the basis is made from what the other causes leave of the variance, and added to a first fit.
     least: the data below which nothing is said of it. falsifier: what would refute it. next: the one experiment that
-    settles it. planted: the same cause in a simulated world, by which the self-test knows whether it is found.
+    settles it.
     factor: of `rlaudit ablate`, the one that takes it away, where there is one. stage: a cause that shows in no size of
     the log ratio comes before those that do.
     """
@@ -79,7 +78,6 @@ class Cause:
     signature: Callable[[TokenEvidence], Outcome]
     falsifier: str
     next: str
-    planted: Fault
     stage: Stage = Stage.EXCESS
     factor: str | None = None
     basis: Callable[[TokenEvidence], "Floats | NotTested"] | None = None

@@ -1,12 +1,12 @@
 """What can be wrong: one cause a file.
 
 To add one, imitate `chunk_boundary.py`: bind CAUSE with its signature in the data (or the covariates in which its
-excess grows), the columns and the least data that it needs, what would refute it, the next step, and the fault by
-which the self-test plants it; `penalty.py` is one of meaning, which is looked for at an earlier `stage`. A basis of
-zeros excludes the cause, `NotTested` leaves it open.
+excess grows), the columns and the least data that it needs, what would refute it and the next step; `penalty.py` is one
+of meaning, which is looked for at an earlier `stage`. A basis of zeros excludes the cause, `NotTested` leaves it open.
+The fault by which the self-test plants it is a file of the same name in `tests/selftest/faults`.
 `pytest tests/attribution tests/worlds tests/selftest/test_trials.py` holds it against the others: its top dose must be
 named, and nothing else; `tests/diagnosis/test_degenerate_tables.py` and `test_honest_nulls.py` that nobody is convicted
-by nothing. They try one world each: `rlaudit selftest --causes NAME --trials 8`, on worlds that nobody tuned for, is
-what decides. Case studies move where it is tested or named: `UPDATE_EXAMPLES=1 pytest
+by nothing. They try one world each: `python -m selftest --causes NAME --trials 8` in the folder `tests`, on worlds that
+nobody tuned for, is what decides. Case studies move where it is tested or named: `UPDATE_EXAMPLES=1 pytest
 tests/examples/test_case_studies.py`, then `git diff examples`.
 """

@@ -21,8 +21,6 @@ from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.excess import CAP
 from rlaudit.statistics.resample import ROUNDING
-from rlaudit.worlds.fault import noise_fault
-from rlaudit.worlds.ground import Ground
 
 NAME = "batch-dependence"
 # Three degrees of freedom between them: two or three batches differ in anything.
@@ -123,13 +121,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return found if isinstance(found, NotTested) else replace(found, p_value=max(found.p_value, p_value))
 
 
-def uneven_batches(ground: Ground, rng: np.random.Generator) -> Floats:
-    """Kernels that depend on the batch: each batch has noise of its own size."""
-    of_batch_B = np.exp(rng.normal(0.0, 0.8, int(ground.batch_S.max()) + 1))
-    of_token_T: Floats = of_batch_B[ground.batch_S][ground.sequence_T]
-    return of_token_T
-
-
 CAUSE = Cause(
     name=NAME,
     title="Logprobs depend on the batch",
@@ -142,5 +133,4 @@ CAUSE = Cause(
     falsifier="the same differences between batches with batch invariance on, or one request at a time",
     next="sample the same prompts alone and in a batch, or with VLLM_BATCH_INVARIANT=1",
     factor="batch-invariance",
-    planted=noise_fault((1.5, 5.0, 15.0), "in a typical batch", uneven_batches),
 )

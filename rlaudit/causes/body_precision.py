@@ -23,8 +23,6 @@ from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.excess import CAP, CONSTANT, LEAST_ROOM
 from rlaudit.statistics.resample import REACH, chance_above, standard_score
-from rlaudit.worlds.fault import noise_fault
-from rlaudit.worlds.ground import Ground
 
 NAME = "body-precision"
 # More than of other causes: what nothing else explains is of this kind more often than not, and is not it.
@@ -190,11 +188,6 @@ def _along(error_T: Floats, usable_T: NDArray[np.bool_], evidence: TokenEvidence
     return estimate, standard_score(float(products.mean()), float(products.std()) / np.sqrt(pairs), pairs)
 
 
-def everywhere(ground: Ground, rng: np.random.Generator) -> Floats:
-    """Rounding in the body: more of the noise that is there anyway."""
-    return np.ones(ground.tokens)
-
-
 CAUSE = Cause(
     name=NAME,
     title="Precision of the model's body",
@@ -205,5 +198,4 @@ CAUSE = Cause(
     falsifier="the same k2 with float32 bodies on both sides",
     next="run both bodies in one higher precision (float32, or float16 instead of bfloat16) and compare",
     factor="dtype",
-    planted=noise_fault((1.5, 4.0, 10.0), "", everywhere),
 )

@@ -14,8 +14,6 @@ from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_sig
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import noise_fault
-from rlaudit.worlds.ground import Ground
 
 NAME = "bos"
 # Tokens: factors of three or four apart, sums of which come close to any fading between them.
@@ -45,12 +43,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     )
 
 
-def fading(ground: Ground, rng: np.random.Generator) -> Floats:
-    """Another prompt on one side: noise from the first token on that fades over some tokens."""
-    faded_T: Floats = np.exp(-ground.position_T / rng.uniform(4.0, 12.0))
-    return faded_T
-
-
 CAUSE = Cause(
     name=NAME,
     title="Prompts differ (BOS, chat template)",
@@ -61,5 +53,4 @@ CAUSE = Cause(
     basis=basis,
     falsifier="identical prompt token ids on both sides",
     next="compare the prompt's token ids of both sides for one sequence",
-    planted=noise_fault((3.0, 10.0, 40.0), "at the first token", fading),
 )

@@ -14,8 +14,6 @@ from rlaudit.attribution.part_signature import part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import noise_fault
-from rlaudit.worlds.ground import Ground
 
 NAME = "chunk-boundary"
 PERIODS = (16, 64, 256)
@@ -38,11 +36,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return part_signature(evidence, NAME, f"at the edges of blocks of {PERIODS[0]} tokens or multiples of it")
 
 
-def at_edges(ground: Ground, rng: np.random.Generator) -> Floats:
-    """Another kernel path at block edges: noise on the first token after each block of 16."""
-    return np.where(ground.absolute_T % PERIODS[0] == 0, 1.0, 0.0)
-
-
 CAUSE = Cause(
     name=NAME,
     title="Edges of blocks or prefill chunks",
@@ -54,5 +47,4 @@ CAUSE = Cause(
     falsifier="the same excess at the same tokens with another block size or chunked prefill off",
     next="sample once with chunked prefill off, or with a larger max_num_batched_tokens",
     factor="chunked-prefill",
-    planted=noise_fault((3.0, 10.0, 40.0), "at an edge", at_edges),
 )

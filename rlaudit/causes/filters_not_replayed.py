@@ -9,8 +9,6 @@ them only the bias is said.
 Source: TRL 6789 and 7269, vime 69, NeMo-RL 902.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from rlaudit.attribution.cause import Cause, Outcome, Stage
@@ -33,9 +31,6 @@ from rlaudit.meaning.from_logs import (
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_BIAS
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -77,12 +72,6 @@ def _least_kept(sampling: Semantics) -> float:
     return sampling.top_p if alone else 0.0
 
 
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """Processed logprobs under a filter, a trainer over the whole vocabulary."""
-    filters = ground.generator.filters(int(dose), rng)
-    return replace(plant, sampled=Semantics(plant.sampled.temperature, **filters))  # type: ignore[arg-type]
-
-
 CAUSE = Cause(
     name=FILTERS_NOT_REPLAYED,
     title="Filters not replayed by the trainer",
@@ -93,5 +82,4 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same log ratios with the sampler's mask applied to the trainer's logits",
     next="replay the sampler's top-k, top-p and min-p in the trainer, or sample without them",
-    planted=Fault(("a light filter", "a usual one", "a strong one"), plant),
 )

@@ -6,8 +6,6 @@ A head in float32 on one side only can be worse than on none: the remedy is the 
 Source: `lattice.py`; NeMo-RL 3936, Fast-LLM 525, prime-rl 2438.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,9 +14,6 @@ from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.excess import CONSTANT, Part
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "head-precision"
 # Of a lattice that FEWEST_DIFFERENCES of `lattice.py` hit by chance: below anything that Holm makes of it.
@@ -92,14 +87,6 @@ def _ends(part: Part) -> tuple[float, float, float]:
     return part.k2, part.low, part.high
 
 
-PLANTED_LARGEST_LOGIT = (3.0, 12.0, 24.0)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """A bfloat16 head in the engine only; the larger the logits, the coarser their steps."""
-    return replace(plant, head_at=PLANTED_LARGEST_LOGIT[dose])
-
-
 CAUSE = Cause(
     name=NAME,
     title="Precision of the output head",
@@ -110,5 +97,4 @@ CAUSE = Cause(
     falsifier="the same k2 with a float32 head on both sides",
     next="compute the head in float32 on both sides (never on one) and compare",
     factor="fp32-head",
-    planted=Fault(("largest logits near 3", "near 12", "near 24"), plant),
 )

@@ -5,32 +5,16 @@ tokens. Not covered: a filter lighter than the tokens show; the summary says whi
 Source: generation_config.json defaults (NeMo-RL 3497, ART 140); `processed` off by default in V1.
 """
 
-from dataclasses import replace
-
-import numpy as np
-
 from rlaudit.attribution.cause import Cause, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import HIDDEN_TRUNCATION, semantic_signature
 from rlaudit.layers import Layer
-from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.least_data import OF_SCORES
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
     """The support tests."""
     return semantic_signature(evidence, HIDDEN_TRUNCATION)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """A filter nobody asked for (generation_config.json), in neither side's logprobs."""
-    filters = ground.generator.filters(int(dose), rng)
-    asked = plant.sampled
-    hidden = Semantics(asked.temperature, **filters)  # type: ignore[arg-type]
-    return replace(plant, sampled=hidden, reported=plant.reported or asked, requested=asked)
 
 
 CAUSE = Cause(
@@ -43,5 +27,4 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same tests on tokens sampled with every sampling parameter written out",
     next="set generation_config=vllm and write out top_k, top_p and min_p, then sample again",
-    planted=Fault(("a light filter", "a usual one", "a strong one"), plant),
 )

@@ -13,16 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from rlaudit.arrays import Floats
 from rlaudit.attribution.cause import LEAST_SHARE, SURELY, Cause, NotTested, Outcome, Signature
 from rlaudit.causes.head_precision import one_step_off
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_OUTLIERS
 from rlaudit.meaning.token_evidence import TokenEvidence
 from rlaudit.measurement.excess import CONSTANT, ExcessModel
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "moe-routing"
 # Noise with the tails of Student's t with 6 degrees of freedom puts this share beyond six standard deviations.
@@ -85,22 +81,6 @@ def _loud(excess: ExcessModel) -> NDArray[np.bool_]:
     return 2.0 * added_T > excess.expected_T
 
 
-PLANTED_SHARE = (0.002, 0.012, 0.04)
-PLANTED_TIMES_FLOOR = 60.0
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """Routing flips: a few tokens, anywhere, with logits far off."""
-
-    def scale(ground: Ground, rng: np.random.Generator) -> Floats:
-        flipped_T = rng.random(ground.tokens) < PLANTED_SHARE[dose]
-        return np.where(
-            flipped_T, PLANTED_TIMES_FLOOR * ground.generator.floor * rng.lognormal(0.0, 0.5, ground.tokens), 0.0
-        )
-
-    return plant.with_scale(scale)
-
-
 CAUSE = Cause(
     name=NAME,
     title="Mixture-of-experts routing flips",
@@ -110,5 +90,4 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same outliers in a dense model, or with routing replayed",
     next="replay the rollout's routing in the trainer, or look at the router's margins at these tokens",
-    planted=Fault(("0.2 % of the tokens", "1.2 % of the tokens", "4 % of the tokens"), plant),
 )

@@ -6,21 +6,13 @@ Not covered: biases on fixed ids, bad words.
 Source: generation_config.json defaults; vLLM 27878 (penalties lost with async scheduling in 0.11.0).
 """
 
-from dataclasses import replace
-
-import numpy as np
-
 from rlaudit.attribution.cause import LEAST_SHARE, Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import PENALTY, logged_signature, semantic_signature
 from rlaudit.layers import Layer
-from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import seen_shift, too_high
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 # Nats: what a repetition penalty of 1.02 takes from a logit of 1.
 LEAST_SHIFT = 0.02
@@ -45,17 +37,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return logged_signature(seen.shift, "shift of seen tokens, nats", lifted and named, because, lifted and leans)
 
 
-PLANTED_PENALTY = (1.02, 1.05, 1.2)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """A repetition penalty in the engine (generation_config.json) that the trainer does not know of."""
-    asked = plant.sampled
-    return replace(
-        plant, sampled=Semantics(asked.temperature, repetition_penalty=PLANTED_PENALTY[dose]), requested=asked
-    )
-
-
 CAUSE = Cause(
     name=PENALTY,
     title="Penalty on one side",
@@ -66,5 +47,4 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same log ratios with repetition_penalty=1 and the other penalties 0, written out",
     next="write out repetition_penalty=1 (generation_config=vllm) and sample again",
-    planted=Fault(("1.02", "1.05", "1.2"), plant),
 )

@@ -15,8 +15,6 @@ from rlaudit.attribution.part_signature import LEAST_SHARE_BY_POSITION, part_sig
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import noise_fault
-from rlaudit.worlds.ground import Ground
 
 NAME = "quantised-kv"
 # One block of vLLM's cache: over less context nothing grows.
@@ -43,12 +41,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return part_signature(evidence, NAME, "grows with the length of the context", LEAST_SHARE_BY_POSITION)
 
 
-def growing(ground: Ground, rng: np.random.Generator) -> Floats:
-    """A quantised cache: noise whose variance grows with the context."""
-    growing_T: Floats = np.sqrt(ground.absolute_T / ground.absolute_T.max())
-    return growing_T
-
-
 CAUSE = Cause(
     name=NAME,
     title="Quantised key-value cache",
@@ -59,5 +51,4 @@ CAUSE = Cause(
     basis=basis,
     falsifier="the same growth with kv_cache_dtype set to the model's own",
     next="sample once with kv_cache_dtype=auto; compare rope settings of both sides if it stays",
-    planted=noise_fault((1.5, 5.0, 15.0), "at the longest context", growing),
 )

@@ -7,10 +7,6 @@ Not covered: T=1 without filters and penalties, where raw and processed are the 
 Source: vLLM 9453 and 42259, TRL 4159, prime-rl 697 (the mode's name does not tell: 0.10.0 left the temperature out).
 """
 
-from dataclasses import replace
-
-import numpy as np
-
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import (
     RAW_LOGPROBS,
@@ -19,14 +15,10 @@ from rlaudit.attribution.semantic_signatures import (
     temperature_signature,
 )
 from rlaudit.layers import Layer
-from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.from_logs import too_high
 from rlaudit.meaning.honesty import MEAN_RATIO_EFFECT
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -48,15 +40,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
 
 
-PLANTED_TEMPERATURE = (0.97, 0.9, 0.7)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """Raw mode: sampled and recomputed at T, reported at 1."""
-    asked = Semantics(PLANTED_TEMPERATURE[dose])
-    return replace(plant, sampled=asked, trainer=asked, reported=Semantics())
-
-
 CAUSE = Cause(
     name=RAW_LOGPROBS,
     title="Raw logprobs",
@@ -68,5 +51,4 @@ CAUSE = Cause(
     falsifier="reported logprobs that follow the sampling parameters on new tokens",
     next="set logprobs_mode=processed_logprobs (vLLM 0.10.2 and later) and compare again",
     factor="logprobs-mode",
-    planted=Fault(("T = 0.97", "T = 0.9", "T = 0.7"), plant),
 )

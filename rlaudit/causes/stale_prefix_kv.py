@@ -15,8 +15,6 @@ from rlaudit.attribution.part_signature import part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import noise_fault
-from rlaudit.worlds.ground import Ground
 
 NAME = "stale-prefix-kv"
 # Tokens: a factor of four apart, sums of which come close to any fading between them.
@@ -42,13 +40,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return part_signature(evidence, NAME, f"only where a prefix was cached ({share:.0%} of the tokens)")
 
 
-def beside_cached_blocks(ground: Ground, rng: np.random.Generator) -> Floats:
-    """Old key-value blocks: noise in sequences with cached tokens, fading to a rest."""
-    cached_T = ground.cached_S[ground.sequence_T] > 0
-    faded_T: Floats = cached_T * (0.2 + 0.8 * np.exp(-ground.position_T / rng.uniform(10.0, 30.0)))
-    return faded_T
-
-
 CAUSE = Cause(
     name=NAME,
     title="Prefix cache kept across a weight update",
@@ -60,5 +51,4 @@ CAUSE = Cause(
     falsifier="the same excess after reset_prefix_cache, or in sequences without cached tokens",
     next="reset the prefix cache (or salt it) at every weight update and compare again",
     factor="prefix-caching",
-    planted=noise_fault((3.0, 10.0, 40.0), "beside the cached block", beside_cached_blocks),
 )

@@ -15,10 +15,6 @@ from rlaudit.attribution.part_signature import part_signature
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault, in_floors
-from rlaudit.worlds.generator import Logits
-from rlaudit.worlds.ground import TRAINER_VERSION, Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "stale-weights"
 
@@ -38,20 +34,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return part_signature(evidence, NAME, f"grows with the version lag ({lag_T.min():g} to {lag_T.max():g})")
 
 
-PLANTED_TIMES_FLOOR = (0.5, 3.0, 12.0)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """Old weights: the logits drift with every version that a token lags behind."""
-
-    def drift(ground: Ground, rng: np.random.Generator) -> Logits:
-        lag_T = (TRAINER_VERSION - ground.version_T).astype(np.float32)
-        size = np.float32(PLANTED_TIMES_FLOOR[dose] * ground.generator.floor)
-        return ground.drift(rng) * (size * lag_T)[:, None]
-
-    return plant.with_drift(drift)
-
-
 CAUSE = Cause(
     name=NAME,
     title="Rollout weights older than the trainer's",
@@ -62,5 +44,4 @@ CAUSE = Cause(
     basis=basis,
     falsifier="the same excess on tokens of lag 0, or one that stays when rollouts wait for the update",
     next="compare tokens of lag 0 only, or sample once with updates paused",
-    planted=Fault(in_floors(PLANTED_TIMES_FLOOR, "per version"), plant),
 )

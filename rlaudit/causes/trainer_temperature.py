@@ -5,19 +5,11 @@ the mean ratio stays 1, so only the meaning tells. Told from stale weights by be
 Source: verl 4252, prime-rl 697, ms-swift 8427.
 """
 
-from dataclasses import replace
-
-import numpy as np
-
 from rlaudit.attribution.cause import Cause, NotTested, Outcome, Stage
 from rlaudit.attribution.semantic_signatures import TRAINER_TEMPERATURE, semantic_signature, temperature_signature
 from rlaudit.layers import Layer
-from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.least_data import OF_A_MEAN
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 
 def signature(evidence: TokenEvidence) -> Outcome:
@@ -26,14 +18,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
         return semantic_signature(evidence, TRAINER_TEMPERATURE)
     found = temperature_signature(evidence, dishonest=False)
     return found or NotTested("columns trainer_scores, or top ids and logprobs of both sides, are missing")
-
-
-PLANTED_TEMPERATURE = (0.97, 0.9, 0.7)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """A trainer that recomputes at T=1 what was sampled and reported at T."""
-    return replace(plant, sampled=Semantics(PLANTED_TEMPERATURE[dose]), trainer=Semantics())
 
 
 CAUSE = Cause(
@@ -46,5 +30,4 @@ CAUSE = Cause(
     signature=signature,
     falsifier="the same difference with the trainer's logits divided by the sampling temperature",
     next="divide the trainer's logits by the sampling temperature before the log softmax",
-    planted=Fault(("T = 0.97", "T = 0.9", "T = 0.7"), plant),
 )

@@ -14,10 +14,6 @@ from rlaudit.attribution.part_signature import signature_of
 from rlaudit.layers import Layer
 from rlaudit.meaning.least_data import OF_A_VARIANCE
 from rlaudit.meaning.token_evidence import TokenEvidence
-from rlaudit.worlds.fault import Fault
-from rlaudit.worlds.generator import Logits
-from rlaudit.worlds.ground import Ground
-from rlaudit.worlds.plant import Dose, Plant
 
 NAME = "wrong-weights"
 
@@ -34,18 +30,6 @@ def signature(evidence: TokenEvidence) -> Outcome:
     return NotTested(f"the rollout leans away from the base model (slope {excess.slope_on_base:.2f})")
 
 
-PLANTED_PART = (0.02, 0.15, 1.0)
-
-
-def plant(plant: Plant, ground: Ground, dose: Dose, rng: np.random.Generator) -> Plant:
-    """Other weights than believed: logits on the way from the trainer's back to the base model's."""
-
-    def drift(ground: Ground, rng: np.random.Generator) -> Logits:
-        return np.float32(PLANTED_PART[dose]) * (ground.base_TV - ground.logits_TV)
-
-    return plant.with_drift(drift)
-
-
 CAUSE = Cause(
     name=NAME,
     title="Wrong weights (partial sync, unmerged adapter)",
@@ -55,5 +39,4 @@ CAUSE = Cause(
     signature=signature,
     falsifier="equal checksums of the weights on both sides",
     next="compare weight checksums of trainer and engine, tensor by tensor",
-    planted=Fault(("2 % of the training missing", "15 % missing", "all of it missing"), plant),
 )

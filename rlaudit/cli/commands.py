@@ -24,7 +24,6 @@ COMMANDS = {
     "curves": "rlaudit.cli.curves:curves",
     "watch": "rlaudit.cli.watch:watch",
     "diagnose": "rlaudit.cli.diagnose:diagnose",
-    "selftest": "rlaudit.cli.selftest:selftest",
     "report": "rlaudit.cli.report:report",
     "engines": "rlaudit.cli.engines:app",
     "explain": "rlaudit.cli.explain:explain",

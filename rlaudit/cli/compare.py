@@ -3,7 +3,6 @@
 import math
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,11 +11,10 @@ from rlaudit.cli.executor_option import LOCAL, ray_address
 from rlaudit.cli.fail_on import FailOn, FailOnMismatch
 from rlaudit.cli.output import HELP as OUTPUT_HELP
 from rlaudit.cli.output import parse_outputs, write_outputs
-from rlaudit.cli.same_command import same_command
 from rlaudit.engines.environments.given_interpreters import TRAINER_HELP, trainer_command
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress
-from rlaudit.remote_path import is_remote, log_path
+from rlaudit.remote_log import is_remote, log_path
 from rlaudit.say import say
 
 if TYPE_CHECKING:
@@ -28,20 +26,19 @@ if TYPE_CHECKING:
     from rlaudit.tokens.renamed_columns import RenamedColumns
 
 
-EXECUTOR_HELP = "Who reads the files into --state DIR: local, or ray[:ADDRESS], a cluster whose nodes all see both."
+EXECUTOR_HELP = "Who reads the files: local, or ray[:ADDRESS], a cluster whose nodes all see them."
 
 
 def compare(
-    context: typer.Context,
     rollouts: Annotated[
-        Path | None,
+        Path,
         typer.Argument(
             parser=log_path,
             metavar="ROLLOUTS",
             help="A recording, a token table, a run directory, or a folder of rollout dumps; "
             "here, or s3://, gs://, hf://, https://.",
         ),
-    ] = None,
+    ],
     trainer: Annotated[
         Path | None,
         typer.Argument(
@@ -92,30 +89,6 @@ def compare(
             help="What the tables call one of our columns, as logps=rollout_logprob; repeatable.",
         ),
     ] = None,
-    sql: Annotated[
-        str | None,
-        typer.Option(
-            metavar="QUERY",
-            help="Make ROLLOUTS a token table first, by a query of DuckDB over `log`, which is what lies there.",
-        ),
-    ] = None,
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep there what each file adds: a second look, or a file more, costs only what is new.",
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N", help="Only read every N-th file into --state DIR, from the I-th on; judge nothing."
-        ),
-    ] = None,
-    merge: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Instead of ROLLOUTS: what shards kept in this --state DIR; repeatable."),
-    ] = None,
     executor: Annotated[str, typer.Option(help=EXECUTOR_HELP, metavar="WHERE")] = LOCAL,
     arm: Annotated[list[str] | None, typer.Option(help="Of a run directory: only these arms; repeatable.")] = None,
     score: Annotated[
@@ -158,7 +131,7 @@ def compare(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.diagnosis.compare_tables import Comparer, todays
     from rlaudit.diagnosis.comparison import CompareSettings
-    from rlaudit.diagnosis.kept_parts import merged_log, parse_shard
+    from rlaudit.diagnosis.read_on_ray import ray_cluster
     from rlaudit.tokens.parquet import KNOWN
     from rlaudit.tokens.renamed_columns import check_used, parse_columns
 
@@ -175,42 +148,26 @@ def compare(
         "trainer_replays_filters": trainer_replays_filters or None,
     }
     renamed = parse_columns(columns or [], KNOWN)
-    _check_asked(rollouts, trainer, state, shard, merge, score, sql)
-    address = _cluster(executor, state, shard, merge)
-    log = merged_log(merge, settings) if merge else None
-    if log is not None and (ppo_epsilon or gspo_epsilon) and log.settings.objective != settings.objective:
-        raise UsageError("clip ranges decide what is summed while a log is read", "give them with --shard")
-    with TemporaryDirectory(prefix="rlaudit-") if sql else nullcontext("") as queried:
-        tables = [] if rollouts is None else _rollouts(rollouts, groups or "", renamed, arm or [], sql, queried)
-        if state is not None and len(tables) > 1:
-            raise UsageError(
-                f"{rollouts} holds {len(tables)} comparisons, and a state is of one", "name one with --arm"
-            )
-        if before_trainer is not None and before is None:
-            raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
-        if state is not None and any(table.export.is_folder for table in tables):
-            raise UsageError(f"{rollouts} is read as a whole: nothing of it is kept by file", "leave out --state")
-        scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
-        comparer = Comparer(given, config, settings, scorer, score_tokens, progress, state)
-        own_trainer = _trainer(trainer, renamed)
-        befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
-        today_trainer = _trainer(before_trainer, renamed)
-        opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
-        check_used(renamed, [table.part.renamed for table in opened])
-        if shard is not None and state is not None:
-            files = comparer.read_shard(tables[0], parse_shard(shard), state)
-            there = len(tables[0].files)
-            say(f"{files} of {there} files of {rollouts} are read; rlaudit compare --merge {state} judges the whole")
-            return 0
-        wanted = list(tables) if log is None else [log.table]
-        if address is not None and state is not None:
-            _read_on_ray(address, context, tables[0], state, progress)
-        for table, today in todays(wanted, befores, before):
+    address = ray_address(executor)
+    if address is not None and (trainer is not None or before_trainer is not None):
+        raise UsageError(
+            "--executor ray reads each file by itself, and a trainer's table is joined to all rollouts at once",
+            "join them first into one table, or leave out --executor",
+        )
+    if before_trainer is not None and before is None:
+        raise UsageError("--before-trainer without --before", "give the engine's own table with --before")
+    tables = _chosen(_opened(rollouts, groups=groups or "", renamed=renamed), arm or [])
+    scorer = None if score is None else _scorer(score, score_dtype, trainer_python, cpu)
+    own_trainer = _trainer(trainer, renamed)
+    befores = () if before is None else _opened(before, groups=groups or "", renamed=renamed)
+    today_trainer = _trainer(before_trainer, renamed)
+    opened = [*tables, *befores, *(one for one in (own_trainer, today_trainer) if one is not None)]
+    check_used(renamed, [table.part.renamed for table in opened])
+    with nullcontext() if address is None else ray_cluster(address) as read_files:
+        comparer = Comparer(given, config, settings, scorer, score_tokens, progress, read_files)
+        for table, today in todays(tables, befores, before):
             against = None if today is None else comparer.compare_today(today, today_trainer)
-            if log is None:
-                comparer.compare(table, own_trainer, against)
-            else:
-                comparer.merge(log, against)
+            comparer.compare(table, own_trainer, against)
     document = _document(comparer, fail_on is FailOn.ERROR, allow_partial)
     write_outputs(outputs, document)
     return int(document["exit_code"])
@@ -222,75 +179,6 @@ def _document(comparer: "Comparer", fails: bool, allow_partial: bool) -> "Report
         for line in one.faults.lines():
             say(line)
     return comparer.report(fails, allow_partial)
-
-
-def _cluster(executor: str, state: Path | None, shard: str | None, merge: list[Path] | None) -> str | None:
-    """The address of the Ray cluster that reads the files; None for this machine.
-
-    Raises UsageError for an executor without a folder that its nodes can write to.
-    """
-    address = ray_address(executor)
-    if address is not None and (state is None or shard is not None or merge):
-        raise UsageError(
-            "--executor ray reads the files of a log into --state DIR",
-            "name a folder that all nodes see with --state DIR" if state is None else "leave out --shard and --merge",
-        )
-    return address
-
-
-def _read_on_ray(address: str, context: typer.Context, table: "TokenTable", state: Path, progress: Progress) -> None:
-    """Have the nodes of a cluster keep what the files of a log add. Only what decides that is said to them."""
-    from rlaudit.cli.read_on_ray import read_on_ray
-
-    here = {"state", "executor", "before", "before_trainer", "output", "fail_on", "quiet", "allow_partial"}
-    # A model scores a sample of the whole log, where all of it is judged.
-    here |= {"score", "score_tokens", "score_dtype", "trainer_python", "cpu"}
-    log = str(table.path) if is_remote(table.path) else str(table.path.absolute())
-    words = [*same_command(context, here), log, "--quiet", "--state", str(state.absolute())]
-    with progress.step(f"{len(table.files)} files are read by the nodes of the Ray cluster"):
-        read_on_ray(address, words, state.absolute(), len(table.files), progress.note)
-
-
-def _rollouts(
-    path: Path, groups: str, renamed: "RenamedColumns", arms: list[str], sql: str | None, folder: str
-) -> "list[TokenTable]":
-    """The tables of the rollouts. folder: where a query's result is written."""
-    if sql is None:
-        return _chosen(_opened(path, groups=groups, renamed=renamed), arms)
-    from rlaudit.tokens.queried_table import queried_table
-
-    if groups or renamed or arms:
-        raise UsageError("--groups, --columns and --arm are what a query says itself", "leave them out, or --sql")
-    return [queried_table(path, sql, Path(folder))]
-
-
-def _check_asked(
-    rollouts: Path | None,
-    trainer: Path | None,
-    state: Path | None,
-    shard: str | None,
-    merge: list[Path] | None,
-    score: str | None,
-    sql: str | None,
-) -> None:
-    """Raises UsageError for options of kept parts that do not go together."""
-    if rollouts is None and not merge:
-        raise UsageError("nothing to compare", "name a token table or a folder of dumps, or states with --merge DIR")
-    if rollouts is not None and merge:
-        raise UsageError("--merge stands for the rollouts", f"leave out {rollouts}, or --merge")
-    if shard is not None and state is None:
-        raise UsageError("--shard without --state", "say with --state DIR where the shard's part is to be kept")
-    if trainer is not None and (state is not None or merge):
-        raise UsageError(
-            "a trainer's table of its own is joined to all rollouts at once: nothing of it is kept by file",
-            "join them first into one table, or leave out --state",
-        )
-    if sql is not None and (state is not None or merge):
-        raise UsageError(
-            "a query is over all files at once: nothing of it is kept by file", "leave out --sql or --state"
-        )
-    if score is not None and (shard is not None or merge):
-        raise UsageError("--score reads the rollouts themselves", "leave out --shard and --merge")
 
 
 def _opened(

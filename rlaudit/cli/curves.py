@@ -1,6 +1,5 @@
 """`rlaudit curves`: when the training curves of two runs separate, and in which order."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,10 +33,6 @@ def curves(
         float, typer.Option(min=1e-6, max=0.5, help="Chance of a false alarm anywhere in the report.")
     ] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated thresholds.")] = 0,
-    tensorboard: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write the curves there, too, as event files that TensorBoard and W&B take."),
-    ] = None,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
     fail_on: Annotated[
         FailOn, typer.Option(help="What exits with 1: a separation (error), or nothing.")
@@ -48,7 +43,6 @@ def curves(
     from rlaudit.curves.comparison import compare
     from rlaudit.curves.curve import run_of, step_keys
     from rlaudit.curves.document import document_of
-    from rlaudit.curves.event_files import write_event_files
     from rlaudit.curves.open_run import open_run
 
     if len(runs) < candidates + 1:
@@ -68,7 +62,5 @@ def curves(
     document = document_of(
         compare(read[:-candidates], read[-candidates:], metric or [], alpha, seed), fail_on is FailOn.ERROR
     )
-    if tensorboard is not None:
-        write_event_files(tensorboard, read)
     write_outputs(outputs, document)
     return int(document["exit_code"])

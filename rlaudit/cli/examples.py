@@ -26,7 +26,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "curves": ("rlaudit curves before.csv after.csv",),
     "watch": ("rlaudit watch after.csv --gate 'k3<0.015' --once",),
     "diagnose": ("rlaudit diagnose runs/v0-to-v1 compare.json",),
-    "selftest": ("rlaudit selftest --trials 1 --causes off-by-one",),
     "report": ("rlaudit report runs/v0-to-v1 --output html:report.html",),
     "engines": ("rlaudit engines list",),
     "explain": ("rlaudit explain raw-logprobs",),

@@ -113,7 +113,6 @@ def _about_cause(name: str) -> str:
             f"Refuted:  by {cause.falsifier}",
             f"Next:     {cause.next}",
             f"Removed:  {_removed_by(cause)}",
-            f"Planted:  by rlaudit selftest --causes {cause.name}: {'; '.join(cause.planted.doses)}",
         ]
     )
 

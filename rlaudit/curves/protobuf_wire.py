@@ -44,22 +44,6 @@ def varint(message: bytes, place: int) -> tuple[int, int]:
     raise ValueError("an integer that does not end")
 
 
-def field(number: int, kind: int, value: int | bytes) -> bytes:
-    """One field as it is written. value: an unsigned integer of a varint, the bytes of the others."""
-    tag = _varint_bytes(number << 3 | kind)
-    if isinstance(value, int):
-        return tag + _varint_bytes(value)
-    return tag + (_varint_bytes(len(value)) if kind == BYTES else b"") + value
-
-
-def _varint_bytes(value: int) -> bytes:
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*written, value])
-
-
 def signed(value: int) -> int:
     """An int64 field, whose negative values are written as 64-bit complements."""
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -82,23 +82,18 @@ def _layer(layer: Layer, sources: Sequence[FinishedDocument]) -> Judged:
     return {
         **worst,
         "cause": named["cause"],
-        "causes": _causes(named),
+        "causes": named["causes"],
         "because": f"{worst['because']}{read}{_agreement(worst, source, measured)}",
         "evidence": evidence,
         "next": _next(worst, source, sources),
     }
 
 
-def _causes(judged: Judged) -> Sequence[str]:
-    """Reports of earlier releases have all of them in one string."""
-    return judged.get("causes", [judged["cause"]] if judged["cause"] else [])
-
-
 def _convicted_by_settings(
     worst: Judged, source: FinishedDocument, own: Sequence[tuple[FinishedDocument, Judged]]
 ) -> tuple[FinishedDocument, Judged] | None:
     """The inspection that names a cause, where tokens show a mismatch and none."""
-    if source.command not in MEASURED or worst["verdict"] != Verdict.MISMATCH or _causes(worst):
+    if source.command not in MEASURED or worst["verdict"] != Verdict.MISMATCH or worst["causes"]:
         return None
     return next(
         (
@@ -128,7 +123,7 @@ def _next(worst: Judged, source: FinishedDocument, sources: Sequence[FinishedDoc
     if worst["verdict"] != Verdict.MISMATCH or any(one.command == "ablate" for one in sources):
         return str(worst["next"])
     causes = all_causes()
-    named = [causes[name] for name in _causes(worst) if name in causes]
+    named = [causes[name] for name in worst["causes"] if name in causes]
     factor = next((cause.factor for cause in named if cause.factor is not None), None)
     if factor is None or source.command != "compare":
         return str(worst["next"])

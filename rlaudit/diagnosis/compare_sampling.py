@@ -13,6 +13,7 @@ from typing import Any
 from rlaudit.errors import UsageError
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.parse_json import parse_json
+from rlaudit.remote_log import is_file, opened_log
 from rlaudit.tokens.export import Part
 from rlaudit.yaml_file import read_yaml_file
 
@@ -89,7 +90,7 @@ def of_config(path: Path) -> dict[str, Any]:
 
 def _of_sidecar(table: Path) -> tuple[str, Mapping[str, Any]]:
     path = (table if table.is_dir() else table.parent) / SIDECAR
-    if not path.is_file():
+    if not is_file(path):
         return str(path), {}
     values = read_yaml_file(path)
     known = {*PARAMETERS, *TRAINER_KEYS}
@@ -103,12 +104,12 @@ def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
     """How an arm of a finished run was sampled, and what its trainer did."""
     folder = table if table.is_dir() else table.parent
     report, plan = folder / "report.json", folder / "plan.json"
-    if not part.where or not report.is_file() or not plan.is_file():
+    if not part.where or not is_file(report) or not is_file(plan):
         return {}
     try:
-        arms = parse_json(report.read_text(encoding="utf-8"))["arms"]
+        arms = parse_json(_whole(report))["arms"]
         arm = next(one for one in arms if (one["block"], one["name"]) == (part.where["block"], part.where["arm"]))
-        blocks = parse_json(plan.read_text(encoding="utf-8"))["recipe"]["blocks"]
+        blocks = parse_json(_whole(plan))["recipe"]["blocks"]
         block = next(one for one in blocks if one["name"] == part.where["block"])
         values = {name: value for name, value in arm["sampling"].items() if name in PARAMETERS}
         if arm["trainer"]["temperature"] == "ignore":
@@ -116,6 +117,11 @@ def _of_run(table: Path, part: Part) -> Mapping[str, Any]:
         return {**values, "trainer_replays_filters": bool(block["trainer"]["replay_filters"])}
     except (OSError, ValueError, KeyError, StopIteration, TypeError):
         return {}
+
+
+def _whole(path: Path) -> bytes:
+    with opened_log(path) as file:
+        return file.read()
 
 
 def _number(name: str, value: Any) -> float:

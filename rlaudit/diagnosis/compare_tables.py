@@ -11,8 +11,8 @@ from rlaudit.diagnosis.compare_document import Compared, document_of
 from rlaudit.diagnosis.compare_sampling import Told, known_of, told
 from rlaudit.diagnosis.compare_stream import Streamed, together
 from rlaudit.diagnosis.comparison import CompareSettings, Comparison
-from rlaudit.diagnosis.kept_parts import KeptParts, MergedLog
-from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_part, shares_of
+from rlaudit.diagnosis.log_part import LogPart, evidence_from, read_file, read_part
+from rlaudit.diagnosis.read_on_ray import ReadFiles
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.progress import Progress, readable
 from rlaudit.report.plain import plain
@@ -22,7 +22,7 @@ from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.figures.logged_figures import LoggedFigures
 from rlaudit.tokens.join_trainer import joined
 from rlaudit.tokens.open_table import TokenTable
-from rlaudit.tokens.parquet import KNOWN, MEASURED
+from rlaudit.tokens.parquet import KNOWN
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.prompt_tokens import with_prompt_tokens
 from rlaudit.tokens.sequence_sample import SequenceSample
@@ -58,8 +58,8 @@ def todays(
 class Comparer:
     """What all comparisons of one command line share, and what has been compared so far.
 
-    given: sampling parameters of the command line. config: the rollout config that tells the rest. state: where what is
-    read of each file is kept; nowhere, if None.
+    given: sampling parameters of the command line. config: the rollout config that tells the rest. read_files: reads
+    the files of a table elsewhere; None if this machine does.
     """
 
     given: Mapping[str, Any]
@@ -68,7 +68,7 @@ class Comparer:
     scorer: "Scorer | None"
     score_tokens: int
     progress: Progress
-    state: Path | None = None
+    read_files: ReadFiles | None = None
     compared: list[Compared] = field(default_factory=list)
     drawn: list[LoggedFigures] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
@@ -90,37 +90,6 @@ class Comparer:
         """One table, held against what runs today where that is given."""
         before, numbers = today if today is not None else (None, PromptNumbers())
         self.compared.append(self._compared(table, trainer, numbers, before))
-
-    def merge(self, log: MergedLog, today: tuple[Comparison, PromptNumbers] | None = None) -> None:
-        """A log whose parts were read before."""
-        before, numbers = today if today is not None else (None, PromptNumbers())
-        given = {name: value for name, value in self.given.items() if value is not None}
-        sampling = told({**log.told, **given}, log.source)
-        if sampling.replays != log.settings.trainer_excludes:
-            raise UsageError(
-                "--trainer-replays-filters decides what is left out while a log is read", "give it with --shard"
-            )
-        self.compared.append(
-            self._judged(log.table, log.parts(), log.settings, sampling, numbers, before, expected=len(log.files))
-        )
-
-    def read_shard(self, table: TokenTable, shard: tuple[int, int], state: Path) -> int:
-        """Read every N-th file of a log, from the I-th on, and keep its part. How many there were.
-
-        Raises NotFinished for one that cannot be read; what was read before stays.
-        """
-        known, source = known_of(self.given, self.config, table.path, table.part)
-        sampling = told(known, source)
-        settings = replace(self.settings, trainer_excludes=sampling.replays)
-        kept = KeptParts(state, table, settings)
-        kept.begin(known, source)
-        number, of = shard
-        own = table.files[number - 1 :: of]
-        self.progress.expect(len(own))
-        with self.progress.step(f"shard {number} of {of}: {len(own)} of {len(table.files)} files"):
-            for _ in self._parts(table, own, settings, kept):
-                pass
-        return len(own)
 
     def report(self, fails: bool, allow_partial: bool) -> "Report":
         """The report of all that was compared. The arguments are those of `document_of`."""
@@ -163,10 +132,7 @@ class Comparer:
             notes.append(note)
             files = 1
         else:
-            kept = None if self.state is None else KeptParts(self.state, table, settings)
-            if kept is not None:
-                kept.begin(known, source)
-            parts = self._parts(table, table.files, settings, kept)
+            parts = self._parts(table, settings)
         return self._judged(
             table,
             parts,
@@ -225,33 +191,27 @@ class Comparer:
             faults=faults,
         )
 
-    def _parts(
-        self, table: TokenTable, files: Sequence[Path], settings: CompareSettings, kept: KeptParts | None
-    ) -> Iterator[LogPart]:
-        """What each of these files adds, as it was kept or read now."""
-        for file in files:
-            part = None if kept is None else kept.part(file)
-            if part is not None:
+    def _parts(self, table: TokenTable, settings: CompareSettings) -> Iterator[LogPart]:
+        """What each file adds, in their order."""
+        if self.read_files is not None:
+            for part in self.read_files(table, table.files, settings):
                 self.progress.done()
                 yield part
-                continue
+            return
+        for file in table.files:
             started = time.monotonic()
             part = _read(table, file, settings, self.progress)
-            if kept is not None:
-                kept.keep(file, part)
             self.progress.done(time.monotonic() - started)
             yield part
 
 
 def _read(table: TokenTable, file: Path, settings: CompareSettings, progress: Progress) -> LogPart:
-    faults, numbers, shares = Faults(), PromptNumbers(apart=True), shares_of(len(table.files))
-    sample = table.export.sample
-    columns = KNOWN if sample is None else MEASURED
-    batches = table.export.read(file, faults, numbers, columns, table.part)
-    looked_at = None if sample is None else sample(file, settings.evidence_tokens // shares, numbers, table.part)
     expected = table.export.tokens(file)
-    part = read_part(_counted(batches, file, expected, progress), file, settings, faults, looked_at, shares)
-    return replace(part, names=numbers.names)
+
+    def watched(batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
+        return _counted(batches, file, expected, progress)
+
+    return read_file(table.export, file, table.part, settings, len(table.files), watched)
 
 
 def _counted(

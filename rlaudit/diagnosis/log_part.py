@@ -1,12 +1,11 @@
 """What one part of a log adds to a comparison: one pass over its batches, in memory that does not grow with it.
 
 A part is a file, or tables that were joined. Parts know nothing of each other, and are put together in the order of
-their names (`compare_stream.py`): a log that is read at once, in shards, or again with one file more gives the same
-bits.
+their names (`compare_stream.py`): a log that is read by one machine or by many gives the same bits.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,11 @@ import numpy as np
 from rlaudit.diagnosis.comparison import CompareSettings, Counts
 from rlaudit.measurement.running_tally import PartTally, RunningTally
 from rlaudit.tokens.alignment import AlignmentReport, alignment_report
+from rlaudit.tokens.export import Export, Part
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.parallel_map import parallel_map
-from rlaudit.tokens.parquet import MEASURED
-from rlaudit.tokens.prompt_numbers import PROMPTS
+from rlaudit.tokens.parquet import KNOWN, MEASURED
+from rlaudit.tokens.prompt_numbers import PROMPTS, PromptNumbers
 from rlaudit.tokens.sequence_sample import SequenceSample
 from rlaudit.tokens.sibling_groups import HELD_TOKENS, SiblingGroups
 from rlaudit.tokens.sound import sound
@@ -65,6 +65,28 @@ def shares_of(files: int) -> int:
 def evidence_from(files: int) -> int:
     """Every so many-th file gives evidence."""
     return max(1, files // MOST_SHARES)
+
+
+def read_file(
+    export: Export,
+    file: Path,
+    part: Part,
+    settings: CompareSettings,
+    files: int,
+    watched: Callable[[Iterator[TokenBatch]], Iterator[TokenBatch]] = iter,
+) -> LogPart:
+    """Read one file of a log of so many `files`. watched: passes the batches on, to count them.
+
+    Raises NotFinished and UsageError as the reader of its format does.
+    """
+    faults, numbers, shares = Faults(), PromptNumbers(apart=True), shares_of(files)
+    columns = KNOWN if export.sample is None else MEASURED
+    batches = export.read(file, faults, numbers, columns, part)
+    looked_at = (
+        None if export.sample is None else export.sample(file, settings.evidence_tokens // shares, numbers, part)
+    )
+    found = read_part(watched(batches), file, settings, faults, looked_at, shares)
+    return replace(found, names=numbers.names)
 
 
 def read_part(

@@ -190,11 +190,13 @@ def _layers(counted: Sequence[Judged]) -> "list[JudgedLayer]":
         found = [one.finding for one in counted if one.finding.layer is layer]
         errors = [finding for finding in found if finding.severity is Severity.ERROR]
         convicted = layer is Layer.SEMANTIC and bool(errors)
+        rules = list(dict.fromkeys(finding.rule for finding in errors)) if convicted else []
         judgements.append(
             {
                 "layer": layer,
                 "verdict": Verdict.MISMATCH if convicted else Verdict.NOT_TESTED,
-                "cause": ", ".join(dict.fromkeys(finding.rule for finding in errors)) if convicted else None,
+                "cause": ", ".join(rules) or None,
+                "causes": rules,
                 "because": errors[0].message if convicted else _why_not(open_layer),
                 "evidence": [_evidence(finding) for finding in found],
                 "falsifier": errors[0].confirm if convicted else "",

@@ -1,13 +1,15 @@
 """Files that set up rollouts with an engine which is not read here: they are named, not passed over.
 
 Told by how frameworks spell it: SGLang's options and keys (slime, verl, ROLL, SkyRL, AReaL), and vLLM behind slime's
-options (vime) or OAT's, whose defaults are their own. verl's main_generation samples for no trainer.
+options (vime) or OAT's, whose defaults are their own. verl's main_generation samples for no trainer. What serves models
+and trains none is in `configs/not_read.py`.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from rlaudit.configs.not_read import not_read
 from rlaudit.configs.source import Source
 
 MOST_NAMED = 3
@@ -46,7 +48,8 @@ def other_engine(source: Source) -> OtherEngine | None:
     for name, pattern in _OTHERS.items() if source.is_shell else ():
         if (line := _line(text, pattern)) is not None:
             return OtherEngine(source.path, name, line)
-    return None
+    unread = not_read(source)
+    return None if unread is None else OtherEngine(source.path, *unread)
 
 
 def sentences(found: Iterable[OtherEngine]) -> list[str]:

@@ -26,7 +26,6 @@ from rlaudit.laboratory.scoring import Checkpoint, Scores, ScoringBatch, read_sc
 from rlaudit.laboratory.study import Finished, Plan, SomePlan, Study
 from rlaudit.laboratory.surroundings import Surroundings, prepare
 from rlaudit.laboratory.trial import try_trainer
-from rlaudit.laboratory.weight_path import refusal
 from rlaudit.progress import Progress
 
 
@@ -87,10 +86,9 @@ class Course:
 
         return answer
 
-    def engine(self, version: str, transport: str = "disk") -> Environment | Failure:
-        """The environment of an engine that is brought weights this way, or why there is none for it."""
-        refused = refusal(transport, self.context.device)
-        return self.surroundings.engines[version] if refused is None else Failure("unsupported", refused)
+    def engine(self, version: str) -> Environment | Failure:
+        """The environment of an engine, or why there is none for it."""
+        return self.surroundings.engines[version]
 
     def outcomes(self, asked: Sequence[tuple[Cell | Failure, str]]) -> Iterator[Outcome]:
         """The outcome of each cell, which comes with its title; of a Failure in the place of one, that failure.

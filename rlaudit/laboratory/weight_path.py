@@ -1,44 +1,28 @@
 """How new weights reach an engine, in two steps: a transport brings tensors to its workers, and a path loads them.
 
 Transports: a folder that every worker reads (disk); a second process that sends parameter by parameter, over NCCL or
-gloo (broadcast); that process's GPU memory (ipc, CUDA only); the release's own weight transfer over NCCL (native, CUDA
-only). Which one really ran, and over what, the engine's process says (engines/vllm/scripts/weight_transports.py).
+gloo (broadcast). Which one really ran, and over what, the engine's process says
+(engines/vllm/scripts/weight_transports.py). Not covered: CUDA IPC, and vLLM's own NCCL sender.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 WeightPath = Literal["reload_weights", "reload_from_iterator", "load_weights", "weight_transfer"]
-Transport = Literal["disk", "broadcast", "ipc", "native"]
+Transport = Literal["disk", "broadcast"]
 PauseMode = Literal["none", "keep", "wait", "abort"]
 
 BRINGS = {
     "disk": "read from disk",
     "broadcast": "broadcast by a second process, parameter by parameter, over {backend}",
-    "ipc": "shared by a second process in GPU memory (CUDA IPC)",
-    "native": "sent by a second process over vLLM's own weight transfer ({backend})",
 }
 SPELT = {"nccl": "NCCL"}
-ON_GPUS = {"nccl": "NCCL", "cuda": "CUDA IPC"}
 LOADS = {
     "reload_weights": "loaded by the engine's reload_weights, which finds the files itself",
     "reload_from_iterator": "given to the engine's reload_weights as tensors",
     "load_weights": "given to model.load_weights",
     "weight_transfer": "loaded by the course of the engine's weight-transfer API",
 }
-
-
-# Told before an engine is started.
-WITHOUT_GPU = {
-    "ipc": "CUDA IPC shares the memory of a GPU, and these engines compute on a CPU",
-    "native": "the weight transfer of vLLM itself goes over NCCL, and these engines compute on a CPU; "
-    "transport: broadcast with path: weight_transfer runs its course over gloo",
-}
-
-
-def refusal(transport: str, device: str) -> str | None:
-    """Why engines on cuda or cpu cannot be brought weights this way; None where they can."""
-    return f"transport {transport}: {WITHOUT_GPU[transport]}" if device == "cpu" and transport in WITHOUT_GPU else None
 
 
 def check_path(path: WeightPath | None, transport: Transport) -> None:
@@ -48,16 +32,12 @@ def check_path(path: WeightPath | None, transport: Transport) -> None:
             f"reload_weights reads a folder, which transport: {transport} does not bring; "
             "write path: reload_from_iterator, or leave the path out"
         )
-    if transport == "native" and path not in (None, "weight_transfer"):
-        raise ValueError(f"transport: native is the engine's own weight transfer, and path: {path} is not")
 
 
 def loading_path(path: WeightPath | None, transport: Transport, kind: str | None, device: str) -> WeightPath:
     """The path that was asked for, else the usual one for this transport, engine (V0 or V1) and device."""
     if path is not None:
         return path
-    if transport == "native":
-        return "weight_transfer"
     if kind == "V0":
         return "load_weights"
     if transport == "disk":
@@ -66,10 +46,9 @@ def loading_path(path: WeightPath | None, transport: Transport, kind: str | None
     return "load_weights" if device == "cuda" else "reload_from_iterator"
 
 
-def unseen_backends(ran: Iterable[Mapping[str, Any] | None]) -> list[str]:
-    """What weights can come over on GPUs and did not here; `ran` are the engines' words on their transports."""
-    seen = {(told or {}).get("backend") for told in ran}
-    return [name for backend, name in ON_GPUS.items() if backend not in seen]
+def came_over_nccl(ran: Iterable[Mapping[str, Any] | None]) -> bool:
+    """Whether weights came over NCCL in any of these; `ran` are the engines' words on their transports."""
+    return any((told or {}).get("backend") == "nccl" for told in ran)
 
 
 def in_words(path: str, ran: Mapping[str, Any] | None) -> str:

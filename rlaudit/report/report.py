@@ -21,20 +21,18 @@ from rlaudit.report.parts.comparison import Compared
 from rlaudit.report.parts.curves import Curves
 from rlaudit.report.parts.diagnosis import Judged, Source
 from rlaudit.report.parts.inspection import Config, Finding, Inspected, Setting, Versions
-from rlaudit.report.parts.selftest import SelfTest
 from rlaudit.report.parts.token_figures import TokenFigures
 from rlaudit.report.parts.trainings import Trainings
 from rlaudit.report.parts.watch import WatchedRun
 from rlaudit.report.parts.weight_updates import WeightUpdates
 
-Command = Literal["inspect", "ablate", "compare", "curves", "watch", "diagnose", "selftest"]
+Command = Literal["inspect", "ablate", "compare", "curves", "watch", "diagnose"]
 # What the report of a command is about, and never lacks; the others are about what every report has.
 ABOUT: Mapping[Command, str] = {
     "compare": "comparisons",
     "curves": "curves",
     "watch": "watch",
     "diagnose": "sources",
-    "selftest": "selftest",
 }
 ExitCode = Literal[0, 1, 2, 3, 70, 130]
 
@@ -66,5 +64,4 @@ class Report(TypedDict):
     weight_updates: NotRequired[WeightUpdates]
     canary: NotRequired[Canary]
     token_figures: NotRequired[Sequence[TokenFigures]]
-    selftest: NotRequired[SelfTest]
     watch: NotRequired[WatchedRun]

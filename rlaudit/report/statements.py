@@ -1,7 +1,7 @@
 """Every finding of a report in one list, for formats that know nothing but findings.
 
-What was measured is a finding too: a layer that mismatches or could not be judged, a curve that left its band, a target
-of the self-test that was missed. It has no place in a file; a line of a dump that cannot be used has one.
+What was measured is a finding too: a layer that mismatches or could not be judged, a curve that left its band. It has
+no place in a file; a line of a dump that cannot be used has one.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rlaudit.report.parts.curves import Curves
     from rlaudit.report.parts.diagnosis import Judged
     from rlaudit.report.parts.inspection import Finding, Fix, Location
-    from rlaudit.report.parts.selftest import SelfTest
     from rlaudit.report.report import Report
 
 NOWHERE: "Location" = {"path": None, "line": None, "column": None, "setting": None}
@@ -32,8 +31,6 @@ def statements(document: "Report") -> "list[Finding]":
     found += [one for comparison in document.get("comparisons", ()) for one in _faults(comparison, document)]
     if "curves" in document:
         found += _curves(document["curves"])
-    if "selftest" in document:
-        found += _missed(document["selftest"])
     return found
 
 
@@ -65,10 +62,10 @@ def _faults(comparison: "Compared", document: "Report") -> "Iterator[Finding]":
     for one in faults["shown"]:
         where: Location = {**NOWHERE, "path": one["path"], "line": one["line"]}
         message = f"{one['sequence']}: {one['message']}" if one["sequence"] else one["message"]
-        more = one.get("count", 1) - 1
+        more = one["count"] - 1
         message += f" (and {more} more like it)" if more else ""
         yield _statement("unusable-data", severity, message, location=where)
-    rest = faults["count"] - sum(one.get("count", 1) for one in faults["shown"])
+    rest = faults["count"] - sum(one["count"] for one in faults["shown"])
     if rest:
         yield _statement("unusable-data", severity, f"{comparison['name']}: {rest} more faults are not shown")
 
@@ -89,24 +86,6 @@ def _curves(curves: "Curves") -> "Iterator[Finding]":
     if order["suggests"]:
         message = f"{order['precedence']} ({order['because']}): {order['suggests']}"
         yield _statement("order-of-separation", Severity.NOTE, message)
-
-
-def _missed(selftest: "SelfTest") -> "Iterator[Finding]":
-    """Targets of a self-test that were missed; where there is none, plants that were not named."""
-    for target in selftest["targets"]:
-        if not target["met"]:
-            wanted = f"{'<=' if target['at_most'] else '>='} {target['bound']:.2f}"
-            message = f"{target['title']}: {target['value']:.3f} of {target['trials']} trials, wanted {wanted}"
-            yield _statement("selftest-target", Severity.ERROR, message)
-    for line in selftest["missed"]:
-        yield _statement("selftest-missed", Severity.ERROR, line)
-    if not selftest["targets"]:
-        for cell in selftest["cells"]:
-            if cell["recall"] < 1.0:
-                named = ", ".join(one["causes"] for one in cell["named"]) or "nothing"
-                yield _statement(
-                    "selftest-missed", Severity.ERROR, f"{cell['planted']} was planted and {named} was named"
-                )
 
 
 def counted(document: "Report") -> "list[Finding]":

@@ -2,7 +2,7 @@
 
 What changed
     Nothing in vLLM. TRL, OpenRLHF and ms-swift log the mismatch only where their correction is on, OpenRLHF does
-    not even ask for logprobs otherwise, and torchforge never logs it.
+    not even ask for logprobs otherwise.
 
 Why it matters
     A migration is judged by this metric. Where it is absent, dashboards show nothing unusual whatever happens:

@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 
 from rlaudit.parse_json import parse_json
-from rlaudit.remote_path import file_version, is_remote
+from rlaudit.remote_log import is_remote, opened_log
 from rlaudit.tokens.fault import Fault, FaultKind, Faults
 from rlaudit.tokens.tar_lines import ARCHIVES, TarLines
 
@@ -76,12 +76,13 @@ def _floats(record: dict[str, Any]) -> list[float]:
 
 def first_values(path: Path) -> tuple[Any, ...]:
     """The first few lines that are JSON; none where the file does not begin with any."""
-    return _first_values(path, file_version(path))
+    state = None if is_remote(path) else path.stat()
+    return _first_values(path, state and (state.st_size, state.st_mtime_ns))
 
 
 # All formats look at the same file before the next one is opened.
 @lru_cache(maxsize=1)
-def _first_values(path: Path, version: str) -> tuple[Any, ...]:
+def _first_values(path: Path, version: tuple[int, int] | None) -> tuple[Any, ...]:
     found = []
     for line, value in json_lines(path, Faults()):
         found.append(value)
@@ -141,7 +142,7 @@ def _unpacked(path: Path) -> BufferedReader:
 
 
 def _decompressed(path: Path) -> BufferedReader:
-    file = path.open("rb")
+    file = opened_log(path)
     start = file.peek(len(ZSTANDARD))
     if start.startswith((GZIP, ZSTANDARD)):
         source: Any = file

@@ -10,7 +10,7 @@ from typing import Any
 
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.remote_path import is_remote, size_of
+from rlaudit.remote_log import exists, files_below, is_file, is_remote, size_of
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
@@ -154,7 +154,7 @@ def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]
             raise _unknown(path, of_trainer, groups)
         return tuple(TokenTable(path, export, (path,), part) for part in export.parts(path))
     own = path / "tokens.parquet"
-    if own.is_file():
+    if is_file(own):
         tables = _opened(own, of_trainer, groups)
         return tuple(TokenTable(path, table.export, table.files, table.part) for table in tables)
     return (_directory(path, of_trainer, groups),)
@@ -186,14 +186,14 @@ def _alike(path: Path) -> list[list[Path]]:
     groups: dict[str, list[Path]] = {}
     for file in sorted(_files(path), key=_natural):
         if file.name.endswith(ENDINGS):
-            groups.setdefault(re.sub(r"\d+", "N", str(file.relative_to(path))), []).append(file)
+            groups.setdefault(re.sub(r"\d+", "N", str(file).removeprefix(str(path))), []).append(file)
     return list(groups.values())
 
 
 def _files(path: Path) -> list[Path]:
     found = []
-    for file in path.rglob("*"):
-        if file.is_file() and not (special(file, 0) if not is_remote(file) else ""):
+    for file in files_below(path):
+        if is_file(file) and (is_remote(file) or not special(file, 0)):
             found.append(file)
         if len(found) > MOST_FILES:
             raise UsageError(f"{path} holds more than {MOST_FILES} files", "give the folder of the dumps themselves")
@@ -280,7 +280,7 @@ def _missing(names: Sequence[str], of_trainer: bool, groups: str) -> list[str]:
 def check_readable(path: Path) -> None:
     """Raises UsageError for a path that does not exist or cannot be looked at, and for a special file."""
     if is_remote(path):
-        if not path.exists():
+        if not exists(path):
             raise UsageError(f"there is no {path}", "is the bucket right, and the name within it?")
         return
     try:

@@ -6,7 +6,7 @@ are asked for are decoded.
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rlaudit.errors import NotFinished, UsageError
-from rlaudit.remote_path import is_remote, open_at_random
+from rlaudit.remote_log import is_remote, opened_log
 from rlaudit.tokens.arrow_columns import (
     codes,
     floats,
@@ -88,6 +88,11 @@ def columns_of(path: Path) -> list[str] | None:
         return list(pq.read_schema(open_at_random(path)).names)
     except DAMAGED:
         return None
+
+
+def open_at_random(path: Path) -> str | BinaryIO:
+    """Return what pyarrow reads a Parquet file from."""
+    return opened_log(path, at_random=True) if is_remote(path) else str(path)
 
 
 def parquet_batches(

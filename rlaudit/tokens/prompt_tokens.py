@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlaudit.parse_json import parse_json
+from rlaudit.remote_log import is_file, opened_log
 from rlaudit.tokens.fault import Faults
 from rlaudit.tokens.json_lines import json_lines
 from rlaudit.tokens.logged_sequence import prompt_text
@@ -44,7 +45,7 @@ def with_prompt_tokens(batch: TokenBatch, table: Path, faults: Faults) -> TokenB
 
 def _beside(path: Path, wanted: set[str], faults: Faults) -> dict[str, Mapping[str, Any]]:
     """The records of prompts.jsonl by the prompt's name; {} where there is no such file."""
-    if not path.is_file():
+    if not is_file(path):
         return {}
     return {
         str(record["prompt_id"]): record
@@ -58,7 +59,8 @@ def _of_run(folder: Path) -> dict[str, Column]:
     told = []
     for path in sorted(folder.glob("cells/*/result.json")):
         try:
-            result = parse_json(path.read_text(encoding="utf-8"))
+            with opened_log(path) as file:
+                result = parse_json(file.read())
         except (OSError, ValueError):
             continue
         ids = result.get("prompt_token_ids") if isinstance(result, dict) else None

@@ -1,6 +1,6 @@
 """How the trainer hands weights over: as a file that the engine reads, or by a sender of its own.
 
-Part of the training script (train.py). job: `transport`, disk, broadcast, ipc or native; `weights`, the folder through
+Part of the training script (train.py). job: `transport`, disk or broadcast; `weights`, the folder through
 which files go; `skip`, parts of tensor names that are never handed over (planted); `extension`, the folder with the
 senders (engines/vllm/extension/rlaudit_weight_senders.py); `workers` of the engine; `seconds`, the longest wait for
 them. A handover takes the weights by name and their version, and returns the engine's answer when it holds them.
@@ -33,18 +33,16 @@ def by_a_sender(job, pipe):
     """Tensor by tensor to the engine's workers, which are met first."""
     sys.path.append(job["extension"])
     from rlaudit_broadcast import place
-    from rlaudit_weight_senders import SENDERS, own_device
+    from rlaudit_weight_senders import Broadcasts, own_device
 
-    sender = SENDERS[job["transport"]](own_device(job["workers"]), job["seconds"])
+    sender = Broadcasts(own_device(job["workers"]), job["seconds"])
     sender.meet(pipe.ask({"do": "join", "place": place(sender.device), "port": sender.port}))
 
     def give(weights, version):
         pairs = [pair for pair in weights.items() if not any(part in pair[0] for part in job["skip"])]
         pipe.tell({"do": "update", "source": sender.source(pairs), "version": version})
         sender.send(pairs)
-        answer = pipe.hear()
-        sender.release()
-        return answer
+        return pipe.hear()
 
     return give
 

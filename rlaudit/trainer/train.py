@@ -9,7 +9,7 @@ time; what is printed goes to stderr, which is the cell's log. Weights go by wha
                        {"do": "collect", "batch"}         > {"samples": [{"token_ids", "logprobs", "versions",
                                                             "cached_tokens"}], "seconds"}
                        {"do": "update", "source", "version"}        > {"seconds", "in_flight": requests that it met}
-                       {"do": "join", "place", "port"}              > {"backend", "size", "gpus"}
+                       {"do": "join", "place", "port"}              > {"backend", "size"}
                        {"do": "log", "row": {...}}, {"do": "end", "result": {...}}    no answer
 
 job

@@ -1,6 +1,6 @@
 """What the published builds of a vLLM release hold: compiled modules, the torch they pin, the CUDA of that torch.
 
-data/builds.json, made by `python -m rlaudit.vllm.extract --builds` from the x86-64 Linux wheels on PyPI.
+data/builds.json, made by `python -m extract_catalogue --builds` in .ci from the x86-64 Linux wheels on PyPI.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What one vLLM release declares: engine arguments, flags, sampling parameters, variables, signatures.
 
-One JSON file per release under data/, made by `python -m rlaudit.vllm.extract` from the released sources.
+One JSON file per release under data/, made by `python -m extract_catalogue` in .ci from the released sources.
 What a release decides at start-up, where it declares None, is in resolve.py.
 """
 

@@ -28,13 +28,3 @@ def unreviewed(release: Version | str | Mapping[str, str]) -> tuple[str, ...]:
     else:
         fingerprints = {name: found.fingerprint for name, found in Catalogue.at(release).resolvers.items()}
     return tuple(name for name, short in sorted(fingerprints.items()) if short not in reviewed().get(name, {}))
-
-
-def record(version: Version | str, names: tuple[str, ...]) -> None:
-    """Note that somebody has read the deciding code of these rules in a catalogued release."""
-    known = {name: dict(found) for name, found in reviewed().items()}
-    for name in names:
-        known.setdefault(name, {}).setdefault(Catalogue.at(version).resolvers[name].fingerprint, str(version))
-    rows = [f"{json.dumps(name)}:{json.dumps(found)}" for name, found in sorted(known.items())]
-    REVIEWED.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
-    reviewed.cache_clear()

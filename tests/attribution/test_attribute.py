@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from selftest.faults import all_faults
 from token_tables import table, with_columns, with_trainer
+from worlds.plant import Dose
 
 from rlaudit import causes
 from rlaudit.attribution.attribute import all_causes, attribute, holm_adjusted
@@ -16,7 +18,6 @@ from rlaudit.layers import Layer, Verdict
 from rlaudit.meaning.candidates import Semantics
 from rlaudit.meaning.token_evidence import token_evidence
 from rlaudit.tokens.alignment import alignment_report
-from rlaudit.worlds.plant import Dose
 
 FLOOR = 0.01
 
@@ -54,7 +55,7 @@ def test_a_cause_says_what_it_covers_where_it_belongs_and_what_its_doses_are(nam
     assert [other for other in all_causes().values() if other.title == cause.title] == [cause]
     assert cause.layer in {Layer.SEMANTIC, Layer.INFERENCE_PATH}
     assert cause.least.because
-    assert len(set(cause.planted.doses)) == len(Dose)
+    assert len(set(all_faults()[cause.name].doses)) == len(Dose)
 
 
 def test_what_no_covariate_shows_is_looked_for_before_anything_is_fitted():

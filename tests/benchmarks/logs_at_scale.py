@@ -1,11 +1,11 @@
-"""`rlaudit compare` beside its limits, each in the same run: what reading alone costs, and what kept files save.
+"""`rlaudit compare` beside its limits, each in the same run: what reading alone costs.
 
     python tests/benchmarks/logs_at_scale.py FOLDER [--tokens 20e6] [--files 1000] [--rounds 3]
 
     parquet   one table of --tokens, over pyarrow decoding the same columns
     jsonl     one table of a tenth of it, over json.loads of its lines
     two       rollouts and trainer in tables of their own, in order and shuffled, over reading both
-    folder    --files small files: at once, kept, again, with one file more, in four shards that are merged
+    folder    --files small files
 
 Sides run in processes of their own, in turn, start-up included. On a machine that does other work seconds by the clock
 say little: the ratios are of processor time too, and both are printed.
@@ -143,38 +143,14 @@ def lines(folder: str, tokens: str) -> None:
 
 
 def folder_of_files(folder: Path, files: int, tokens: int) -> None:
-    """What a command costs on many files: at once, kept, again, with one more, in shards."""
+    """What a command costs on many files."""
     log = folder / "log"
     shutil.rmtree(log, ignore_errors=True)
     log.mkdir()
-    for number in range(files + 1):
+    for number in range(files):
         generate(log / f"step_{number}.parquet", tokens, seed=number)
-    more = (log / f"step_{files}.parquet").rename(folder / "one-more.parquet")
-    reports = {}
-
-    def measured(what: str, *words: object) -> None:
-        report = folder / f"{len(reports)}.json"
-        spent = cost("compare", *words, "--output", f"json:{report}")
-        reports[what] = report.read_bytes() if report.exists() else b""
-        print(f"{files} files of {tokens} tokens, {what:24} {spent}")
-
-    for state in folder.glob("state*"):
-        shutil.rmtree(state)
-    state = folder / "state"
-    measured("at once", log)
-    measured("kept", log, "--state", state)
-    measured("again", log, "--state", state)
-    for shard in range(1, 5):
-        measured(f"shard {shard} of 4", log, "--shard", f"{shard}/4", "--state", folder / f"state-{shard}")
-    merged = [word for shard in range(1, 5) for word in ("--merge", folder / f"state-{shard}")]
-    measured("merged", *merged)
-    assert reports["at once"] == reports["kept"] == reports["again"] == reports["merged"]
-    print(f"{files} files: four reports, the same bytes")
-    more.rename(log / f"step_{files}.parquet")
-    measured("one file more", log, "--state", state)
-    kept = sum(file.stat().st_size for file in state.rglob("*") if file.is_file())
-    read_in = sum(file.stat().st_size for file in log.iterdir())
-    print(f"{files} files: {kept / 1e6:.0f} MB kept of {read_in / 1e6:.0f} MB read")
+    spent = cost("compare", log, "--output", f"json:{folder / 'report.json'}")
+    print(f"{files} files of {tokens} tokens: {spent}")
 
 
 SIDES: dict[str, Callable[..., None]] = {one.__name__: one for one in (scan, loads, read, compare, lines, made)}

@@ -27,12 +27,12 @@ import numpy as np
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
 
 from known_contexts import Contexts, contexts_of, grow, logits_of, penalised, without_trainer  # noqa: E402
+from worlds.sibling_tree import Transform, at  # noqa: E402
 
 from rlaudit.arrays import Floats, Integers  # noqa: E402
 from rlaudit.meaning.from_siblings import siblings_of  # noqa: E402
 from rlaudit.statistics.estimate import ALPHA  # noqa: E402
 from rlaudit.tokens.token_batch import TokenBatch  # noqa: E402
-from rlaudit.worlds.sibling_tree import Transform, at  # noqa: E402
 
 SIZES = [(64, 8), (512, 8), (512, 16)]
 LENGTH = 40

@@ -8,12 +8,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from extract_catalogue.remote_wheel import open_wheel
 from packaging.version import Version
 from platformdirs import user_cache_path
 
 from rlaudit.engines.environments.package_index import releases
 from rlaudit.engines.environments.pip_configuration import read_package_sources
-from rlaudit.engines.environments.remote_wheel import open_wheel
 
 
 def cuda_python(version: str) -> Path:

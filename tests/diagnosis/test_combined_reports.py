@@ -16,6 +16,7 @@ def layer(name, verdict, cause=None, because="seen"):
         "layer": name,
         "verdict": verdict,
         "cause": cause,
+        "causes": [cause] if cause else [],
         "because": because,
         "evidence": [f"evidence of {name}"],
         "falsifier": "another figure" if verdict == "mismatch" else "",

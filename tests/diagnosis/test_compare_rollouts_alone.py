@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from known_contexts import contexts_of, grow, logits_of, without_trainer
+from worlds.sibling_tree import at
 
 from rlaudit.cli.app import run
 from rlaudit.diagnosis.compare import compare
@@ -13,7 +14,6 @@ from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.rollout_words import NOT_TOLD
-from rlaudit.worlds.sibling_tree import at
 
 PROMPTS, SAMPLES, TOKENS = 256, 8, 40
 COOL = Semantics(0.7)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from worlds.sibling_tree import at, tree
 
 from rlaudit.diagnosis.compare import compare
 from rlaudit.diagnosis.comparison import CompareSettings
 from rlaudit.layers import Verdict
 from rlaudit.meaning.candidates import RAW, Semantics
 from rlaudit.meaning.meaning import Kind
-from rlaudit.worlds.sibling_tree import at, tree
 
 FAST = CompareSettings(replicates=200)
 AT_07 = Semantics(temperature=0.7)

@@ -43,6 +43,69 @@ def test_vllm_under_slimes_options_is_named_as_such() -> None:
     assert found is not None and found.name == "vLLM under slime's options"
 
 
+FORGE = """\
+model: m
+policy:
+  # of the generator
+  use_dcp: false
+
+  engine_args:
+    model: ${model}
+    tensor_parallel_size: 1
+    enforce_eager: false
+    enable_prefix_caching: true
+  sampling_params: {n: 8}
+trainer: {name: vllm}
+"""
+RECIPE = "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\nfeatures: {}\nvariants:\n  default: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "line"),
+    [
+        ("a.yaml", FORGE, "vLLM under torchforge's config", 2),
+        (
+            "a.py",
+            "c = LLMConfig(\n  model_loading_config={'model_id': 'm'}, engine_kwargs={'seed': 1})\n",
+            "vLLM under Ray's LLMConfig",
+            1,
+        ),
+        (
+            "a.yaml",
+            "llm_configs:\n\n\n- model_loading_config: {model_id: m}\n  engine_kwargs: {}\n",
+            "vLLM under Ray Serve's llm_configs",
+            4,
+        ),
+        (
+            "values.yaml",
+            "servingEngineSpec:\n  modelSpec:\n  - name: a\n    vllmConfig:\n      maxModelLen: 8\n",
+            "vLLM under a Helm chart's values",
+            4,
+        ),
+        ("a.yaml", RECIPE, "vLLM under a recipe of vLLM's collection", 5),
+    ],
+)
+def test_what_serves_models_or_is_dormant_is_named_and_not_read(
+    desk: Desk, path: str, text: str, name: str, line: int
+) -> None:
+    assert other_engine(Source(path, text)) == OtherEngine(path, name, line)
+    desk.file(path, text)
+    assert desk.inspect(path) == 3
+    assert f"{path}:{line}: rollouts run on {name}, which is not read here" in desk.out
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "policy: {lr: 1}\nroles:\n  engine_args: {seed: 1}\n"),
+        ("a.py", "class LLMConfig(BaseModel):\n    engine_kwargs: dict\n"),
+        ("a.yaml", "# vllmConfig: {}\n"),
+    ],
+)
+def test_a_file_that_only_looks_like_these_is_left_alone(path: str, text: str) -> None:
+    assert other_engine(Source(path, text)) is None
+
+
 def test_many_files_make_one_sentence() -> None:
     (said,) = sentences(OtherEngine(f"{name}.sh", "SGLang", 1) for name in "abcde")
     assert said.startswith("a.sh:1, b.sh:1, c.sh:1 and 2 more files: rollouts run on SGLang")

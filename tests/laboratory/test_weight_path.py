@@ -13,8 +13,6 @@ from rlaudit.laboratory.weight_path import Transport, in_words, loading_path
         ("broadcast", "V1", "cuda", "load_weights"),
         ("broadcast", "V1", "cpu", "reload_from_iterator"),
         ("broadcast", "V0", "cpu", "load_weights"),
-        ("ipc", "V1", "cuda", "load_weights"),
-        ("native", "V1", "cuda", "weight_transfer"),
     ],
 )
 def test_the_usual_path_is_that_of_the_transport_the_engine_and_the_device(
@@ -32,5 +30,5 @@ def test_what_ran_is_said_with_what_it_went_over_and_why_not_over_nccl() -> None
     said = in_words("load_weights", over)
     assert said.startswith("broadcast by a second process, parameter by parameter, over gloo, not NCCL: the engine is")
     assert said.endswith("; given to model.load_weights")
-    over = {"name": "native", "backend": "nccl", "because": None}
-    assert "vLLM's own weight transfer (NCCL); loaded by" in in_words("weight_transfer", over)
+    over = {"name": "broadcast", "backend": "nccl", "because": None}
+    assert "over NCCL; loaded by the course of the engine's weight-transfer API" in in_words("weight_transfer", over)

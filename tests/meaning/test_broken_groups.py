@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from known_contexts import contexts_of, grow, logits_of, penalised
+from worlds.sibling_tree import at, tree
 
 from rlaudit.meaning.broken_groups import Broken, broken
 from rlaudit.meaning.from_siblings import siblings_of
 from rlaudit.meaning.siblings import shared_draws
-from rlaudit.worlds.sibling_tree import at, tree
 
 
 def told(batch):

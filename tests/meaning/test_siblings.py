@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds.sibling_tree import at, tree
 
 from rlaudit.meaning.siblings import agreement, shared_draws
 from rlaudit.tokens.token_batch import concatenate
-from rlaudit.worlds.sibling_tree import at, tree
 
 HONEST = at()
 BY_TOKEN = ("rollout_logprobs_T", "trainer_logprobs_T", "token_id_T", "position_T", "sequence_T")

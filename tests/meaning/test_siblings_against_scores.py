@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from worlds.sibling_tree import at, tree
 
 from rlaudit.meaning.from_siblings import siblings_of
 from rlaudit.meaning.meaning import Kind
 from rlaudit.meaning.sibling_words import beside_scores
 from rlaudit.meaning.siblings_against_scores import Side, contradicted
-from rlaudit.worlds.sibling_tree import at, tree
 
 HONEST = at()
 

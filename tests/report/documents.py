@@ -124,6 +124,7 @@ def curves() -> dict[str, Any]:
         "curves": {
             "reference": [run],
             "candidate": {**run, "name": "new.csv"},
+            "candidates": [{**run, "name": "new.csv"}],
             "alpha": 0.05,
             "band": "step noise of the reference, detrended",
             "assumptions": ["the same checkpoint"],
@@ -134,16 +135,6 @@ def curves() -> dict[str, Any]:
             "order": {"precedence": "logprobs only", "because": "one separated", "suggests": "the backend", "next": ""},
         },
     }
-
-
-def selftest() -> dict[str, Any]:
-    """One cell and one target."""
-    target = {"title": "recall", "value": 0.9, "low": 0.8, "high": 1.0, "bound": 0.95, "at_most": False, "met": False,
-              "events": 9, "trials": 10}  # fmt: skip
-    cell = {"planted": "bos", "dose": "top", "trials": 10, "recall": 0.9, "wrong": 0.1,
-            "named": [{"causes": "bos", "trials": 9}, {"causes": "penalty", "trials": 1}]}  # fmt: skip
-    own = {"cells": [cell], "targets": [target], "missed": ["bos (top): recall 0.90 < 0.95"]}
-    return {**empty("selftest", 1), "description": "10 blind trials in 1 cells", "selftest": own}
 
 
 def diagnosis() -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 
 from rlaudit.report.formats import html, markdown, text
 
-MAKERS = (documents.ablation, documents.comparison, documents.curves, documents.selftest, documents.diagnosis)
+MAKERS = (documents.ablation, documents.comparison, documents.curves, documents.diagnosis)
 FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 LARGEST = 1_500_000
 SECONDS = 5.0

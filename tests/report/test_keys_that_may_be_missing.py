@@ -17,9 +17,7 @@ from rlaudit.report.schema import report_schema
 
 SCHEMA = report_schema()
 EXAMPLES = {path.parent.name: path for path in sorted((documents.ROOT / "examples").glob("*/*/report.json"))}
-MADE = {
-    made.__name__: made for made in (documents.comparison, documents.curves, documents.selftest, documents.diagnosis)
-}
+MADE = {made.__name__: made for made in (documents.comparison, documents.curves)}
 
 
 def resolved(schema: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Curves, comparisons and self-tests in the formats that know nothing but findings."""
+"""Curves and comparisons in the formats that know nothing but findings."""
 
 import json
 from typing import Any
@@ -42,19 +42,7 @@ CURVES = document(
         "order": ORDER,
     },
 )
-TARGET = {
-    "title": "recall at the top dose",
-    "value": 0.91,
-    "bound": 0.95,
-    "at_most": False,
-    "met": False,
-    "trials": 280,
-}
-SELFTEST = document(
-    "selftest",
-    selftest={"targets": [TARGET, {**TARGET, "met": True}], "missed": ["bos (top): recall 0.5 < 0.95"], "cells": []},
-)
-FAULT = {"path": "dump.jsonl", "line": 3, "sequence": None, "message": "not JSON"}
+FAULT = {"path": "dump.jsonl", "line": 3, "sequence": None, "message": "not JSON", "count": 1}
 COMPARE = document(
     "compare",
     exit_code=3,
@@ -72,20 +60,6 @@ def test_each_curve_that_left_its_band_is_a_line_and_an_unknown_one_is_no_match(
     ]
 
 
-def test_a_missed_target_of_a_self_test_is_an_error_and_a_met_one_is_silent() -> None:
-    printed = concise.render(SELFTEST, None).splitlines()
-    assert printed == [
-        "error selftest-target recall at the top dose: 0.910 of 280 trials, wanted >= 0.95",
-        "error selftest-missed bos (top): recall 0.5 < 0.95",
-    ]
-
-
-def test_a_plant_in_an_engine_that_was_not_named_is_an_error() -> None:
-    cell = {"planted": "penalty", "recall": 0.0, "named": [{"causes": "clean (match)", "trials": 1}]}
-    found = document("selftest", selftest={"targets": [], "missed": [], "cells": [cell, {**cell, "recall": 1.0}]})
-    assert [one["message"] for one in statements(found)] == ["penalty was planted and clean (match) was named"]
-
-
 def test_lines_of_a_dump_that_cannot_be_used_are_annotations_at_their_place() -> None:
     printed = github.render(COMPARE, None).splitlines()
     assert printed[0] == "::error file=dump.jsonl,line=3,title=rlaudit%3A unusable-data::not JSON"
@@ -96,7 +70,7 @@ def test_lines_of_a_dump_that_cannot_be_used_are_annotations_at_their_place() ->
     assert "::warning" in allowed
 
 
-@pytest.mark.parametrize("measured", [CURVES, SELFTEST, COMPARE], ids=lambda one: one["command"])
+@pytest.mark.parametrize("measured", [CURVES, COMPARE], ids=lambda one: one["command"])
 def test_failures_in_junit_and_results_in_sarif_are_the_same_findings(measured: dict[str, Any]) -> None:
     root = ElementTree.fromstring(junit.render(measured, None))
     assert root.findall(".//failure")

@@ -25,7 +25,7 @@ from rlaudit.report.outline import (
     outline_of,
 )
 
-MAKERS = (documents.ablation, documents.comparison, documents.curves, documents.selftest, documents.diagnosis)
+MAKERS = (documents.ablation, documents.comparison, documents.curves, documents.diagnosis)
 BLOCKS = [
     Lines(["a line"], "its title"),
     Entries([("a line", ["more of it"])], "its title"),
@@ -54,7 +54,6 @@ def test_a_file_is_named_after_each_kind_of_report() -> None:
         "curves",
         "diagnose",
         "inspect",
-        "selftest",
         "watch",
         "weight_updates",
     }

@@ -2,25 +2,26 @@
 
 import numpy as np
 import pytest
+from worlds.generator import all_generators
+from worlds.ground import new_ground
 
-from rlaudit.cli.app import run
 from rlaudit.engines.environments.given_interpreters import NONE_GIVEN, given_interpreters
 from rlaudit.engines.hardware.accelerator import Accelerator
+from rlaudit.errors import UsageError
 from rlaudit.laboratory.studies.arms.plan import make_plan
 from rlaudit.laboratory.studies.arms.recipe import recipe_of
 from rlaudit.laboratory.study import releases
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.report.formats.text import render
-from rlaudit.selftest.blind import Label, planted
-from rlaudit.selftest.document import document_of_engines
-from rlaudit.selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
-from rlaudit.selftest.engines.engine_trial import EngineTrial
-from rlaudit.selftest.engines.engines_under_test import engines_under_test, not_planted
-from rlaudit.selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
-from rlaudit.selftest.engines.update_plants import update_plants
 from rlaudit.tokens.alignment import Misalignment, alignment_report
-from rlaudit.worlds.generator import all_generators
-from rlaudit.worlds.ground import new_ground
+from selftest.__main__ import selftest
+from selftest.blind import Label, planted
+from selftest.document import document_of_engines
+from selftest.engines.engine_plants import dropped_token, engine_plants, off_by_one
+from selftest.engines.engine_trial import EngineTrial
+from selftest.engines.engines_under_test import engines_under_test, not_planted
+from selftest.engines.run_engine_plants import HERE, recipe_document, wanted_plants
+from selftest.engines.update_plants import update_plants
+from selftest.matrix import printed
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_every_cause_of_the_issue_is_planted_or_said_not_to_be():
         "raw-logprobs", "trainer-temperature", "hidden-truncation", "penalty", "head-precision", "off-by-one",
         "token-dropped-after-resume", "stale-weights", "stale-prefix-kv",
     }  # fmt: skip
-    assert "stale-prefix-kv on 0.8.5" in document_of_engines([], not_planted())["not_seen"][0]
+    assert "stale-prefix-kv on 0.8.5" in document_of_engines([], not_planted()).not_seen[0]
 
 
 @pytest.mark.parametrize(("release", "engine"), [("0.26.0", "V1"), ("0.9.2", "V0")])
@@ -74,9 +75,9 @@ def test_the_releases_of_a_self_test_follow_from_the_interpreters_that_are_given
     assert one.recipe_keys == {"model": "/a/model"}
 
 
-def test_options_about_real_engines_need_real_engines(capsys):
-    assert run(["selftest", "--cpu"]) == 2
-    assert "Add --engines" in capsys.readouterr().err
+def test_options_about_real_engines_need_real_engines():
+    with pytest.raises(UsageError, match="Add --engines"):
+        selftest(cpu=True)
 
 
 def test_a_plant_is_run_with_the_healthy_one_that_gives_its_floor():
@@ -102,6 +103,6 @@ def test_edits_are_found_as_what_they_are(batch):
 
 
 def test_a_failed_engine_is_wrong_and_says_why():
-    text = render(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []), None)
+    text = printed(document_of_engines([EngineTrial("clean on 0.8.5", (), None, "out of memory")], []))
     assert "engine failed: out of memory" in text
     assert "0 of 1" in text

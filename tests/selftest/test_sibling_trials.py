@@ -4,15 +4,16 @@ from functools import cache
 
 import numpy as np
 import pytest
+from worlds.plant import Dose
 
-from rlaudit.cli.app import run
 from rlaudit.errors import UsageError
 from rlaudit.meaning.broken_groups import Broken
 from rlaudit.meaning.meaning import Kind
-from rlaudit.report.formats.text import render
-from rlaudit.selftest.blind import CLEAN
-from rlaudit.selftest.sibling_document import document_of_siblings, targets_of
-from rlaudit.selftest.sibling_trials import (
+from selftest.__main__ import selftest
+from selftest.blind import CLEAN
+from selftest.matrix import printed
+from selftest.sibling_document import document_of_siblings, targets_of
+from selftest.sibling_trials import (
     SiblingLabel,
     SiblingTrial,
     all_sibling_faults,
@@ -20,7 +21,6 @@ from rlaudit.selftest.sibling_trials import (
     sibling_labels,
     sibling_trial,
 )
-from rlaudit.worlds.plant import Dose
 
 
 @cache
@@ -65,11 +65,11 @@ def test_a_breaker_has_to_be_named():
     assert SiblingTrial(label, Kind.RAW_REPORT, ()).wrong
 
 
-def test_what_was_missed_stands_in_the_report_and_decides_the_exit_code():
+def test_what_was_missed_stands_in_the_matrix_and_decides_whether_it_is_met():
     label = SiblingLabel("hidden-top-p", Dose.TOP)
     report = document_of_siblings([SiblingTrial(label, Kind.UNTOLD, ())])
-    assert report["exit_code"] == 1
-    assert "hidden-top-p (0.8): recall 0.00 < 0.95" in render(report, None)
+    assert not report.met
+    assert "hidden-top-p (0.8): recall 0.00 < 0.95" in printed(report)
     assert all(target.met for target in targets_of([SiblingTrial(label, Kind.HIDDEN_FILTER, ())]))
 
 
@@ -79,6 +79,7 @@ def test_trials_do_not_depend_on_the_number_of_processes():
 
 
 def test_the_command_plants_in_logs_of_ids_and_logprobs_only(capsys):
-    assert run(["selftest", "--ids-only", "--causes", "copies", "--doses", "top", "--trials", "1", "--jobs", "1"]) == 0
+    assert selftest(ids_only=True, causes="copies", doses="top", trials=1, jobs=1) == 0
     assert "1 blind trials in 1 cells from ids and one logprob a token" in capsys.readouterr().out
-    assert run(["selftest", "--ids-only", "--engines"]) == 2
+    with pytest.raises(UsageError, match="Give one of them"):
+        selftest(ids_only=True, engines=True)

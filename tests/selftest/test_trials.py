@@ -2,20 +2,21 @@
 
 import numpy as np
 import pytest
+from worlds.generator import all_generators
+from worlds.ground import new_ground
+from worlds.observe import measured_floor
+from worlds.plant import Dose
 
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.errors import UsageError
 from rlaudit.layers import Verdict
-from rlaudit.report.formats.text import render
-from rlaudit.selftest.blind import Label, Trial, judge, planted
-from rlaudit.selftest.cells import PAIRS, cells
-from rlaudit.selftest.confusion import confusion_of
-from rlaudit.selftest.document import document_of
-from rlaudit.selftest.run import run_trials
-from rlaudit.worlds.generator import all_generators
-from rlaudit.worlds.ground import new_ground
-from rlaudit.worlds.observe import measured_floor
-from rlaudit.worlds.plant import Dose
+from selftest.blind import Label, Trial, judge, planted
+from selftest.cells import PAIRS, cells
+from selftest.confusion import confusion_of
+from selftest.document import document_of
+from selftest.faults import all_faults
+from selftest.matrix import printed
+from selftest.run import run_trials
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,10 @@ def test_an_unknown_cause_or_generator_is_a_usage_error():
         cells(["gravity"])
     with pytest.raises(UsageError, match="nature"):
         run_trials("nature", cells(["clean"]), 1, 0, 1)
+
+
+def test_every_cause_has_a_fault_that_plants_it_and_every_fault_a_cause():
+    assert set(all_faults()) == set(all_causes())
 
 
 def test_the_matrix_covers_fourteen_causes_at_three_doses_and_pairs_of_them():
@@ -91,7 +96,7 @@ def test_a_clean_world_in_which_nothing_is_named_but_no_match_is_said_was_not_ca
 
 def test_the_table_shows_every_cell_every_target_and_what_was_missed():
     label = Label(("bos",), (Dose.TOP,))
-    text = render(document_of(confusion_of("development", [label], [trial(label, ["penalty"])])), None)
+    text = printed(document_of(confusion_of("development", [label], [trial(label, ["penalty"])])))
     assert "MISSED" in text
     assert "Below their target\n  - bos (top): recall 0.00 < 0.95" in text
     assert "penalty 1" in text

@@ -6,9 +6,9 @@ from flights import ScoredFlights, run_of
 from rlaudit.laboratory.studies.updates.cases import AFTER, FLIGHT, UNSHARED
 from rlaudit.laboratory.studies.updates.plan import plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
-from rlaudit.selftest.engines.run_engine_plants import HERE
-from rlaudit.selftest.engines.run_update_plants import judge_table, judge_updates, table_of
-from rlaudit.selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants
+from selftest.engines.run_engine_plants import HERE
+from selftest.engines.run_update_plants import judge_table, judge_updates, table_of
+from selftest.engines.update_plants import MODE, UpdatePlant, recipe_document, update_plants
 
 BOTH = ("0.8.5", "0.18.1")
 

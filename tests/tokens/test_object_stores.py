@@ -4,6 +4,7 @@ import gzip
 import http.server
 import json
 import socket
+import sys
 import threading
 import urllib.request
 from contextlib import suppress
@@ -15,7 +16,8 @@ import pytest
 
 from rlaudit.cli.app import run
 
-pytest.importorskip("s3fs", reason="the extra remote is not installed")
+for package in ("upath", "s3fs"):
+    pytest.importorskip(package, reason="the extra remote is not installed")
 boto3 = pytest.importorskip("boto3")
 server = pytest.importorskip("moto.server", reason="no S3 server to ask: pip install 'rlaudit[test]'")
 
@@ -237,12 +239,7 @@ def test_a_web_server_that_refuses_or_does_not_answer_is_no_missing_file(web, tm
 def test_a_store_that_is_not_known_and_a_missing_package_are_named(monkeypatch, capsys):
     assert run(["compare", "ftp://host/t.jsonl"]) == 2
     assert "s3://" in capsys.readouterr().err
-    import fsspec
-
-    def absent(protocol):
-        raise ImportError("no")
-
-    monkeypatch.setattr(fsspec, "filesystem", absent)
+    monkeypatch.setitem(sys.modules, "upath", None)
     assert run(["compare", "gs://bucket/t.jsonl"]) == 3
     said = capsys.readouterr().err
     assert "gcsfs" in said

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
+from worlds.sibling_tree import at, tree
 
 from rlaudit.tokens.sibling_groups import SiblingGroups
-from rlaudit.worlds.sibling_tree import at, tree
 
 
 def parts_of(batch, order, size):

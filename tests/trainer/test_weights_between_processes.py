@@ -52,10 +52,10 @@ def received(tmp_path):
         return json.loads(process.stdout.readline())
 
     folders = {str(version): checkpoint(tmp_path / str(version), version) for version in (0, 1)}
-    say({"transport": "broadcast", "checkpoints": {**folders, "none": "no/folder"}, "workers": 1, "seconds": 60})
+    say({"checkpoints": {**folders, "none": "no/folder"}, "workers": 1, "seconds": 60})
     end = hear()
     assert end["place"]["gpu"] is None or torch.cuda.is_available()
-    say({"backend": "gloo", "size": 2, "gpus": [None]})
+    say({"backend": "gloo", "size": 2})
     cpu = torch.device("cpu")
     join(Group("gloo", find_store(end["port"], 60), 1, 2, cpu, 60))
     assert hear() == {"ready": True}

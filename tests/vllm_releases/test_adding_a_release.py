@@ -5,15 +5,16 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from extract_catalogue.__main__ import main
+from extract_catalogue.archive import open_tree, version_of
+from extract_catalogue.release import release
+from extract_catalogue.reviewed import record
 from packaging.version import Version
 from vllm_sources import tree_of
 
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.vllm import review
 from rlaudit.vllm.catalogue import known_versions
-from rlaudit.vllm.extract.__main__ import main
-from rlaudit.vllm.extract.archive import open_tree, version_of
-from rlaudit.vllm.extract.release import release
 from rlaudit.vllm.resolve import resolution_rules
 
 FILES = {
@@ -141,7 +142,7 @@ def test_a_recorded_review_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     review.reviewed.cache_clear()
     try:
         assert review.unreviewed("0.18.1")
-        review.record("0.18.1", ("async_scheduling",))
+        record("0.18.1", ("async_scheduling",))
         assert "async_scheduling" not in review.unreviewed("0.18.1")
         assert "async_scheduling" in review.unreviewed("0.14.0")
     finally:

@@ -1,12 +1,12 @@
 """How vLLM's functions and classes are called in each release."""
 
 import pytest
+from extract_catalogue.callables import callables, record_callables
 from packaging.version import Version
 from vllm_sources import tree_of
 
 from rlaudit.vllm.callables import FILE, parameters, refused
 from rlaudit.vllm.catalogue import known_versions
-from rlaudit.vllm.extract.callables import callables, record_callables
 
 STATE = "vllm.entrypoints.openai.api_server.init_app_state"
 V1, V2 = Version("0.1.0"), Version("0.2.0")

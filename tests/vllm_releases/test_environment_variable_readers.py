@@ -2,10 +2,9 @@ import ast
 from typing import Any
 
 import pytest
+from extract_catalogue.reader import BEYOND, unset_value
+from extract_catalogue.variables import variables
 from vllm_sources import tree_of
-
-from rlaudit.vllm.extract.reader import BEYOND, unset_value
-from rlaudit.vllm.extract.variables import variables
 
 ENVS = """
     import os

@@ -30,7 +30,6 @@ ELSEWHERE = {
     "engines/environments/known_good.py": "packages beside which a release was tried",
     "inspection/update_path.py": "the vLLM beside which a framework is known to load weights in one way",
     "inspection/version_hints.py": "releases of frameworks, each with the vLLM that it requires",
-    "selftest/engines/engine_plants.py": "the releases that the self-test runs",
 }
 
 

@@ -1,8 +1,7 @@
+from extract_catalogue.fields import choices, nested, origin
+from extract_catalogue.flags import flags, flags_of_fields
+from extract_catalogue.modules import Tree
 from vllm_sources import module_of, tree_of
-
-from rlaudit.vllm.extract.fields import choices, nested, origin
-from rlaudit.vllm.extract.flags import flags, flags_of_fields
-from rlaudit.vllm.extract.modules import Tree
 
 CONFIG = """
     from typing import Literal, Optional

@@ -1,11 +1,11 @@
 """What programs can import from a release, and what its objects have."""
 
 import pytest
+from extract_catalogue.importable import importable, record_importable
+from extract_catalogue.objects import objects
 from packaging.version import Version
 from vllm_sources import tree_of
 
-from rlaudit.vllm.extract.importable import importable, record_importable
-from rlaudit.vllm.extract.objects import objects
 from rlaudit.vllm.importable import FILE, Index, gone_attribute, gone_module, gone_name, is_conditional, spans
 
 V0, V1, V2, V3 = (Version(f"0.{minor}.0") for minor in range(4))

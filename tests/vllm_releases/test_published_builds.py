@@ -9,13 +9,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from extract_catalogue.builds import compiled_modules, imported_modules
+from extract_catalogue.remote_wheel import open_wheel
 from packaging.version import Version
 
-from rlaudit.engines.environments.remote_wheel import open_wheel
 from rlaudit.errors import NotFinished
 from rlaudit.vllm.builds import cuda_of_torch, published_build, recorded_torch
 from rlaudit.vllm.catalogue import known_versions
-from rlaudit.vllm.extract.builds import compiled_modules, imported_modules
 
 RELEASES = [str(version) for version in known_versions()]
 # Published for CUDA alone.
@@ -143,7 +143,7 @@ def test_an_index_that_serves_files_whole_only_is_named(served: tuple[str, list[
 
 
 def test_the_record_is_written_one_release_a_line(tmp_path: Path) -> None:
-    from rlaudit.vllm.extract.builds import _write
+    from extract_catalogue.builds import _write
 
     known = {"vllm": {"0.10.0": {"cuda": {}}, "0.9.0": {}}, "torch": {"2.6.0": "12.4"}}
     _write(known, tmp_path / "builds.json")

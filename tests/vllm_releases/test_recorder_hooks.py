@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+from rlaudit.vllm.extract.hooks import hooks, objects_read, record_hooks
 from vllm_sources import tree_of
 
 from rlaudit.recorder.hook_points import (
@@ -19,7 +20,6 @@ from rlaudit.recorder.hook_points import (
     where_recorded,
 )
 from rlaudit.vllm.catalogue import known_versions
-from rlaudit.vllm.extract.hooks import hooks, objects_read, record_hooks
 
 RELEASES = [pytest.param(release, id=str(release)) for release in known_versions()]
 # Releases with V0 beside V1, and its methods among those of PARTS.

@@ -1,10 +1,9 @@
 from typing import Any
 
 import pytest
+from extract_catalogue.modules import Tree
+from extract_catalogue.reduce import REQUIRED, Expression, Instance, as_json, default_of
 from vllm_sources import module_of, tree_of
-
-from rlaudit.vllm.extract.modules import Tree
-from rlaudit.vllm.extract.reduce import REQUIRED, Expression, Instance, as_json, default_of
 
 CONFIG = """
     import enum

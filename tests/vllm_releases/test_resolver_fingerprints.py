@@ -1,6 +1,6 @@
+from extract_catalogue.fingerprint import decision, fingerprint
 from vllm_sources import tree_of
 
-from rlaudit.vllm.extract.fingerprint import decision, fingerprint
 from rlaudit.vllm.resolution_rule import Function
 
 BODY = """

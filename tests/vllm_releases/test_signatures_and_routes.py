@@ -1,7 +1,6 @@
+from extract_catalogue.routes import GATE, routes
+from extract_catalogue.signatures import signatures
 from vllm_sources import tree_of
-
-from rlaudit.vllm.extract.routes import GATE, routes
-from rlaudit.vllm.extract.signatures import signatures
 
 ENGINE = """
     class Pausing:

@@ -2,7 +2,7 @@
 
 from textwrap import dedent
 
-from rlaudit.vllm.extract.modules import Module, Tree
+from extract_catalogue.modules import Module, Tree
 
 
 def tree_of(**files: str) -> Tree:

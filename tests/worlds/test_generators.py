@@ -4,15 +4,16 @@ import dataclasses
 
 import numpy as np
 import pytest
+from selftest.blind import Label, planted
+from selftest.faults import all_faults
 
 from rlaudit.attribution.attribute import all_causes
 from rlaudit.meaning.candidates import Semantics
-from rlaudit.selftest.blind import Label, planted
-from rlaudit.worlds.generator import all_generators
-from rlaudit.worlds.ground import new_ground
-from rlaudit.worlds.meaning_tables import logprobs_of, meaning_of
-from rlaudit.worlds.observe import Observation, measured_floor
-from rlaudit.worlds.plant import Dose, healthy
+from worlds.generator import all_generators
+from worlds.ground import new_ground
+from worlds.meaning_tables import logprobs_of, meaning_of
+from worlds.observe import Observation, measured_floor
+from worlds.plant import Dose, healthy
 
 
 @pytest.fixture(scope="module", params=sorted(all_generators()))
@@ -91,7 +92,7 @@ def test_a_meaning_without_filters_keeps_everything():
 
 @pytest.mark.parametrize("cause", sorted(all_causes()))
 def test_every_fault_changes_the_world_and_two_doses_differ(cause, ground):
-    fault = all_causes()[cause].planted
+    fault = all_faults()[cause]
     clean = planted(ground, Label(), 1e-5, np.random.default_rng(5))
     seen = [planted(ground, Label((cause,), (dose,)), 1e-5, np.random.default_rng(5)) for dose in (Dose.LOW, Dose.TOP)]
     apart = [float(np.abs(one.batch.trainer_logprobs_T - one.batch.rollout_logprobs_T).sum()) for one in (clean, *seen)]
@@ -103,6 +104,6 @@ def test_plants_compose(ground):
     rng = np.random.default_rng(0)
     plant = healthy(ground)
     for cause in ("raw-logprobs", "bos", "stale-weights"):
-        plant = all_causes()[cause].planted.plant(plant, ground, Dose.TOP, rng)
+        plant = all_faults()[cause].plant(plant, ground, Dose.TOP, rng)
     assert (len(plant.scales), len(plant.drifts)) == (1, 1)
     assert plant.reported == Semantics()

@@ -1,6 +1,6 @@
 """Which transformers knows which model type, and so which one a model's config.json asks for.
 
-The list is extracted from the wheels: `python -m rlaudit.engines.models.extract_model_types VERSION...`
+The list is extracted from the wheels: `python -m extract_catalogue.model_types VERSION...`
 """
 
 import json

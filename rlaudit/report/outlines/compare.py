@@ -78,15 +78,14 @@ def _told(meaning: Mapping[str, Any]) -> str:
 def _faults(one: Compared) -> list[str]:
     """The first of each kind, with file and line."""
     shown = one["faults"]["shown"]
-    rest = one["faults"]["count"] - sum(fault.get("count", 1) for fault in shown)
+    rest = one["faults"]["count"] - sum(fault["count"] for fault in shown)
     return [*map(_fault, shown), *([f"and {rest} more"] if rest > 0 else [])]
 
 
 def _fault(fault: Fault) -> str:
     line = "" if fault["line"] is None else f":{fault['line']}"
     sequence = f"{fault['sequence']}: " if fault["sequence"] else ""
-    # Reports of earlier releases have a line for each.
-    alike = fault.get("count", 1) - 1
+    alike = fault["count"] - 1
     return f"{fault['path']}{line}: {sequence}{fault['message']}" + (f" (and {alike} more like it)" if alike else "")
 
 

@@ -1,10 +1,8 @@
 """The report of a comparison of training curves: what separated and in which order, then what it rests on."""
 
-from collections.abc import Sequence
-
 from rlaudit.report.figures import number
 from rlaudit.report.outline import Entries, Indents, Lines, Outline, Section, Table, listed, not_seen
-from rlaudit.report.parts.curves import CurveMetric, CurveRun, Curves
+from rlaudit.report.parts.curves import CurveMetric, Curves
 from rlaudit.report.report import Report
 
 HEADER = ("metric", "separated at step", "begins about", "reference", "candidate", "steps compared")
@@ -37,19 +35,15 @@ def _title(curves: Curves, compared: int, separated: int) -> str:
     """How many metrics separated, of how many that could be compared."""
     what = f"{separated} of {compared} metrics separated" if compared else "nothing could be compared"
     candidates, references = (
-        ", ".join(run["name"] for run in side) for side in (_candidates(curves), curves["reference"])
+        ", ".join(run["name"] for run in side) for side in (curves["candidates"], curves["reference"])
     )
     return f"{what}: {candidates} against {references}"
 
 
-def _candidates(curves: Curves) -> Sequence[CurveRun]:
-    """The candidate's seeds; reports of earlier releases have one."""
-    return curves.get("candidates", [curves["candidate"]])
-
-
 def _runs(curves: Curves) -> list[str]:
     """What each run is and how it was read."""
-    named = [*(("reference", run) for run in curves["reference"]), *(("candidate", run) for run in _candidates(curves))]
+    sides = {"reference": curves["reference"], "candidate": curves["candidates"]}
+    named = [(role, run) for role, runs in sides.items() for run in runs]
     return [
         f"{role} {run['name']}: {run['sink']}, {run['metrics']} metrics, "
         f"steps {run['first_step']} to {run['last_step']} ({run['step']})"
@@ -92,7 +86,7 @@ def _problems(curves: Curves) -> list[str]:
     """What was met in the logs and not used."""
     return [
         f"{problem['path']}{', ' + problem['place'] if problem['place'] else ''}: {problem['message']}"
-        for run in (*curves["reference"], *_candidates(curves))
+        for run in (*curves["reference"], *curves["candidates"])
         for problem in run["problems"]
     ]
 

@@ -79,10 +79,10 @@ class Fault(TypedDict):
     line: int | None
     sequence: str | None
     message: str
-    kind: NotRequired[str]
-    column: NotRequired[str | None]
-    count: NotRequired[int]
-    sequences_left_out: NotRequired[int]
+    kind: str
+    column: str | None
+    count: int
+    sequences_left_out: int
 
 
 class Faults(TypedDict):

@@ -95,7 +95,7 @@ class Curves(TypedDict):
 
     reference: Sequence[CurveRun]
     candidate: CurveRun
-    candidates: NotRequired[Sequence[CurveRun]]
+    candidates: Sequence[CurveRun]
     alpha: float
     band: str
     assumptions: Sequence[str]

@@ -1,7 +1,6 @@
 """What every command that judges says of the three layers, and which reports a diagnosis read."""
 
 from collections.abc import Sequence
-from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -14,7 +13,7 @@ class Judged(TypedDict):
     layer: Layer
     verdict: Verdict
     cause: str | None
-    causes: NotRequired[Sequence[str]]
+    causes: Sequence[str]
     because: str
     evidence: Sequence[str]
     falsifier: str

@@ -1,7 +1,7 @@
 """Figures with their intervals: one metric, a paired difference, a distance against what is tolerated."""
 
 from collections.abc import Sequence
-from typing import Literal, NotRequired
+from typing import Literal
 
 from typing_extensions import TypedDict
 
@@ -27,7 +27,7 @@ class Measurement(TypedDict):
 
 
 class Contrast(TypedDict):
-    """metric(first arm) - metric(second arm), paired by prompt. share...: null, and in reports of 0.1.0 only."""
+    """metric(first arm) - metric(second arm), paired by prompt."""
 
     metric: str
     first: float | None
@@ -35,9 +35,6 @@ class Contrast(TypedDict):
     difference: float | None
     low: float | None
     high: float | None
-    share: NotRequired[None]
-    share_low: NotRequired[None]
-    share_high: NotRequired[None]
     clusters: int
     sequences: int
     interval: str

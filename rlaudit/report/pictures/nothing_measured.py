@@ -9,7 +9,6 @@ TITLE = "Arms and tokens"
 REASONS = {
     "inspect": "an inspection reads settings and measures nothing; rlaudit ablate on the same config does",
     "diagnose": "a diagnosis reads other reports; rlaudit report RUN --output html draws theirs",
-    "selftest": "a self-test counts trials; its numbers are in the tables",
     WEIGHT_UPDATES: "sequences of calls are compared with each other, not arms with a trainer; see the tables",
 }
 

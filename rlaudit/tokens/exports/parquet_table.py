@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from rlaudit.remote_path import open_at_random
 from rlaudit.tokens.arrow_columns import is_list_type
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
@@ -23,6 +22,7 @@ from rlaudit.tokens.parquet import (
     is_grouped_table,
     is_token_table,
     is_trainer_table,
+    open_at_random,
     parquet_batches,
     parquet_sample,
 )

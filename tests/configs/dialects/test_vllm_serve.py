@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
-from reading import lost_names, read_all, read_one, rewritten, source_of
+from reading import lost_names, read_one, rewritten, source_of
 
 from rlaudit.configs.dialects.vllm.serve import DIALECT
 from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig
@@ -216,61 +216,6 @@ def test_a_config_file_written_by_the_script_itself_is_read_at_its_place() -> No
 def test_a_config_file_that_is_not_there_or_not_opened_is_said() -> None:
     assert any("not beside" in one for one in shell("vllm serve m --config /nowhere/c.yaml\n").not_seen)
     assert [lost.loss for lost in shell("vllm serve m --config=c.yaml\n").lost] == [Loss.NOT_PASSED]
-
-
-CHART = """\
-servingEngineSpec:
-  modelSpec:
-  - name: a
-    modelURL: org/model
-    vllmConfig:
-      enableChunkedPrefill: false
-      maxModelLen: 4096
-      gpuMemoryUtilization: "0.8"
-      extraArgs: ["--seed", "1"]
-    env: [{name: VLLM_X, value: "1"}]
-  - name: b
-    modelURL: org/other
-    vllmConfig:
-      enablePrefixCaching: true
-      v0: 1
-"""
-
-
-def test_a_helm_chart_passes_no_prefix_caching_where_the_key_is_missing() -> None:
-    first, second = read_all(DIALECT, CHART, "0.18.1", "values.yaml")
-    assert values(first) == {
-        "enable_prefix_caching": False, "enable_chunked_prefill": False, "max_model_len": 4096,
-        "gpu_memory_utilization": 0.8, "seed": 1,
-    }  # fmt: skip
-    assert first.engine["enable_prefix_caching"].origin is Origin.FRAMEWORK
-    assert first.environment["VLLM_X"].value == "1" and second.environment["VLLM_USE_V1"].value == "0"
-    assert second.engine["enable_prefix_caching"].origin is Origin.FILE
-    assert "enable_chunked_prefill" not in second.engine
-    edited = rewritten(first, CHART, "enable_prefix_caching", True)
-    assert edited == CHART.replace('"1"]\n', '"1"]\n      enablePrefixCaching: true\n')
-    assert '["--seed", "1", "--logprobs-mode", "x"]' in rewritten(first, CHART, "logprobs_mode", "x")
-    assert 'extraArgs: ["--seed", "1"]' in rewritten(second, CHART, "seed", 1)
-
-
-def test_the_operators_resource_sets_v0_where_v1_is_missing() -> None:
-    text = "kind: VLLMRuntime\nspec:\n  model: {modelURL: m, maxModelLen: 8}\n  vllmConfig:\n    port: 8000\n"
-    config = read_one(DIALECT, text, "0.8.5")
-    assert values(config) == {"enable_prefix_caching": False, "enable_chunked_prefill": False, "max_model_len": 8}
-    assert config.environment["VLLM_USE_V1"].value == "0"
-
-
-def test_a_recipe_gives_one_config_for_every_variant() -> None:
-    text = (
-        "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\n  base_env: {VLLM_X: '1'}\n"
-        "features:\n  tools: {args: [--seed, '1']}\n  spec: {args: [--seed, '2']}\nopt_in_features: [spec]\n"
-        "variants:\n  default: {extra_args: [-tp, '8']}\n  small: {model_id: org/s}\ncompatible_strategies: []\n"
-    )
-    first, second = read_all(DIALECT, text, "0.18.1")
-    assert values(first) == {"trust_remote_code": True, "tensor_parallel_size": 8, "seed": 1}
-    assert values(second) == {"trust_remote_code": True, "seed": 1}
-    assert second.model is not None and second.model.value == "org/s" and first.environment["VLLM_X"].value == "1"
-    assert "base_args: [--trust-remote-code" not in rewritten(first, text, "trust_remote_code", False)
 
 
 def test_a_subcommand_that_stands_in_an_array_is_found_and_a_printed_one_is_not() -> None:

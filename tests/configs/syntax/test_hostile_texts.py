@@ -32,7 +32,6 @@ SEEDS = (
     '{"vllm_config": {"model_config": {"model": "m", "seed": 1}}, "system_env": {"vllm_version": "0.18.1"}}\n',
     'FROM vllm/vllm-openai:x\nENV A=1 B=\'c d\'\nENTRYPOINT ["vllm", "serve"]\nCMD ["m", "--seed", "1"]\n',
     "[inference.vllm]\nseed = 1\na = [1, {b = \"c\"}]\n[[env]]\nd = '''e'''\n",
-    "servingEngineSpec:\n  modelSpec:\n  - modelURL: m\n    vllmConfig: {maxModelLen: 1, extraArgs: ['--seed', '1']}\n",
 )
 SCRAPS = (
     '"', "'", "$", "${", "}", "{", "[", "]", "\\", "\n", "\t", "\0", "&a ", "*a", "<<: ", "<<EOF\n", "`", "$(", ")",

@@ -5,9 +5,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from extract_catalogue.model_types import types_in, written
 
 from rlaudit.engines.environments.trainer_packages import TRANSFORMERS
-from rlaudit.engines.models.extract_model_types import types_in, written
 from rlaudit.engines.models.model_types import DATA, model_types, transformers_for
 from rlaudit.errors import NotFinished
 

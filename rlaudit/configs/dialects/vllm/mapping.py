@@ -3,7 +3,8 @@
 
 No framework is known here: what is written is a setting, and any other argument may be added by the program, which may
 also keep keys to itself. Every such mapping is an engine, a judge's or a reference's too, and is named by its path.
-The nearest mapping of SamplingParams' names is its sampling. Files that any other dialect reads are left to that one.
+The nearest mapping of SamplingParams' names is its sampling. Files that any other dialect reads are left to that one,
+and those of `configs/not_read.py` to none.
 """
 
 import re
@@ -17,6 +18,7 @@ from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import Draft, leaves
 from rlaudit.configs.elsewhere import Elsewhere, leave_open
 from rlaudit.configs.mapping_writer import Write, one_mapping, plain_spelling
+from rlaudit.configs.not_read import not_read
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, entries
@@ -74,7 +76,7 @@ def recognise(source: Source) -> bool:
     spelt = source.text.replace("-", "_")
     if sum(name in spelt for name in _specific()) < _FEWEST:
         return False
-    return bool(_engines(source))
+    return not_read(source) is None and bool(_engines(source))
 
 
 @lru_cache(maxsize=1)

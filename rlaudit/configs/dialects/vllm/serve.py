@@ -1,4 +1,4 @@
-"""`vllm serve` and the API server module: shell, slurm, Dockerfile, docker-compose, Kubernetes and Helm.
+"""`vllm serve` and the API server module: shell, slurm, Dockerfile, docker-compose and Kubernetes.
 
 What stands on the command line is what arrives: vLLM's own parser is modelled release by release. Arguments of the
 HTTP front end (host, port, api key) are no engine settings. Sampling parameters come with every request, from a client
@@ -10,10 +10,8 @@ from dataclasses import replace
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.vllm.helm import helm_configs, is_helm
 from rlaudit.configs.dialects.vllm.invocations import invocations
 from rlaudit.configs.dialects.vllm.own_server import MENTION
-from rlaudit.configs.dialects.vllm.recipes import is_recipe, recipe_configs
 from rlaudit.configs.dialects.vllm.server import server_config
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
@@ -23,11 +21,11 @@ MOST_SERVERS = 200
 
 
 def recognise(source: Source) -> bool:
-    """Whether the file starts a vLLM server, or holds the values of a chart that does."""
+    """Whether the file starts a vLLM server."""
     if "vllm" not in source.text.lower() and not (source.is_shell and MENTION.search(source.text)):
         return False
     try:
-        return bool(is_helm(source) or is_recipe(source) or invocations(source))
+        return bool(invocations(source))
     except (ValueError, RecursionError) as error:
         source.refuse("commands", error)
         return False
@@ -40,10 +38,6 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     if len(started) > MOST_SERVERS:
         more = f"the other {len(started) - MOST_SERVERS} servers that this file starts"
         configs[-1] = replace(configs[-1], not_seen=(*configs[-1].not_seen, more))
-    if is_helm(source):
-        configs += helm_configs(NAME, source, vllm)
-    if is_recipe(source):
-        configs += recipe_configs(NAME, source, vllm)
     return tuple(configs)
 
 

@@ -1,9 +1,8 @@
-"""Where a worker's new weights come from: a folder, a broadcast of another process, or that process's GPU memory.
+"""Where a worker's new weights come from: a folder, or a broadcast of another process.
 
 A source is what the process that steers the engine hands to each worker:
     {"from": "disk", "path", "skip", "late"}        a checkpoint's folder
     {"from": "broadcast", "parameters"}             [[name, dtype, shape], ...] in the order in which they are sent
-    {"from": "ipc", "handles"}                      base64 of pickled [(name, {GPU's UUID: handle}), ...]
 skip: parts of tensor names that are left out; late: {"path", "parts"}, tensors that come twice more as they are in
 another checkpoint, before all others and after them. Both are planted faults. Where a name comes more than once the
 last copy counts for model.load_weights, and the first for a reload, which is done with a layer as soon as it is full.
@@ -27,12 +26,10 @@ def tensors_of(source, device):
     """(name, tensor) as they come from the source. Loaders keep some for a while, so no buffer is used twice."""
     if source["from"] == "disk":
         yield from planned(source["path"], source["skip"], source["late"])
-    elif source["from"] == "broadcast":
+    else:
         group = _joined["group"]
         for name, dtype, shape in source["parameters"]:
             yield name, group.receive(shape, dtype).to(device)
-    else:
-        yield from shared_tensors(source["handles"], device)
 
 
 def planned(path, skip=(), late=None):
@@ -79,33 +76,3 @@ class Checkpoint(Mapping[str, object]):
 def described(name, tensor):
     """A parameter as a broadcast announces it."""
     return [name, str(tensor.dtype).replace("torch.", ""), list(tensor.shape)]
-
-
-def shared_tensors(handles, device):
-    """(name, tensor) in the memory of the sender's GPU, which has to be this worker's. The sender keeps it until the
-    update is done."""
-    import base64
-    import pickle
-
-    import torch
-
-    gpu = str(torch.cuda.get_device_properties(device).uuid)
-    for name, by_gpu in pickle.loads(base64.b64decode(handles)):
-        rebuild, arguments = by_gpu[gpu]
-        # The place among the visible GPUs, the seventh argument, is the sender's; ours may be another.
-        yield name, rebuild(*arguments[:6], device.index, *arguments[7:])
-
-
-def share_tensors(pairs, gpus):
-    """The handles of tensors copied to each of these GPUs ({UUID: device}), and the copies, which have to be kept."""
-    import base64
-    import pickle
-
-    from torch.multiprocessing.reductions import reduce_tensor
-
-    kept, handles = [], []
-    for name, tensor in pairs:
-        copies = {uuid: tensor.detach().to(device, copy=True).contiguous() for uuid, device in gpus.items()}
-        kept.append(copies)
-        handles.append((name, {uuid: reduce_tensor(copy) for uuid, copy in copies.items()}))
-    return base64.b64encode(pickle.dumps(handles)).decode(), kept

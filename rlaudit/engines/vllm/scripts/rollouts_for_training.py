@@ -6,7 +6,7 @@ the two); the engine is steered as in an audit of weight updates (steerable_engi
 
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
-  transport       how weights come from the trainer: disk, broadcast, ipc or native (weight_transports.py)
+  transport       how weights come from the trainer: disk or broadcast (weight_transports.py)
   path            how they are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
   mode            how the engine is paused meanwhile: none, keep, wait or abort; clear_cache: of the pause
   reset_cache     whether reset_prefix_cache is called after each load
@@ -178,13 +178,11 @@ class Session:
     async def join(self, message):
         """Let the trainer and the workers find each other."""
         self.ran = await self.transports.meet(
-            self.job["transport"],
             self.engine,
             message,
             self.places,
             self.trainer.say,
             self.job["seconds"],
-            self.channel,
         )
 
     async def begin(self, message):

@@ -28,7 +28,7 @@ def start(job, channel):
     except ImportError:
         AsyncLLM = None
     if AsyncLLM is not None and hasattr(AsyncLLM, "pause_generation"):
-        return AsyncEngine(AsyncLLM, arguments, job["path"], job.get("transport", "disk"), channel)
+        return AsyncEngine(AsyncLLM, arguments, job["path"], channel)
     return SteppedEngine(arguments, job["path"], channel)
 
 
@@ -50,7 +50,7 @@ def pause_arguments(parameters, mode, clear_cache):
 
 
 def transfer_config(backend, channel):
-    """A WeightTransferConfig for a backend: ours, or one of the release's own. 0.18.1 lists the names it takes in a
+    """A WeightTransferConfig for our backend. 0.18.1 lists the names it takes in a
     type, yet looks the transport up in a registry: there the name is set after the check."""
     try:
         from vllm.config.weight_transfer import WeightTransferConfig
@@ -69,15 +69,14 @@ class AsyncEngine:
 
     kind = "V1"
 
-    def __init__(self, async_llm, arguments, path, transport, channel):
+    def __init__(self, async_llm, arguments, path, channel):
         from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.sampling_params import RequestOutputKind
 
         self.path = path
         self.channel = channel
         if path == "weight_transfer":
-            self.backend = "nccl" if transport == "native" else BACKEND
-            arguments["weight_transfer_config"] = transfer_config(self.backend, channel)
+            arguments["weight_transfer_config"] = transfer_config(BACKEND, channel)
         if hasattr(AsyncEngineArgs, "disable_log_stats"):
             arguments.setdefault("disable_log_stats", True)
         self.output_kind = RequestOutputKind.DELTA
@@ -87,14 +86,10 @@ class AsyncEngine:
 
     async def prepare(self):
         """Whatever the update path needs once."""
-        if self.path == "weight_transfer" and self.backend == BACKEND:
-            await self.init_transfer({})
+        if self.path == "weight_transfer":
+            from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
 
-    async def init_transfer(self, where):
-        """Let the engine's own weight transfer find its sender."""
-        from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
-
-        await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info=where))
+            await self.engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info={}))
 
     def can_pause(self, mode, clear_cache):
         """Whether this release can be asked for that kind of pause."""
@@ -120,8 +115,7 @@ class AsyncEngine:
         if starts is not None:
             takes_format = "is_checkpoint_format" in inspect.signature(starts).parameters
             await (starts(is_checkpoint_format=True) if takes_format else starts())
-        told = {"source": source} if self.backend == BACKEND else source
-        await self.engine.update_weights(WeightTransferUpdateRequest(update_info=told))
+        await self.engine.update_weights(WeightTransferUpdateRequest(update_info={"source": source}))
         finishes = getattr(self.engine, "finish_weight_update", None)
         if finishes is not None:
             takes_version = "weight_version" in inspect.signature(finishes).parameters

@@ -7,7 +7,7 @@ serve it, and generate.py describes what the engine resolved.
 job
   model, revision, trust_remote_code, engine_args, engine (see generate.py)
   path           how weights are loaded: reload_weights, reload_from_iterator, load_weights or weight_transfer
-  transport      how they reach the workers: disk, broadcast, ipc or native
+  transport      how they reach the workers: disk or broadcast
   checkpoints    {version: folder}; version "0" is what the engine starts with
   prompt_token_ids, sampling (of SamplingParams)
   drain_seconds  how long requests may take after the last step of a case before they count as lost
@@ -59,7 +59,7 @@ async def play(job, channel):
     started = time.monotonic()
     generate = neighbour("generate")
     neighbour("loaded_engine").offer_extensions()
-    transport = neighbour("weight_transports").transport_of(job, channel)
+    transport = neighbour("weight_transports").transport_of(job)
     with generate.refusal_of_engine(job, channel):
         engine = neighbour("steerable_engine").start(job, channel)
     try:

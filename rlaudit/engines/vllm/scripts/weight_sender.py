@@ -3,16 +3,15 @@
 Started by weight_transports.py in the engine's own interpreter. A JSON line each way over its pipes; what is printed
 goes to stderr.
 
-    < {"transport", "checkpoints": {version: folder}, "workers", "seconds"}
+    < {"checkpoints": {version: folder}, "workers", "seconds"}
     > {"place", "port"}                                        where this end is; the port at which it is found
-    < {"backend", "size", "gpus"}                              the group to join, and the workers' GPUs
+    < {"backend", "size"}                                      the group to join
     > {"ready": true}
     < {"send": version, "skip", "late", "before": version}     see extension/rlaudit_weight_sources.py
     > {"source"}                                               what the workers are told; then the tensors are sent
     > {"sent": number of tensors}                              or {"error"} in place of either
-    < {"release": true}                                        the workers have read what was shared; no answer
 
-Python 3.9 syntax; torch and safetensors, and vLLM for its own transfer.
+Python 3.9 syntax; torch and safetensors.
 """
 
 import json
@@ -20,22 +19,19 @@ import os
 import sys
 
 from rlaudit_broadcast import place
-from rlaudit_weight_senders import SENDERS, own_device
+from rlaudit_weight_senders import Broadcasts, own_device
 from rlaudit_weight_sources import planned
 
 
 def serve(hear, tell):
     """Answer until the pipe ends."""
     job = hear()
-    sender = SENDERS[job["transport"]](own_device(job["workers"]), job["seconds"])
+    sender = Broadcasts(own_device(job["workers"]), job["seconds"])
     tell({"place": place(sender.device), "port": sender.port})
     sender.meet(hear())
     tell({"ready": True})
     while True:
         asked = hear()
-        if "release" in asked:
-            sender.release()
-            continue
         try:
             late = {"path": job["checkpoints"][asked["before"]], "parts": asked["late"]} if asked["late"] else None
 

@@ -3,7 +3,7 @@ that update weights.
 
 A transport is opened once the engine is there, and tells then what it really is: {"name", "backend", "because"}. For
 every update it offers a source (extension/rlaudit_weight_sources.py), which the engine hands to its workers, and is
-settled afterwards. What cannot be on a CPU is refused before (laboratory/weight_path.py).
+settled afterwards.
 
 Python 3.9 syntax, standard library only.
 """
@@ -16,10 +16,10 @@ import subprocess
 import sys
 
 
-def transport_of(job, channel):
+def transport_of(job):
     """The transport of a job that names its checkpoints."""
-    name = job.get("transport", "disk")
-    return Disk(job["checkpoints"]) if name == "disk" else FromProcess(name, job, channel)
+    disk = job.get("transport", "disk") == "disk"
+    return Disk(job["checkpoints"]) if disk else FromProcess(job)
 
 
 class Disk:
@@ -50,12 +50,12 @@ class Disk:
 class FromProcess:
     """A second process, weight_sender.py, in the engine's own interpreter."""
 
-    def __init__(self, name, job, channel):
-        self.name, self.job, self.channel = name, job, channel
+    def __init__(self, job):
+        self.job = job
         self.process, self.engine = None, None
 
     async def open(self, engine):
-        """Start the sender, and let it and the workers find each other. Raises Unsupported where they cannot."""
+        """Start the sender, and let it and the workers find each other."""
         self.engine = engine
         places = await worker_places(engine)
         folder = os.path.dirname(os.path.abspath(__file__))
@@ -65,10 +65,10 @@ class FromProcess:
             stdout=subprocess.PIPE,
             encoding="utf-8",
         )
-        job = {"transport": self.name, "checkpoints": self.job["checkpoints"], "workers": len(places)}
+        job = {"checkpoints": self.job["checkpoints"], "workers": len(places)}
         self.say(dict(job, seconds=self.job["drain_seconds"]))
         end = await self.hear()
-        ran = await meet(self.name, engine, end, places, self.say, self.job["drain_seconds"], self.channel)
+        ran = await meet(engine, end, places, self.say, self.job["drain_seconds"])
         await self.hear()
         return ran
 
@@ -80,9 +80,8 @@ class FromProcess:
         return (await self.hear())["source"]
 
     async def settle(self):
-        """Hear that everything was sent, and let go of it."""
+        """Hear that everything was sent."""
         await self.hear()
-        self.say({"release": True})
 
     def say(self, message):
         """Send a line."""
@@ -116,21 +115,13 @@ async def worker_places(engine):
     return [json.loads(told) for told in await engine.call("rlaudit_place")]
 
 
-async def meet(name, engine, end, places, answer, seconds, channel):
-    """Join the sender that says it is at `end` and the workers; returns what the transport is.
-
-    Raises Unsupported where they cannot be joined. `answer` tells the sender.
-    """
+async def meet(engine, end, places, answer, seconds):
+    """Join the sender that says it is at `end` and the workers; returns what the transport is. `answer` tells the
+    sender."""
     broadcast = importlib.import_module("rlaudit_broadcast")
-    ends, size = [end["place"], *places], 1 + len(places)
-    backend, because = ("cuda", None) if name == "ipc" else broadcast.backend_between(ends)
-    if name == "native" and backend != "nccl":
-        raise channel.Unsupported("transport native: %s" % because)
-    answer({"backend": backend, "size": size, "gpus": [one["gpu"] for one in places]})
-    if name == "broadcast":
-        nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
-        await engine.call("rlaudit_join", backend, end["port"], size, seconds, nccl)
-    elif name == "native":
-        where = {"master_address": broadcast.HOST, "master_port": end["port"], "rank_offset": 1, "world_size": size}
-        await engine.init_transfer(where)
-    return {"name": name, "backend": backend, "because": because}
+    size = 1 + len(places)
+    backend, because = broadcast.backend_between([end["place"], *places])
+    answer({"backend": backend, "size": size})
+    nccl = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    await engine.call("rlaudit_join", backend, end["port"], size, seconds, nccl)
+    return {"name": "broadcast", "backend": backend, "because": because}

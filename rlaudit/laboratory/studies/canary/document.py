@@ -21,7 +21,7 @@ from rlaudit.laboratory.studies.canary.judge import (
 )
 from rlaudit.laboratory.studies.canary.run import FinishedCanary
 from rlaudit.laboratory.studies.canary.words import layers_of
-from rlaudit.laboratory.weight_path import in_words, loading_path, unseen_backends
+from rlaudit.laboratory.weight_path import came_over_nccl, in_words, loading_path
 from rlaudit.layers import Verdict
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.canary import CanaryArm, CanaryClaim, CanaryCost, CanaryCurve, CanaryFigure, CanarySeparation
@@ -81,9 +81,8 @@ def _unseen(run: FinishedCanary) -> list[str]:
     lines = []
     if not any(arm.updates.lag for arm in run.plan.recipe.arms):
         lines.append("weights updated while requests run: engine and trainer took turns")
-    unseen = unseen_backends(training.result.get("transport") for training in run.trainings)
-    if unseen:
-        lines.append(f"weights over {' or '.join(unseen)}: how they came is said below the arms")
+    if not came_over_nccl(training.result.get("transport") for training in run.trainings):
+        lines.append("weights over NCCL: how they came is said below the arms")
     if run.surroundings.accelerator.kind == "cpu":
         lines.append("CUDA: on a CPU asynchronous scheduling and CUDA graphs are off, and bfloat16 has other kernels")
     return lines

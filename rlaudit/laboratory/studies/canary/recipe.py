@@ -84,8 +84,7 @@ class WeightHandover(Keys):
 
     transport: Transport = Field(
         "disk",
-        description="What brings the weights: a file on disk; the trainer by broadcast, parameter by parameter, or by "
-        "ipc (CUDA IPC); native, over vLLM's own weight transfer.",
+        description="What brings the weights: a file on disk, or the trainer by broadcast, parameter by parameter.",
     )
     path: WeightPath | None = Field(
         None,

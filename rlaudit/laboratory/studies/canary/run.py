@@ -64,7 +64,7 @@ def execute(plan: CanaryPlan, folder: RunFolder, surroundings: Surroundings, pro
     progress.expect(len(plan.runs))
     cells = [
         engine
-        if isinstance(engine := course.engine(run.arm.version, run.arm.updates.transport), Failure)
+        if isinstance(engine := course.engine(run.arm.version), Failure)
         else training_cell(plan, run, course, engine)
         for run in plan.runs
     ]

@@ -13,7 +13,7 @@ from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.staleness import Staleness
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, UpdateFinding
-from rlaudit.laboratory.weight_path import in_words, unseen_backends
+from rlaudit.laboratory.weight_path import came_over_nccl, in_words
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
@@ -235,8 +235,7 @@ def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:
         lines.append(
             "CUDA: this run was on a CPU, where weights are packed for other kernels and asynchronous scheduling is off"
         )
-    unseen = unseen_backends(judged.record.transport for judged in cases if judged.ran)
-    if unseen:
-        lines.append(f"{' and '.join(unseen)}: no weights came over {'them' if len(unseen) > 1 else 'it'}")
+    if not came_over_nccl(judged.record.transport for judged in cases if judged.ran):
+        lines.append("NCCL: no weights came over it")
     lines.append("more than one worker: weights that are split over GPUs are not read back")
     return lines

@@ -35,7 +35,7 @@ class EngineToUpdate(Keys):
     engine: Engine = None
     transport: Transport = Field(
         "disk",
-        description="What brings the weights: files on disk; a second process by broadcast or ipc (CUDA IPC); native.",
+        description="What brings the weights: files on disk, or a second process by broadcast, parameter by parameter.",
     )
     path: WeightPath | None = Field(
         None,

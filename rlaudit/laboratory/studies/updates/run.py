@@ -133,7 +133,7 @@ def _records(
     """What every engine start left."""
     cells: list[Cell | Failure] = []
     for start in plan.starts:
-        engine = course.engine(start.version, start.transport)
+        engine = course.engine(start.version)
         if isinstance(engine, Failure):
             cells.append(engine)
             continue

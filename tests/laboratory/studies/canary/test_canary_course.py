@@ -60,19 +60,6 @@ def test_every_arm_is_trained_with_every_seed_and_kept(tmp_path: Path, monkeypat
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, 5)
 
 
-def test_what_cannot_be_brought_to_an_engine_on_a_cpu_is_said_and_no_engine_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared = {"name": "after", "version": "0.18.1", "updates": {"transport": "ipc"}}
-    monkeypatch.setitem(DOCUMENT, "arms", [DOCUMENT["arms"][0], shared])
-    run = run_in(tmp_path, monkeypatch)
-    assert [one.status for one in run.trainings] == ["ok", "unsupported", "ok", "unsupported"]
-    assert run.bookkeeping.cells_run == 3
-    document = document_of(run, fail_on_mismatch=True)
-    assert any("CUDA IPC shares the memory of a GPU" in line for line in document["not_seen"])
-    assert "read from disk" in document["canary"]["arms"][0]["transport"]
-
-
 def test_a_training_whose_engine_is_killed_is_the_only_one_that_is_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_recipe_that_is_wrong_says_where(changes: dict[str, Any], complaint: s
 @pytest.mark.parametrize(
     ("updates", "said"),
     [
-        ({"transport": "ipc", "path": "reload_weights"}, "reload_weights reads a folder"),
+        ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
         ({"lag": 2, "mode": "abort"}, "abort ends the requests"),
         ({"planted": ["lm_head"]}, "planted needs another path"),
     ],

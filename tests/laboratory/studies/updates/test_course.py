@@ -174,16 +174,6 @@ def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeyp
     assert (again.bookkeeping.cells_run, again.bookkeeping.cells_kept) == (0, first.bookkeeping.cells_run)
 
 
-def test_what_cannot_be_brought_to_an_engine_on_a_cpu_is_a_note_and_no_engine_is_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = run_in(tmp_path, monkeypatch, recipe_with(transport="native", modes=["keep"], in_a_row=0, faults=[]))
-    document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
-    refused = [one for one in document["findings"] if one["rule"] == "refused"]
-    assert refused and all("goes over NCCL" in one["message"] for one in refused)
-    assert {(record.status, record.cell_key) for record in run.records} == {("unsupported", "")}
-
-
 def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0, faults=[])
     variables = {**recipe.environment_variables, "FAKE_AILMENT": "repeat"}
@@ -211,7 +201,7 @@ def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monke
     on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
     for found in (run, replace(run, surroundings=on_cuda)):
         document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)
-        assert "NCCL and CUDA IPC: no weights came over them" in document["not_seen"]
+        assert "NCCL: no weights came over it" in document["not_seen"]
         (said,) = {case["transport"] for case in document["weight_updates"]["cases"]}
         assert said == "read from disk; loaded by the engine's reload_weights, which finds the files itself"
         assert said in TEXT.render(document, None)

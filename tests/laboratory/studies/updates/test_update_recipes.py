@@ -42,7 +42,8 @@ def test_a_mode_that_vllm_does_not_have_is_refused() -> None:
     [
         ({"transport": "broadcast", "path": "reload_weights"}, "reload_weights reads a folder"),
         ({"transport": "broadcast", "other_paths": ["reload_weights"]}, "reload_weights reads a folder"),
-        ({"transport": "native", "path": "load_weights"}, "native is the engine's own weight transfer"),
+        ({"transport": "ipc"}, "Input should be 'disk' or 'broadcast'"),
+        ({"transport": "native"}, "Input should be 'disk' or 'broadcast'"),
         ({"transport": "carrier pigeon"}, "weight_updates.engines.0.transport"),
     ],
 )

@@ -1,0 +1,52 @@
+"""Files that configure vLLM in a way that is not read here: what they are written for, and the line that shows it.
+
+torchforge rests since November 2025; Ray Serve, the production stack and vLLM's recipes serve models and train none.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlaudit.configs.source import Source
+
+_PYTHON, _YAML = frozenset({".py"}), frozenset({".yaml", ".yml"})
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a kind of file is recognised. words: all of them stand in it. begins: where the part for vLLM begins."""
+
+    suffixes: frozenset[str]
+    words: tuple[str, ...]
+    begins: re.Pattern[str]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "vLLM under torchforge's config": _Kind(
+        _YAML,
+        ("engine_",),
+        # An actor, and below it, before the next key of its level, the arguments of its engine.
+        re.compile(r"^(?:policy|generator):[^\n]*\n(?:(?:[ \t#][^\n]*)?\n)*?[ \t]+engine_(?:args|config):", re.M),
+    ),
+    "vLLM under Ray's LLMConfig": _Kind(
+        _PYTHON, ("engine_kwargs",), re.compile(r"(?<!class )\b(?:LLMConfig|vLLMEngineProcessorConfig)\(")
+    ),
+    "vLLM under Ray Serve's llm_configs": _Kind(
+        _YAML, ("engine_kwargs:",), re.compile(r"^[ \t-]*model_loading_config:", re.M)
+    ),
+    "vLLM under a Helm chart's values": _Kind(_YAML, (), re.compile(r"^[ \t-]*vllmConfig:", re.M)),
+    "vLLM under a recipe of vLLM's collection": _Kind(
+        _YAML, ("model_id:", "base_args:"), re.compile(r"^variants:", re.M)
+    ),
+}
+
+
+def not_read(source: Source) -> tuple[str, int] | None:
+    """Return what a file is written for, and the line, if that is not read here; None for any other file."""
+    text = source.text
+    for name, kind in _KINDS.items():
+        if source.suffix in kind.suffixes and all(word in text for word in kind.words):
+            found = kind.begins.search(text)
+            if found is not None:
+                return name, text.count("\n", 0, found.start()) + 1
+    return None

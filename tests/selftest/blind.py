@@ -1,0 +1,98 @@
+"""One blind trial: a world is planted and sealed, its observation is judged, and only then is the label read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from worlds.ground import Ground
+from worlds.observe import Observation, observe
+from worlds.plant import Dose, healthy
+
+from rlaudit.attribution.attribute import Attribution, attribute
+from rlaudit.errors import UsageError
+from rlaudit.layers import Verdict
+from rlaudit.meaning.from_scores import identify
+from rlaudit.meaning.token_evidence import token_evidence
+from rlaudit.tokens.alignment import alignment_report
+from selftest.faults import all_faults
+
+CLEAN = "clean"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What was planted: causes (none for a clean world) with a dose each."""
+
+    causes: tuple[str, ...] = ()
+    doses: tuple[Dose, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As a row of the confusion matrix."""
+        return " + ".join(self.causes) or CLEAN
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A label, what was named, and why."""
+
+    label: Label
+    named: frozenset[str]
+    clean: bool
+    because: str
+
+    @property
+    def wrong(self) -> frozenset[str]:
+        """Causes that were named and not planted."""
+        return self.named - set(self.label.causes)
+
+    @property
+    def recalled(self) -> bool:
+        """Whether all that was planted was named; for a clean world, whether it was called clean."""
+        return set(self.label.causes) <= self.named if self.label.causes else self.clean
+
+
+def planted(ground: Ground, label: Label, floor_k2: float, rng: np.random.Generator) -> Observation:
+    """The observation of a world in which the label is true. Raises UsageError for a cause that cannot be planted."""
+    faults = all_faults()
+    plant = healthy(ground)
+    for cause, dose in zip(label.causes, label.doses, strict=True):
+        if cause not in faults:
+            raise UsageError(f"no fault {cause!r} to plant", f"there are: {', '.join(faults)}")
+        plant = faults[cause].plant(plant, ground, dose, rng)
+    return observe(ground, plant, floor_k2, rng)
+
+
+def judge(observation: Observation) -> Attribution:
+    """What `compare` would say, from the observation alone."""
+    batch = observation.batch
+    alignment = alignment_report(batch)
+    meaning = None
+    if not alignment.refused:
+        meaning = identify(observation.scored, observation.sampling, observation.trainer, observation.floor_k2)
+    evidence = token_evidence(
+        batch,
+        sampling=observation.sampling,
+        trainer=observation.trainer,
+        scored=observation.scored,
+        meaning=meaning,
+        alignment=alignment,
+        floor_k2=observation.floor_k2,
+        extra={
+            "base_logprob": observation.base_logprob_T,
+            "prompt_tokens": observation.prompt_tokens_T,
+            "seen_before": observation.seen_T,
+        },
+    )
+    return attribute(evidence)
+
+
+def blind_trials(ground: Ground, labels: Sequence[Label], floor_k2: float, rng: np.random.Generator) -> list[Trial]:
+    """One trial for each label, in an order that tells nothing."""
+    trials = []
+    for place in rng.permutation(len(labels)).tolist():
+        observation = planted(ground, labels[place], floor_k2, rng)
+        found = judge(observation)
+        clean = not found.names and found.verdict is Verdict.MATCH
+        trials.append(Trial(labels[place], found.names, clean, found.because))
+    return trials

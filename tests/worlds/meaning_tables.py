@@ -1,0 +1,142 @@
+"""What fixed logits give under any sampling parameters, each table computed once for all worlds on the same ground.
+
+vLLM's order: penalties, temperature, min_p, top-k, top-p.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlaudit.arrays import Floats, Integers
+from rlaudit.meaning.candidates import Semantics, SupportGrids
+from worlds.generator import Logits
+
+GRIDS = SupportGrids()
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Normaliser (of the kept, scaled logits) and the least scaled logit that is kept, per token."""
+
+    normaliser_T: Floats
+    cut_T: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class TrainerTable:
+    """The trainer's own distribution: mass kept by filters at each grid point, entropy, largest probability."""
+
+    nucleus_TG: Floats
+    top_k_TG: Floats
+    min_p_TG: Floats
+    entropy_T: Floats
+    largest_T: Floats
+
+
+def penalised(logits_TV: Logits, seen_TV: NDArray[np.bool_], semantics: Semantics) -> Logits:
+    """Logits after the repetition penalty."""
+    penalty = np.float32(semantics.repetition_penalty)
+    if penalty == 1:
+        return logits_TV
+    return np.where(seen_TV, np.where(logits_TV > 0, logits_TV / penalty, logits_TV * penalty), logits_TV)
+
+
+def meaning_of(sorted_TV: Logits, semantics: Semantics) -> Meaning:
+    """From logits sorted downwards. Ties at an edge are kept together."""
+    scaled = sorted_TV / np.float32(semantics.temperature)
+    mass = np.exp(scaled - scaled[:, :1])
+    kept_T = np.full(len(scaled), scaled.shape[1], dtype=np.int64)
+    if semantics.min_p > 0:
+        kept_T = (mass >= semantics.min_p).sum(axis=1)
+    if semantics.top_k > 0:
+        kept_T = np.minimum(kept_T, semantics.top_k)
+    through = np.cumsum(mass, axis=1, dtype=np.float64)
+    rows = np.arange(len(scaled))
+    if semantics.top_p < 1:
+        total_T = through[rows, kept_T - 1]
+        before = through - mass
+        kept_T = np.minimum(kept_T, np.maximum((before < semantics.top_p * total_T[:, None]).sum(axis=1), 1))
+    normaliser_T = np.log(through[rows, kept_T - 1]) + scaled[:, 0]
+    full = kept_T == scaled.shape[1]
+    return Meaning(normaliser_T, np.where(full, -np.inf, scaled[rows, kept_T - 1]))
+
+
+def logprobs_of(logits_TV: Logits, seen_TV: NDArray[np.bool_], semantics: Semantics) -> Logits:
+    """(T, V) logprobs, -inf outside the support."""
+    processed = penalised(logits_TV, seen_TV, semantics)
+    if semantics.filtered:
+        meaning = meaning_of(-np.sort(-processed, axis=1), semantics)
+        scaled = processed / np.float32(semantics.temperature)
+        inside = scaled >= meaning.cut_T[:, None].astype(np.float32)
+        return np.where(inside, scaled - meaning.normaliser_T[:, None].astype(np.float32), np.float32(-np.inf))
+    scaled = processed / np.float32(semantics.temperature)
+    scaled = scaled - scaled.max(axis=1, keepdims=True)
+    logprobs: Logits = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True, dtype=np.float64)).astype(np.float32)
+    return logprobs
+
+
+class MeaningTables:
+    """Tables of one set of logits, filled as they are asked for."""
+
+    def __init__(self, logits_TV: Logits, seen_TV: NDArray[np.bool_]) -> None:
+        self._logits_TV, self._seen_TV = logits_TV, seen_TV
+        self._sorted: dict[float, Logits] = {}
+        self._meanings: dict[Semantics, Meaning] = {}
+        self._trainers: dict[Semantics, TrainerTable] = {}
+
+    def logprobs(self, semantics: Semantics, token_T: Integers) -> Floats:
+        """(T,) logprobs of these tokens."""
+        rows = np.arange(len(token_T))
+        seen_T = self._seen_TV[rows, token_T]
+        logit_T = penalised(self._logits_TV[rows, token_T], seen_T, semantics)
+        scaled_T = logit_T / np.float32(semantics.temperature)
+        meaning = self._meaning(semantics)
+        inside_T = scaled_T >= meaning.cut_T.astype(np.float32)
+        return np.where(inside_T, scaled_T.astype(np.float64) - meaning.normaliser_T, -np.inf)
+
+    def _meaning(self, semantics: Semantics) -> Meaning:
+        if semantics not in self._meanings:
+            self._meanings[semantics] = meaning_of(self._sorted_by(semantics), semantics)
+        return self._meanings[semantics]
+
+    def _sorted_by(self, semantics: Semantics) -> Logits:
+        penalty = semantics.repetition_penalty
+        if penalty not in self._sorted:
+            self._sorted[penalty] = -np.sort(-penalised(self._logits_TV, self._seen_TV, semantics), axis=1)
+        return self._sorted[penalty]
+
+    def rank_and_mass_above(self, trainer: Semantics, token_T: Integers) -> tuple[Integers, Floats]:
+        """(T,) rank (1 = most probable) and mass strictly above each token, of the trainer's distribution."""
+        rows = np.arange(len(token_T))
+        above_TV = self._logits_TV > self._logits_TV[rows, token_T][:, None]
+        rank_T = above_TV.sum(axis=1) + 1
+        normaliser_T = self._meaning(trainer).normaliser_T
+        scaled = self._logits_TV / np.float32(trainer.temperature) - normaliser_T[:, None].astype(np.float32)
+        return rank_T, np.where(above_TV, np.exp(scaled), 0.0).sum(axis=1).astype(np.float64)
+
+    def trainer_table(self, trainer: Semantics) -> TrainerTable:
+        """Of a plain trainer."""
+        if trainer not in self._trainers:
+            self._trainers[trainer] = self._new_table(trainer)
+        return self._trainers[trainer]
+
+    def _new_table(self, trainer: Semantics) -> TrainerTable:
+        scaled = self._sorted_by(Semantics()) / np.float32(trainer.temperature)
+        logprobs = scaled.astype(np.float64) - self._meaning(trainer).normaliser_T[:, None]
+        mass = np.exp(logprobs)
+        through = np.cumsum(mass, axis=1)
+        before = through - mass
+        rows = np.arange(len(mass))
+
+        def up_to(counts_T: Integers) -> Floats:
+            return np.where(counts_T > 0, through[rows, np.maximum(counts_T, 1) - 1], 0.0).clip(0.0, 1.0)
+
+        size = mass.shape[1]
+        return TrainerTable(
+            nucleus_TG=np.stack([up_to((before <= edge).sum(axis=1)) for edge in GRIDS.nucleus], axis=1),
+            top_k_TG=np.stack([through[:, min(k, size) - 1].clip(0.0, 1.0) for k in GRIDS.top_k], axis=1),
+            min_p_TG=np.stack([up_to((mass >= edge * mass[:, :1]).sum(axis=1)) for edge in GRIDS.min_p], axis=1),
+            entropy_T=-(mass * logprobs).sum(axis=1),
+            largest_T=mass[:, 0],
+        )

@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from rlaudit.configs.rollout_config import TRAINER, FrameworkReleases, Loss, Lost, Origin, RolloutConfig, Setting, Stop
+from rlaudit.configs.rollout_config import (
+    TRAINER,
+    FrameworkReleases,
+    Loss,
+    Lost,
+    LostUpdate,
+    Origin,
+    RefusedPin,
+    RolloutConfig,
+    Setting,
+)
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
@@ -63,8 +73,9 @@ class Draft:
     not_seen: list[str] = field(default_factory=list)
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
-    stops: tuple[Stop, ...] = ()
     releases: FrameworkReleases | None = None
+    refused_pin: RefusedPin | None = None
+    lost_updates: tuple[LostUpdate, ...] = ()
     bare: bool = False
 
     def list_options(self, root: Node, *paths: str) -> None:
@@ -131,8 +142,9 @@ class Draft:
             not_seen=tuple(dict.fromkeys(self.not_seen)),
             parts=self.parts,
             decided=self.decided,
-            stops=self.stops,
             releases=self.releases,
+            refused_pin=self.refused_pin,
+            lost_updates=self.lost_updates,
             write=write,
         )
 

@@ -100,7 +100,6 @@ def _config(source: Source, helper: Source, loaded: Sequence[Source], call: "Cal
     from rlaudit.configs.dialects.vllm.own_loss import take_own_loss
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
-    from rlaudit.configs.framework_source.stops import stops_in
     from rlaudit.configs.python_environment import python_environment
 
     engine = with_handed(call, helper, source)
@@ -114,7 +113,6 @@ def _config(source: Source, helper: Source, loaded: Sequence[Source], call: "Cal
     files = (source, helper, *(file for file in loaded if file is not helper))
     calls = [call for file in files for call in (*calls_of(file), *posted(file))]
     take_weight_updates(draft, source, calls, offline=config.offline)
-    told = {stop.where for stop in config.stops}
     return replace(
         config,
         framework=NAME,
@@ -125,7 +123,6 @@ def _config(source: Source, helper: Source, loaded: Sequence[Source], call: "Cal
         lost=(*config.lost, *draft.lost),
         not_seen=tuple(one for one in (*config.not_seen, *draft.not_seen) if sampled is None or one != NO_SAMPLING),
         parts=tuple(dict.fromkeys((*config.parts, helper.path, *([sampled[0].path] if sampled is not None else ())))),
-        stops=(*config.stops, *(stop for stop in stops_in(source, vllm) if stop.where not in told)),
         write=unwritten,
     )
 

@@ -73,7 +73,7 @@ def inspect_file(
         if not recognised and not documents and not file.named:
             return InspectedFile(file, bugs=bugs)
         versions = versions or choose(context.before, context.after, file.path, file.source.text)
-        recognised = recognised or (() if documents else _by_its_imports(file.source, versions.after))
+        recognised = recognised or (() if documents else _by_its_imports(file.source))
         if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
@@ -99,17 +99,16 @@ def inspect_file(
     return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
 
 
-def _by_its_imports(source: Source, vllm: Version) -> tuple[Dialect, ...]:
+def _by_its_imports(source: Source) -> tuple[Dialect, ...]:
     """How a named file is read where no dialect reads it; in a folder, the files that it loads are there as well."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.vllm_code import CODE, certain_stops
     from rlaudit.configs.vllm_program import PROGRAM
     from rlaudit.configs.vllm_script import SCRIPT
 
     for dialect in (PROGRAM, SCRIPT):
         if dialect.recognise(source):
             return (dialect,)
-    return (CODE,) if CODE.recognise(source) and certain_stops(source, vllm) else ()
+    return ()
 
 
 def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:

@@ -10,7 +10,6 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
-from rlaudit.configs.named_classes import with_named_classes
 from rlaudit.configs.program import programs_beside
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
@@ -186,7 +185,7 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
 
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
     """What a dialect reads, each trainer with the server that the file starts for it: the framework's or vLLM's own."""
-    configs = tuple(with_named_classes(config, source, vllm) for config in dialect.read(source, vllm))
+    configs = dialect.read(source, vllm)
     if waits_for_a_trainer(configs):
         programs = [program for program in programs_beside(source) if dialect.recognise(program)]
         configs = joined([*configs, *(config for program in programs for config in dialect.read(program, vllm))])

@@ -17,9 +17,7 @@ from rlaudit.errors import RlauditError, UsageError
 from rlaudit.vllm.catalogue import DATA, known_versions
 from rlaudit.vllm.extract.archive import download, open_tree, version_of
 from rlaudit.vllm.extract.builds import record_builds
-from rlaudit.vllm.extract.callables import record_callables
 from rlaudit.vllm.extract.fingerprint import decision
-from rlaudit.vllm.extract.importable import record_importable
 from rlaudit.vllm.extract.lifetimes import write_lifetimes
 from rlaudit.vllm.extract.release import release, write
 from rlaudit.vllm.resolution_rule import ResolutionRule
@@ -79,8 +77,6 @@ def add(source: Path, version: str | None, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     write(data, into / f"{named}.json")
     write_lifetimes(into)
-    record_importable(named, tree, into)
-    record_callables(named, tree, into)
     changed = unreviewed({name: found[0] for name, found in data["resolvers"].items()})
     review = f"to review: {', '.join(changed)}" if changed else "all resolution rules reviewed"
     print(f"vLLM {named}: {len(data['engine'])} engine arguments, {len(data['variables'])} variables; {review}")

@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.dialects.trl.read import DIALECT
-from rlaudit.configs.rollout_config import Loss, RolloutConfig, StopKind
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
@@ -107,20 +107,9 @@ def test_sampling_parameters_and_facts_are_of_its_file() -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_what_stops_it_is_certain_where_a_training_run_gets() -> None:
-    stops = {(stop.kind, stop.what.split(",")[0]): stop for stop in read(COMMAND, "0.18.1").stops}
-    certain = {kind for (kind, _), stop in stops.items() if stop.certain}
-    assert certain == {StopKind.CODE, StopKind.IMPORT, StopKind.ATTRIBUTE}
-    open_ones = [stop.what for stop in stops.values() if not stop.certain]
-    assert len(open_ones) == 1 and "imports from vllm.worker.worker" in open_ones[0]
-    assert {stop.place.path for stop in stops.values() if stop.place} != {"scripts/run.sh"}
-    assert [stop for stop in read(COMMAND, "0.8.5").stops if stop.kind is not StopKind.ATTRIBUTE] == []
-
-
-@pytest.mark.usefixtures("project")
 def test_a_trainer_that_asks_a_server_builds_no_engine() -> None:
     config = read(COMMAND.strip() + " --vllm_mode server\n", "0.18.1")
-    assert not config.offline and config.stops == ()
+    assert not config.offline
 
 
 def test_two_classes_of_which_the_program_names_neither_settle_nothing(project: Path) -> None:

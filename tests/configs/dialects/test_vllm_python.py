@@ -171,23 +171,6 @@ def test_an_argument_of_a_subclass_is_its_own() -> None:
     assert any("bundle_indices, which a subclass" in one for one in config.not_seen)
 
 
-@pytest.mark.parametrize(("keyword", "vllm", "refused"), [
-    ("prompt_token_ids", "0.8.5", False), ("prompt_token_ids", "0.18.1", True),
-    ("guided_options_request", "0.11.0", True),
-    ("tokenization_kwargs", "0.8.5", True), ("tokenization_kwargs", "0.18.1", False),
-    ("sampling_params", "0.18.1", False), ("input_ids", "0.18.1", False),
-])  # fmt: skip
-def test_a_keyword_of_generate_that_the_release_does_not_take_is_refused(
-    keyword: str, vllm: str, refused: bool
-) -> None:
-    text = f"from vllm import LLM\nllm = LLM('m')\n\ndef roll(ids):\n    return llm.generate({keyword}=ids)\n"
-    lost = read_one(DIALECT, text, vllm, "run.py").lost
-    assert [(one.name, one.loss) for one in lost] == [(f"LLM.generate({keyword})", Loss.REFUSED)] * refused
-    own = "\nclass Own:\n    def generate(self, **more): ...\n"
-    assert len(read_one(DIALECT, text + own, vllm, "run.py").lost) == refused
-    assert not read_one(DIALECT, text.replace("return llm.", "return ids.") + own, vllm, "run.py").lost
-
-
 # What opens a call is written in many ways; what it may name is unknown, and nobody's default.
 @pytest.mark.parametrize("engine", ["LLM", "EngineArgs", "AsyncEngineArgs"])
 @pytest.mark.parametrize("rest", ["**kw", "**load(path)", "**(BASE | kw)", "**asdict(given)"])
@@ -240,7 +223,7 @@ def test_an_engine_in_a_thread_of_the_program_is_told(started: str, there: bool)
     assert read_one(DIALECT, text, "0.18.1", "run.py").off_main_thread is there
 
 
-def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_asked() -> None:
+def test_of_a_server_of_one_s_own_the_command_line_decides() -> None:
     text = (
         "from vllm import AsyncEngineArgs\nfrom vllm.utils import FlexibleArgumentParser\n"
         "args = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args()\n"
@@ -249,7 +232,6 @@ def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_a
     config = read_one(DIALECT, text, "0.18.1", "server.py")
     assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
     assert config.model is None and not config.lost
-    assert [stop.place.line for stop in config.stops if stop.place is not None] == [2]
     assert any("the command line of the program decides" in one for one in config.not_seen)
     mine = text.replace("from vllm import", "from mine import")
     assert not DIALECT.recognise(source_of(mine, "server.py"))
@@ -265,23 +247,11 @@ def test_vllms_server_inside_a_program_is_an_engine_whose_arguments_are_open() -
     )
     config = read_one(DIALECT, text, "0.18.1", "server.py")
     assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
-    assert [stop.place.line for stop in config.stops if stop.place is not None] == [3]
     assert any("what the program hands to vLLM's server decides them" in one for one in config.not_seen)
     assert config.write("async_scheduling", False) is None
     assert not DIALECT.recognise(source_of(text.replace("from vllm.", "from mine."), "server.py"))
     own = text + "    return AsyncEngineArgs(model='m')\n"
     assert read_one(DIALECT, f"from vllm import AsyncEngineArgs\n{own}", "0.18.1", "server.py").model is not None
-
-
-def test_a_method_of_the_files_own_does_not_hide_what_is_asked_of_the_engine() -> None:
-    text = (
-        "import vllm\n\n\nclass Actor:\n    def __init__(self):\n        for _ in range(3):\n            try:\n"
-        "                self.llm = vllm.LLM('m')\n                break\n            except OSError:\n"
-        "                pass\n\n    def generate(self, ids):\n        return self.{}.generate(prompt_token_ids=ids)\n"
-    )
-    gone = read_one(DIALECT, text.format("llm"), "0.18.1", "run.py").lost
-    assert [one.name for one in gone] == ["LLM.generate(prompt_token_ids)"]
-    assert not read_one(DIALECT, text.format("other"), "0.18.1", "run.py").lost
 
 
 def test_one_of_two_literals_is_either_of_them() -> None:

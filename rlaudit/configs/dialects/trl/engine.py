@@ -90,7 +90,7 @@ def trainer_config(
     if own is not None and written_mode in (None, "colocate"):
         collect_own(draft, own, arguments, vllm)
         return draft.done(model=model, offline=True, place=place, write=write)
-    draft.stops = told.stops
+    draft.refused_pin = told.refused_pin
     if not told.impossible:
         draft.releases = FrameworkReleases(told.oldest, told.newest, told.lower, told.upper)
     _gone_fields(draft, in_question, told)

@@ -22,7 +22,6 @@ _PREFIX = "vllm_"
 def collect_own(draft: Draft, own: OwnTrainer, arguments: Mapping[str, Node], vllm: Version) -> None:
     """Fill a draft from the file of the trainer. arguments: the fields of the trainer's config by name."""
     draft.parts = (*draft.parts, own.source.path)
-    draft.stops = own.stops(vllm)
     draft.not_seen.append(f"what {own.name} in {own.file} does besides building the engine")
     handed = handed_over(own.source, engine_names(vllm))
     used = set()

@@ -75,12 +75,11 @@ def _is_vllm(call: "Call") -> bool:
 
 
 def calls_of(source: Source) -> "tuple[Call, ...]":
-    """What the file builds, samples with, generates with and updates."""
+    """What the file builds, samples with and updates."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
-    return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, GENERATE, *METHODS))
+    return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, *METHODS))
 
 
 def engines_of(source: Source) -> "list[Call]":
@@ -115,18 +114,17 @@ def engine_config(
 ) -> RolloutConfig:
     """One engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.method_keywords import take_generate
     from rlaudit.configs.dialects.vllm.own_loss import take_own_loss
     from rlaudit.configs.dialects.vllm.parsed_list import parsed_list, take_parsed_list
     from rlaudit.configs.dialects.vllm.posted import posted
     from rlaudit.configs.dialects.vllm.server import flag_speller
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
-    from rlaudit.configs.framework_source.stops import stops_in
+    from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
 
     listed = parsed_list(source) if call.name in {FROM_COMMAND_LINE, *SERVERS} else None
     call = _as_open(call) if listed is None else replace(call, arguments={}, positional=(), open=listed.open)
-    draft = Draft(NAME, source.path, stops=stops_in(source, vllm))
+    draft = Draft(NAME, source.path, lost_updates=lost_updates(source))
     catalogue = Catalogue.at(vllm)
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
     model = named.pop("model", None) if listed is None else take_parsed_list(draft, listed, source, vllm)
@@ -142,8 +140,6 @@ def engine_config(
         draft.not_seen.append(f"{rest}; whatever the call does not name is open")
     collect_sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
     take_own_loss(draft, source)
-    if call.name == "LLM":
-        take_generate(draft, source, calls, catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     # A keyword of vLLM's engine is none of the functions that make one.
@@ -159,10 +155,14 @@ def engine_config(
 
 
 def _asks(source: Source, name: str) -> bool:
-    from rlaudit.configs.framework_source.guards import asks_whether_taken
+    """Whether a test of the file is for a keyword: `if "name" in inspect.signature(EngineArgs).parameters`."""
+    import ast
+
     from rlaudit.configs.syntax.python_text import parse
 
-    return asks_whether_taken(parse(source.text), name)
+    tests = (node.test for node in ast.walk(parse(source.text)) if isinstance(node, ast.If))
+    compared = (one for test in tests for one in ast.walk(test) if isinstance(one, ast.Compare))
+    return any(isinstance(one.ops[0], ast.In) and getattr(one.left, "value", None) == name for one in compared)
 
 
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:

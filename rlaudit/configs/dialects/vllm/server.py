@@ -48,10 +48,10 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     take_variables(draft, variables)
     if own is not None:
         # Reading Python costs start-up time that other files should not pay.
-        from rlaudit.configs.framework_source.stops import stops_in
+        from rlaudit.configs.lost_updates import lost_updates
 
         take_program(draft, own, reader.catalogue.engine)
-        draft.stops = stops_in(own.program, vllm, asks_calls=True)
+        draft.lost_updates = lost_updates(own.program)
     if source.suffix == ".py":
         # Reading Python costs start-up time that other files should not pay.
         from rlaudit.configs.dialects.vllm.posted import posted

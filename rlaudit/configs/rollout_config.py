@@ -146,8 +146,7 @@ class RolloutConfig:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
-    whether it is built in an actor of a Ray placement group. off_main_thread: whether in a thread that the program
-    starts. not_seen: what a reader could not tell, in sentences.
+    whether it is built in an actor of a Ray placement group. not_seen: what a reader could not tell, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
     decides it, where that source was read.
     releases: the framework's, None where nothing is known of them. refused_pin: the pin that is none of them.
@@ -167,7 +166,6 @@ class RolloutConfig:
     offline: bool = False
     bare: bool = False
     placed_by_ray: bool = False
-    off_main_thread: bool = False
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()

@@ -7,7 +7,6 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.rollout_config import RolloutConfig
-from rlaudit.configs.source import Source
 from rlaudit.inspection.already_so import told_as_it_is
 from rlaudit.inspection.audit import Audit, Rule, audit_of
 from rlaudit.inspection.device import device_of
@@ -70,12 +69,9 @@ def inspect_file(
         recognised, bugs = recognise(file.source, context.dialects)
         documents, others = documents_of(file.source, context.dialects)
         bugs += others
-        if not recognised and not documents and not file.named:
-            return InspectedFile(file, bugs=bugs)
-        versions = versions or choose(context.before, context.after, file.path, file.source.text)
-        recognised = recognised or (() if documents else _by_its_imports(file.source))
         if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
+        versions = versions or choose(context.before, context.after, file.path, file.source.text)
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
@@ -97,18 +93,6 @@ def inspect_file(
     more = (f"{file.path}: {left} more engines after the first {MOST_ENGINES}",) if left > 0 else ()
     said = (*read.not_seen, *more, *((device.said(file.path),) if device is not None and configs else ()))
     return InspectedFile(file, versions, tuple(configs), said, tuple(failures))
-
-
-def _by_its_imports(source: Source) -> tuple[Dialect, ...]:
-    """How a named file is read where no dialect reads it; in a folder, the files that it loads are there as well."""
-    # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.vllm_program import PROGRAM
-    from rlaudit.configs.vllm_script import SCRIPT
-
-    for dialect in (PROGRAM, SCRIPT):
-        if dialect.recognise(source):
-            return (dialect,)
-    return ()
 
 
 def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from rlaudit.configs.program import program_of
 from rlaudit.configs.source import Source
 
 MOST_NAMED = 50
@@ -26,8 +27,8 @@ _HELD = rf"(?m)^\s*(?:export\s+|readonly\s+)?NAME=[\"']?{_SCRIPT}"
 
 @dataclass(frozen=True)
 class Mention:
-    """The first such word of a file, and its line; "" where there is none. starts: another script that a shell script
-    hands over to, and the line.
+    """The first such word of a file, and its line; "" where there is none. starts: another script, or a program, that
+    a shell script hands over to, and the line.
     """
 
     path: str
@@ -52,14 +53,24 @@ def _line(source: Source, match: "re.Match[str]") -> int:
 
 
 def _starts(source: Source) -> tuple[str, int] | None:
-    """The last script that a shell script runs, by its file's name, also where a variable holds it."""
+    """The last script that a shell script runs, by its file's name, also where a variable holds it; else the last
+    Python program.
+    """
     found = list(re.finditer(_RUNS, source.text)) if source.is_shell else []
     for match in reversed(found):
         held = re.search(_HELD.replace("NAME", re.escape(match["name"])), source.text) if match["name"] else None
         script = match["script"] or (held["script"] if held is not None else "")
         if script:
             return PurePath(script).name, _line(source, match)
-    return None
+    return _program(source)
+
+
+def _program(source: Source) -> tuple[str, int] | None:
+    try:
+        started = [(program_of(command), command.place.line) for command in source.commands]
+    except (ValueError, RecursionError):  # kept in source.refusals
+        return None
+    return next((one for one in reversed(started) if one[0].endswith(".py")), None)
 
 
 def sentences(found: Iterable[Mention]) -> list[str]:
@@ -82,4 +93,6 @@ def _sentence(word: str, files: list[Mention]) -> str:
         folders[folder] = folders.get(folder, 0) + 1
     more = "".join(f", {count} more in {folder}" for folder, count in folders.items())
     subject = "mentions" if len(files) == 1 else "mention"
-    return f"{places}{more}: {subject} {word}, and no rollout config is read there"
+    runs = any(one.path.endswith(".py") or (one.starts or ("",))[0].endswith(".py") for one in files)
+    recorded = "; `rlaudit record` writes down what a program gives vLLM when it runs" if runs else ""
+    return f"{places}{more}: {subject} {word}, and no rollout config is read there{recorded}"

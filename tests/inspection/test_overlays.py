@@ -68,7 +68,7 @@ def test_a_folder_run_names_what_it_does_not_read(
 def test_many_files_are_counted_by_folder_after_the_first() -> None:
     found = [Mention(f"{'a' if at < MOST_NAMED else 'b'}/{at}.py", "vllm", 1) for at in range(MOST_NAMED + 2)]
     (sentence,) = sentences(found)
-    assert sentence.endswith(", 2 more in b: mention vllm, and no rollout config is read there")
+    assert ", 2 more in b: mention vllm, and no rollout config is read there" in sentence
 
 
 @pytest.mark.parametrize("text", ["x = EngineArgs(num_scheduler_steps=1)", "_engine_args: {tensor_parallel_size: 2}"])
@@ -111,6 +111,20 @@ def test_a_script_that_hands_over_to_another_names_it_where_it_is_named(text: st
     found = mention(Source("run.sh", text), named=True)
     assert found is not None and sentences([found])[0].endswith("hands over to base.sh: inspect that one")
     assert mention(Source("run.sh", text)) is None
+
+
+def test_a_script_that_starts_a_program_names_it_and_the_way_to_know_what_it_decides() -> None:
+    found = mention(Source("run.sh", "# vllm\ntorchrun --nproc_per_node 8 \\\n  src/grpo.py --use 1\n"), named=True)
+    assert found is not None
+    started, mentioned = sentences([found])
+    assert started == "run.sh:2 hands over to src/grpo.py: inspect that one" and "`rlaudit record`" in mentioned
+
+
+@pytest.mark.parametrize(("path", "there"), [("train.py", True), ("train.yaml", False)])
+def test_a_program_that_is_not_read_names_the_way_to_know_what_it_decides(path: str, there: bool) -> None:
+    found = mention(Source(path, "# vllm\n"))
+    assert found is not None
+    assert ("`rlaudit record`" in sentences([found])[0]) is there
 
 
 def test_a_script_that_hands_over_to_nobody_names_none() -> None:

@@ -212,17 +212,6 @@ def test_an_engine_of_an_actor_in_a_placement_group_is_told_from_one_of_the_prog
     assert not read_one(DIALECT, PLACED.replace("PlacementGroup", "Node") + built, "0.18.1", "run.py").placed_by_ray
 
 
-@pytest.mark.parametrize(("started", "there"), [
-    ("Thread(target=serve, args=(1,)).start()", True),
-    ("loop.run_in_executor(None, serve)", True),
-    ("await asyncio.to_thread(serve)", True),
-    ("Thread(target=other).start()\nserve()", False),
-])  # fmt: skip
-def test_an_engine_in_a_thread_of_the_program_is_told(started: str, there: bool) -> None:
-    text = f"from vllm import LLM\ndef serve():\n    return LLM(model='m')\n{started}\n"
-    assert read_one(DIALECT, text, "0.18.1", "run.py").off_main_thread is there
-
-
 def test_of_a_server_of_one_s_own_the_command_line_decides() -> None:
     text = (
         "from vllm import AsyncEngineArgs\nfrom vllm.utils import FlexibleArgumentParser\n"
@@ -265,20 +254,16 @@ def test_keys_that_a_dictionary_gets_before_an_open_update_are_listed_as_open() 
     text = (
         "from vllm import LLM\n\n\ndef build(more, eager):\n    given = {'model': 'm', 'seed': 1}\n"
         "    if eager:\n        given['enforce_eager'] = True\n    given.update(more)\n"
-        "    return LLM(**{k: v for k, v in given.items() if k in known})\n"
+        "    return LLM(**given)\n"
     )
     engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
     assert set(engine) == {"seed", "enforce_eager"}
-    assert all("changed by .update()" in one.value.reason for one in engine.values())
+    assert all("line 8 changes given" in one.value.reason for one in engine.values())
 
 
-def test_an_argument_of_a_function_is_open_with_its_default_beside_it() -> None:
-    text = (
-        "from vllm import LLM\n\n\ndef build(seed=3, *, dtype='half'):\n    return LLM('m', seed=seed, dtype=dtype)\n"
-    )
-    engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
-    assert engine["seed"].value.reason == "seed is an argument of build(), 3 where it is left out"
-    assert "'half' where it is left out" in engine["dtype"].value.reason
+def test_an_argument_of_a_function_is_open_whatever_its_default_and_its_calls() -> None:
+    text = "from vllm import LLM\n\n\ndef build(seed=3):\n    return LLM('m', seed=seed)\n\n\nbuild(4)\n"
+    assert read_one(DIALECT, text, "0.18.1", "run.py").engine["seed"].value.reason == "seed is an argument of build()"
 
 
 def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> None:
@@ -289,35 +274,17 @@ def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> N
     assert row["effective_to"] == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}
 
 
-ALIAS = """
+ASKS = """
 import inspect
-from vllm import AsyncEngineArgs, EngineArgs
+from vllm import EngineArgs
 
-def build(path, serves, more):
-    kinds = {{}}
-    {line}
-    return engine_cls(model=path, seed=3, **kinds)
+kinds = {}
+if 'device' in inspect.signature(EngineArgs).parameters:
+    kinds['device'] = more
+EngineArgs(model=path, seed=3, **kinds)
 """
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "engine_cls = EngineArgs",
-        "engine_cls = AsyncEngineArgs if serves else EngineArgs",
-        "if serves:\n        engine_cls = AsyncEngineArgs\n    else:\n        engine_cls = EngineArgs",
-    ],
-)
-def test_a_class_that_is_called_by_another_name_builds_the_engine(line: str) -> None:
-    assert read_one(DIALECT, ALIAS.format(line=line), "0.18.1", "engine.py").engine["seed"].value == 3
-
-
-def test_a_name_that_may_be_something_else_builds_none() -> None:
-    source = source_of(ALIAS.format(line="engine_cls = EngineArgs if serves else more"), "engine.py")
-    assert not DIALECT.recognise(source)
-
-
 def test_an_argument_that_the_file_asks_the_class_for_is_not_refused() -> None:
-    line = "engine_cls = EngineArgs\n    if 'device' in inspect.signature(engine_cls).parameters:\n"
-    config = read_one(DIALECT, ALIAS.format(line=f"{line}        kinds['device'] = more"), "0.18.1", "engine.py")
+    config = read_one(DIALECT, ASKS, "0.18.1", "engine.py")
     assert "device" not in config.engine and "device" in " ".join(config.not_seen)

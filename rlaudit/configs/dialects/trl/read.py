@@ -15,7 +15,7 @@ from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.merging import mapping_of
-from rlaudit.configs.program import TRAINING, program_source, trains, words_of
+from rlaudit.configs.program import TRAINING, trains, words_of
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -107,7 +107,7 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
     arguments = dict(call.arguments)
     config = trainer_config(
         "trl", source, CALLS[call.name], arguments, vllm, call.place,
-        call_writer(call, _spell(arguments, python=True), source.text), program=source,
+        call_writer(call, _spell(arguments, python=True), source.text),
     )  # fmt: skip
     if call.open:
         config = replace(
@@ -189,7 +189,7 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
         parts = (beside.path,)
     config = trainer_config(
         "trl", source, _trainer_of(arguments, kind), arguments, vllm, command.place,
-        line_writer(command, at, _spell(arguments, "--"), source), parts, program_source(source, command),
+        line_writer(command, at, _spell(arguments, "--"), source), parts,
     )  # fmt: skip
     variables = {
         name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")

@@ -1,0 +1,161 @@
+"""What the names of a Python file stand for: what it imports, and the names that it binds once.
+
+A name that a module or a function binds once keeps its value. Why any other one has none is said; it is known when the
+program runs.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from rlaudit.configs.syntax.python_walk import At, Function, nodes_of
+
+_CHANGES = {"update", "setdefault", "pop", "popitem", "clear"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A dictionary that is changed after it was made: `name["key"] = value`."""
+
+    line: int
+    # The key that it gets, None if any of its keys may change.
+    key: str | None = None
+    # What the key gets, and whether it does so for certain.
+    value: ast.expr | None = None
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What one name of a module or function is bound to."""
+
+    # None if the name is bound more than once, or to what is known only when the program runs.
+    value: ast.expr | None
+    # Why there is no value.
+    why: str = ""
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass
+class Names:
+    """The names of one file."""
+
+    # Where a name comes from: `LLM` is `vllm.LLM`; a relative import begins with a dot.
+    imports: dict[str, str] = field(default_factory=dict)
+    # By the function that binds it, None for the module.
+    bound: dict[tuple[Function | None, str], Bound] = field(default_factory=dict)
+
+    def find(self, name: str, functions: tuple[Function, ...]) -> tuple[Bound, tuple[Function, ...]] | None:
+        """What a name is bound to where it is used, and the functions around that place; None if nothing binds it."""
+        for count in range(len(functions), -1, -1):
+            found = self.bound.get((functions[count - 1] if count else None, name))
+            if found is not None:
+                return found, functions[:count]
+        return None
+
+    def origin(self, node: ast.expr) -> str:
+        """Where a name or attribute was imported from; "" if the file does not import it."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        home = self.imports.get(node.id) if isinstance(node, ast.Name) else None
+        return ".".join([home, *reversed(parts)]) if home is not None else ""
+
+
+@lru_cache(maxsize=8)
+def names_of(tree: ast.Module) -> Names:
+    """The names of one file."""
+    names = Names()
+    fields = {id(line) for at in nodes_of(tree) if isinstance(at.node, ast.ClassDef) for line in at.node.body}
+    for at in nodes_of(tree):
+        home = at.functions[-1] if at.functions else None
+        for name, value, why in () if id(at.node) in fields else _bindings(at.node):
+            before = names.bound.get((home, name))
+            again = Bound(None, (before.why if before is not None else "") or f"{name} is assigned more than once")
+            names.bound[home, name] = Bound(value, why) if before is None else again
+        if isinstance(at.node, Function):
+            for name in _arguments(at.node):
+                names.bound[at.node, name] = Bound(None, f"{name} is an argument of {at.node.name}()")
+        elif isinstance(at.node, ast.Import | ast.ImportFrom):
+            names.imports = {**_imported(at.node), **names.imports}
+    for at in nodes_of(tree):
+        if isinstance(at.node, ast.Global | ast.Nonlocal):
+            for name in at.node.names:
+                found = names.find(name, at.functions[:-1])
+                if found is not None:
+                    home = found[1][-1] if found[1] else None
+                    names.bound[home, name] = Bound(None, f"{name} is shared between functions")
+        name, change = _change(at)
+        found = names.find(name, at.functions) if change is not None else None
+        if found is not None and change is not None:
+            bound, around = found
+            here = around == at.functions and not at.branches
+            told = replace(change, sure=here and change.sure)
+            names.bound[around[-1] if around else None, name] = replace(bound, changes=(*bound.changes, told))
+    return names
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
+    """The names that a statement or expression binds, each with its value, or with why it has none."""
+    match node:
+        case ast.Assign():
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, node.value, ""
+                else:
+                    yield from _stored(target, "is one of several values that are assigned together")
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value, ""
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.NamedExpr(target=ast.Name(id=name)):
+            yield name, None, f"{name} is known only when it runs"
+        case ast.For() | ast.AsyncFor() | ast.comprehension():
+            yield from _stored(node.target, "takes several values in a loop")
+        case ast.withitem(optional_vars=ast.expr() as target):
+            yield from _stored(target, "is known only when it runs")
+        case ast.Import() | ast.ImportFrom():
+            yield from ((name, None, f"{name} is imported from another module") for name in _imported(node))
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name, None, f"{node.name} is defined in this file"
+        case ast.Global() | ast.Nonlocal():
+            yield from ((name, None, f"{name} is shared between functions") for name in node.names)
+
+
+def _stored(target: ast.expr, why: str) -> Iterator[tuple[str, None, str]]:
+    for one in ast.walk(target):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            yield one.id, None, f"{one.id} {why}"
+
+
+def _change(at: At) -> tuple[str, Change | None]:
+    """The dictionary that a statement changes, and how; None for any other statement."""
+    match at.node:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)))]):
+            return name, Change(at.node.lineno, key, at.node.value, True)
+        case (
+            ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))])
+            | ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))])
+        ):
+            return name, Change(at.node.lineno)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGES:
+            return name, Change(at.node.lineno)
+    return "", None
+
+
+def _arguments(function: Function) -> Iterator[str]:
+    given = function.args
+    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+    yield from (one.arg for one in every)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            bound = alias.asname or alias.name.partition(".")[0]
+            found[bound] = alias.name if alias.asname else bound
+        else:
+            home = "." * node.level + (node.module or "")
+            found[alias.asname or alias.name] = f"{home}.{alias.name}"
+    return found

@@ -1,7 +1,7 @@
 """What the names of a Python file stand for: what it imports, and the names that it binds once.
 
-A name that a module or a function binds once keeps its value. Why any other one has none is said; it is known when the
-program runs.
+A name that a module or a function binds once keeps its value. Any other one has a reason in its place: its value is
+known when the program runs.
 """
 
 import ast
@@ -66,35 +66,53 @@ class Names:
 
 @lru_cache(maxsize=8)
 def names_of(tree: ast.Module) -> Names:
-    """The names of one file."""
+    """Return the names of one file."""
     names = Names()
-    fields = {id(line) for at in nodes_of(tree) if isinstance(at.node, ast.ClassDef) for line in at.node.body}
+    # The body of a class binds attributes, which other lines do not reach by the name alone.
+    attributes = {id(line) for at in nodes_of(tree) if isinstance(at.node, ast.ClassDef) for line in at.node.body}
     for at in nodes_of(tree):
-        home = at.functions[-1] if at.functions else None
-        for name, value, why in () if id(at.node) in fields else _bindings(at.node):
-            before = names.bound.get((home, name))
-            again = Bound(None, (before.why if before is not None else "") or f"{name} is assigned more than once")
-            names.bound[home, name] = Bound(value, why) if before is None else again
+        if id(at.node) not in attributes:
+            _bind(names, at)
         if isinstance(at.node, Function):
             for name in _arguments(at.node):
                 names.bound[at.node, name] = Bound(None, f"{name} is an argument of {at.node.name}()")
         elif isinstance(at.node, ast.Import | ast.ImportFrom):
             names.imports = {**_imported(at.node), **names.imports}
+    # What a function changes may be bound below it.
     for at in nodes_of(tree):
-        if isinstance(at.node, ast.Global | ast.Nonlocal):
-            for name in at.node.names:
-                found = names.find(name, at.functions[:-1])
-                if found is not None:
-                    home = found[1][-1] if found[1] else None
-                    names.bound[home, name] = Bound(None, f"{name} is shared between functions")
-        name, change = _change(at)
-        found = names.find(name, at.functions) if change is not None else None
-        if found is not None and change is not None:
-            bound, around = found
-            here = around == at.functions and not at.branches
-            told = replace(change, sure=here and change.sure)
-            names.bound[around[-1] if around else None, name] = replace(bound, changes=(*bound.changes, told))
+        _share(names, at)
+        _change(names, at)
     return names
+
+
+def _bind(names: Names, at: At) -> None:
+    """Bind the names that a node gives a value; a second value leaves a name without one."""
+    home = at.functions[-1] if at.functions else None
+    for name, value, why in _bindings(at.node):
+        before = names.bound.get((home, name))
+        again = Bound(None, (before.why if before is not None else "") or f"{name} is assigned more than once")
+        names.bound[home, name] = Bound(value, why) if before is None else again
+
+
+def _share(names: Names, at: At) -> None:
+    """Take the value from a name that `global` or `nonlocal` lets another function bind."""
+    for name in at.node.names if isinstance(at.node, ast.Global | ast.Nonlocal) else ():
+        found = names.find(name, at.functions[:-1])
+        if found is not None:
+            home = found[1][-1] if found[1] else None
+            names.bound[home, name] = Bound(None, f"{name} is shared between functions")
+
+
+def _change(names: Names, at: At) -> None:
+    """Note a change of a dictionary at its name; it is sure in the function that binds the name, in no branch."""
+    name, change = _changed(at.node)
+    found = names.find(name, at.functions) if change is not None else None
+    if found is None or change is None:
+        return
+    bound, around = found
+    sure = change.sure and around == at.functions and not at.branches
+    home = around[-1] if around else None
+    names.bound[home, name] = replace(bound, changes=(*bound.changes, replace(change, sure=sure)))
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
@@ -128,18 +146,18 @@ def _stored(target: ast.expr, why: str) -> Iterator[tuple[str, None, str]]:
             yield one.id, None, f"{one.id} {why}"
 
 
-def _change(at: At) -> tuple[str, Change | None]:
-    """The dictionary that a statement changes, and how; None for any other statement."""
-    match at.node:
+def _changed(node: ast.AST) -> tuple[str, Change | None]:
+    """Return the name of the dictionary that a statement changes, and how; None for any other statement."""
+    match node:
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)))]):
-            return name, Change(at.node.lineno, key, at.node.value, True)
+            return name, Change(node.lineno, key, node.value, sure=True)
         case (
             ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))])
             | ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))])
         ):
-            return name, Change(at.node.lineno)
+            return name, Change(node.lineno)
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGES:
-            return name, Change(at.node.lineno)
+            return name, Change(node.lineno)
     return "", None
 
 

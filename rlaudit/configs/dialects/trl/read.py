@@ -46,6 +46,8 @@ _TRAINS = (_TELLING - {"max_new_tokens", "beta"}) | {
     "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps",
     "config",
 }  # fmt: skip
+# Of TRL itself: the trainer is its own.
+_SUBCOMMANDS = {"grpo", "rloo"}
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
 # Booleans that are true unless `--no_<name>` is said.
 _ON = ("vllm_importance_sampling_correction", "bf16")
@@ -133,7 +135,7 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
             if word.endswith("vllm_serve.py") or word == "trl.scripts.vllm_serve":
                 yield command, at + 1, "serve"
                 break
-            subcommand = PurePath(word).name == "trl" and following in {"grpo", "rloo"}
+            subcommand = PurePath(word).name == "trl" and following in _SUBCOMMANDS
             starts = subcommand or (_is_script(words, at) and _is_trainers(command, at))
             if starts and _asks_for_vllm(source, command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
@@ -195,7 +197,11 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
         name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")
     }  # fmt: skip
     environment = {**config.environment, **variables} if config.offline else config.environment
-    return replace(config, environment=environment, not_seen=(*config.not_seen, *untold(command, at)))
+    not_seen = [*config.not_seen, *untold(command, at)]
+    if kind not in _SUBCOMMANDS:
+        recorded = "`rlaudit record` writes down how its engine is built"
+        not_seen.append(f"whether {PurePath(kind).name} trains with TRL's own trainer, as is taken here; {recorded}")
+    return replace(config, environment=environment, not_seen=tuple(not_seen))
 
 
 def _of_server(source: Source, command: Command, at: int, vllm: Version) -> RolloutConfig:

@@ -19,7 +19,8 @@ and, where a rule needs them:
     set_by_framework: [logprobs_mode]             # these come from code, not from the file
     at_from: {engine: {...}, sampling: {...}, ...}        # laid over the above for the version today
     lost: [{name: ..., written: ..., loss: false dropped, reason: ...}]
-    stops: [{where: "engine.py:4", what: raises, certain: true}]
+    refused_pin: {where: "requirements.txt:3", because: pins TRL 0.16.0}
+    lost_updates: [{line: 4, what: takes model_executor, sends: false, passed_over_at: 7}]
     releases: ["0.18", "0.24"]                 # of the framework: the oldest, and the first that is none, or null
     engine: {max_model_len: {unknown: "$LEN is set nowhere in this file"}}     # a value that the file does not tell
 
@@ -66,11 +67,11 @@ from rlaudit.configs.rollout_config import (
     FrameworkReleases,
     Loss,
     Lost,
+    LostUpdate,
     Origin,
+    RefusedPin,
     RolloutConfig,
     Setting,
-    Stop,
-    StopKind,
 )
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Unknown
@@ -91,7 +92,8 @@ KEYS = {
     "set_by_framework",
     "at_from",
     "lost",
-    "stops",
+    "refused_pin",
+    "lost_updates",
     "releases",
     *SECTIONS,
 }
@@ -133,8 +135,8 @@ def fixed(example: Mapping[str, Any], fix: Fix) -> dict[str, Any]:
     return laid_over(example, {"engine": {edit["name"]: edit["value"] for edit in wanted}})
 
 
-def _stop(where: str, what: str, certain: bool, kind: str = "code") -> Stop:
-    return Stop(where, what, certain, StopKind(kind))
+def _lost_update(line: int, what: str, sends: bool = False, passed_over_at: int = 0) -> LostUpdate:
+    return LostUpdate(what, Place(PATH, line, 1, what), sends, passed_over_at)
 
 
 def _config(data: Mapping[str, Any]) -> RolloutConfig:
@@ -146,7 +148,8 @@ def _config(data: Mapping[str, Any]) -> RolloutConfig:
         framework=data.get("framework", "simulated"),
         path=PATH,
         lost=tuple(_lost(**lost) for lost in data.get("lost", ())),
-        stops=tuple(_stop(**stop) for stop in data.get("stops", ())),
+        refused_pin=RefusedPin(**data["refused_pin"]) if data.get("refused_pin") else None,
+        lost_updates=tuple(_lost_update(**line) for line in data.get("lost_updates", ())),
         releases=_releases(*data["releases"]) if "releases" in data else None,
         offline=data.get("offline", False),
         place=Place(PATH, 1, 1, ""),

@@ -18,10 +18,8 @@ from packaging.version import Version
 
 from extract_catalogue.archive import download, open_tree, version_of
 from extract_catalogue.builds import record_builds
-from extract_catalogue.callables import record_callables
 from extract_catalogue.fingerprint import decision
 from extract_catalogue.hooks import record_hooks, record_published_hooks
-from extract_catalogue.importable import record_importable
 from extract_catalogue.lifetimes import write_lifetimes
 from extract_catalogue.release import release, write
 from extract_catalogue.reviewed import record
@@ -88,8 +86,6 @@ def add(source: Path, version: str | None, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     write(data, into / f"{named}.json")
     write_lifetimes(into)
-    record_importable(named, tree, into)
-    record_callables(named, tree, into)
     record_hooks(named, tree, into)
     changed = unreviewed({name: found[0] for name, found in data["resolvers"].items()})
     review = f"to review: {', '.join(changed)}" if changed else "all resolution rules reviewed"

@@ -11,9 +11,8 @@ from pathlib import Path
 from packaging.version import Version
 
 from extract_catalogue.archive import opened_tree
-from extract_catalogue.callables import parameters_text
+from extract_catalogue.attributes import attributes
 from extract_catalogue.modules import Module, Tree
-from extract_catalogue.objects import attributes
 from extract_catalogue.remote_wheel import open_wheel
 from rlaudit.engines.engine import Build
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
@@ -22,7 +21,8 @@ from rlaudit.engines.environments.pip_configuration import read_package_sources
 from rlaudit.engines.environments.release import choose_release
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.recorder.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS
-from rlaudit.vllm.importable import SOMETIMES, Index, spans
+from rlaudit.vllm.name_spans import SOMETIMES, Index, spans
+from rlaudit.vllm.parameters import ANY_NAME, BY_NAME, DEFAULT
 
 # Whose attributes the recorder reads. The worker is that of GPUs; the recorder takes any class for one.
 OBJECTS = (
@@ -132,3 +132,19 @@ def _published(version: str) -> Tree:
         if wheel is not None:
             return opened_tree(open_wheel(wheel.url, sources.certificates))
     raise NotFinished(f"vLLM {version} has no wheel on the index", "Fetch a wheel or sdist and name its path.")
+
+
+def parameters_text(arguments: ast.arguments, skipped: int) -> str:
+    """Return parameters as rlaudit/vllm/parameters.py reads them. skipped: how many of the first are left out."""
+    ordered = [*arguments.posonlyargs, *arguments.args]
+    plain = len(ordered) - len(arguments.defaults)
+    words = [one.arg + (DEFAULT if at >= plain else "") for at, one in enumerate(ordered)][skipped:]
+    if arguments.vararg is not None:
+        words.append(f"{BY_NAME}{arguments.vararg.arg}")
+    elif arguments.kwonlyargs:
+        words.append(BY_NAME)
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    words += [one.arg + (DEFAULT if value is not None else "") for one, value in pairs]
+    if arguments.kwarg is not None:
+        words.append(ANY_NAME)
+    return ",".join(words) or ","

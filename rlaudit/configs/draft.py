@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from rlaudit.configs.rollout_config import TRAINER, FrameworkReleases, Loss, Lost, Origin, RolloutConfig, Setting, Stop
+from rlaudit.configs.rollout_config import (
+    TRAINER,
+    FrameworkReleases,
+    Loss,
+    Lost,
+    LostUpdate,
+    Origin,
+    RefusedPin,
+    RolloutConfig,
+    Setting,
+)
 from rlaudit.configs.syntax.edit import Edit
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.place import Place
@@ -64,8 +74,9 @@ class Draft:
     recorded: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     decided: dict[str, str] = field(default_factory=dict)
-    stops: tuple[Stop, ...] = ()
     releases: FrameworkReleases | None = None
+    refused_pin: RefusedPin | None = None
+    lost_updates: tuple[LostUpdate, ...] = ()
     bare: bool = False
     device: Setting | None = None
 
@@ -135,8 +146,9 @@ class Draft:
             recorded=self.recorded,
             parts=self.parts,
             decided=self.decided,
-            stops=self.stops,
             releases=self.releases,
+            refused_pin=self.refused_pin,
+            lost_updates=self.lost_updates,
             write=write,
         )
 

@@ -15,7 +15,7 @@ from packaging.version import Version
 from rlaudit.configs.draft import Settings, by_code, unwritten
 from rlaudit.configs.elsewhere import Elsewhere, as_written, leave_open
 from rlaudit.configs.framework_source.checkout import Checkout, shown
-from rlaudit.configs.rollout_config import OF_UPDATES, Origin, RolloutConfig, Setting, Stop
+from rlaudit.configs.rollout_config import OF_UPDATES, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import LARGEST_BYTES, Source
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.read_regular import read_regular
@@ -58,7 +58,6 @@ def with_own_backend(
         lost=(),
         not_seen=(*config.not_seen, left),
         decided={name: one for name, one in config.decided.items() if name in config.trainer},
-        stops=(),
         write=unwritten,
     )
     return _with_files(kept, files, vllm)
@@ -79,11 +78,11 @@ def _files(checkout: Checkout, backend: str) -> Iterator[Source]:
 
 
 def _with_files(config: RolloutConfig, files: tuple[Source, ...], vllm: Version) -> RolloutConfig:
-    """The config with what the backend's own files decide, and which of their lines do not go with the release."""
+    """The config with what the backend's own files decide."""
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.python import DIALECT as PYTHON
 
-    engine, environment, stops, read = dict(config.engine), dict(config.environment), list[Stop](), list[str]()
+    engine, environment, read = dict(config.engine), dict(config.environment), list[str]()
     for file in files:
         if not PYTHON.recognise(file):
             continue
@@ -94,12 +93,10 @@ def _with_files(config: RolloutConfig, files: tuple[Source, ...], vllm: Version)
                     engine[name] = by_code(name, one.value, f"{shown(one.place.path)}:{one.place.line}")
             for name, one in built.environment.items():
                 environment.setdefault(name, replace(one, origin=Origin.FRAMEWORK, place=None))
-            stops += built.stops
     reason = config.engine.reason if isinstance(config.engine, Elsewhere) else ""
     return replace(
         config,
         engine=Elsewhere(reason, engine),
         environment=environment,
-        stops=tuple(dict.fromkeys(stops)),
         parts=tuple(dict.fromkeys((*config.parts, *map(shown, read)))),
     )

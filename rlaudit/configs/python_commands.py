@@ -20,20 +20,19 @@ def python_commands(source: Source, wanted: Callable[[str], bool]) -> Iterator[t
     What is added to it later follows; a list that is extended by what is not told, or under a condition, ends in an
     unknown word. Raises UnreadableText.
     """
-    for display in source.displays(wanted):
-        words = tuple(_shown(node) for node in words_of(display.elements()))
+    for grown in source.grown_lists(wanted):
+        words = tuple(_shown(node) for node in words_of(grown.display.elements()))
         if any(
             isinstance(word.value, str) and (word.value in _LAUNCHES or word.value.endswith(".py")) for word in words
         ):
-            name = _grows(source.text, display)
-            added = _added(source, display, wanted) if name else None
-            yield (*words, *_later(display, name, added)), display
+            yield (*words, *_later(grown, _grows(source.text, grown.display))), grown.display
 
 
 def conditional_words(source: Source, display: Node, wanted: Callable[[str], bool]) -> tuple[tuple[Node, ...], ...]:
     """What is added to a list under a condition, one tuple for each place."""
-    added = _added(source, display, wanted) if _grows(source.text, display) else None
-    return added.maybe if added is not None else ()
+    found = (one for one in source.grown_lists(wanted) if one.display.place.start == display.place.start)
+    grown = next(found, None) if _grows(source.text, display) else None
+    return grown.maybe if grown is not None else ()
 
 
 def _shown(word: Node) -> Node:
@@ -54,16 +53,10 @@ def _grows(text: str, display: Node) -> str:
     return named.group(1)
 
 
-def _added(source: Source, display: Node, wanted: Callable[[str], bool]) -> GrownList | None:
-    found = (one for one in source.grown_lists(wanted) if one.display.place.start == display.place.start)
-    return next(found, None)
-
-
-def _later(display: Node, name: str, grown: GrownList | None) -> tuple[Node, ...]:
+def _later(grown: GrownList, name: str) -> tuple[Node, ...]:
     if not name:
         return ()
-    told = grown.words[len(grown.display.elements()) :] if grown is not None else ()
-    more = tuple(_shown(node) for node in words_of(told))
-    if more and grown is not None and not grown.maybe and not grown.open:
+    more = tuple(_shown(node) for node in words_of(grown.words[len(grown.display.elements()) :]))
+    if more and not grown.maybe and not grown.open:
         return more
-    return (*more, Node(Unknown("the program adds to the list"), display.place, None, f"what is added to {name}"))
+    return (*more, Node(Unknown("the program adds to the list"), grown.display.place, None, f"what is added to {name}"))

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node, Unknown
-from rlaudit.configs.syntax.python_scopes import is_main_guard
 from rlaudit.configs.syntax.python_text import parse, span
+from rlaudit.configs.syntax.python_walk import is_main_guard
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
 # Of vllm.envs, up to 0.11.0: it writes VLLM_USE_V1.

@@ -84,34 +84,27 @@ class FrameworkReleases:
     until: str = ""
 
 
-class StopKind(StrEnum):
-    """What a line asks of the release in vain. CODE: anything but the others. UNSENT: what it hands to the engine's
-    process. ORDER: another branch than meant, as versions are compared as texts.
-    """
+@dataclass(frozen=True)
+class RefusedPin:
+    """The release of the framework that the project pins, if it does not run with the vLLM release."""
 
-    CODE = "code"
-    IMPORT = "import"
-    ATTRIBUTE = "attribute"
-    UNSENT = "unsent"
-    ORDER = "order"
+    # `file:line` of the pin.
+    where: str
+    # Why, as the rest of a sentence.
+    because: str
 
 
 @dataclass(frozen=True)
-class Stop:
-    """A line of Python, the framework's or the user's own, that does not go with the vLLM release.
+class LostUpdate:
+    """A line of a program by which new weights do not reach an engine in a process of its own."""
 
-    where: `file:line`. what: what the line does, as the rest of a sentence. certain: it is reached for certain. place:
-    of a line of the user's own. apart: only where the engine runs in a process of its own. doubt: whether it stops
-    depends on a value that the file does not tell.
-    """
-
-    where: str
+    # What the line does, as the rest of a sentence.
     what: str
-    certain: bool
-    kind: StopKind = StopKind.CODE
-    place: Place | None = None
-    apart: bool = False
-    doubt: bool = False
+    place: Place
+    # Whether it fails at what it sends, and not at an attribute of the engine that is not there.
+    sends: bool
+    # The line of the `except` that goes on as if the update had been made; 0 if none does.
+    passed_over_at: int = 0
 
 
 # What rules may ask about the trainer's side. A reader gives those it knows; a missing one is unknown, never fine.
@@ -155,12 +148,13 @@ class RolloutConfig:
     the framework's own switches for rollouts and their correction, as it spells them. lost: what is written and never
     arrives. offline: whether the engine is an in-process `LLM` and not a server (defaults differ). bare: whether
     it is neither, and a program makes AsyncLLM or LLMEngine itself. placed_by_ray:
-    whether it is built in an actor of a Ray placement group. off_main_thread: whether in a thread that the program
-    starts. device: the image that the engine is started in, or the framework's option for the device.
-    not_seen: what a reader could not tell, in sentences. recorded: what was seen of its run, in sentences.
+    whether it is built in an actor of a Ray placement group. device: the image that the engine is started in, or the
+    framework's option for the device. not_seen: what a reader could not tell, in sentences. recorded: what was seen of
+    its run, in sentences.
     parts: the other files this one was read with. decided: by setting, the line of the framework's own source that
-    decides it, where that source was read. stops: its lines that do not go with the vLLM release.
-    releases: the framework's, None where nothing is known of them.
+    decides it, where that source was read.
+    releases: the framework's, None where nothing is known of them. refused_pin: the pin that is none of them.
+    lost_updates: lines of the program by which weights do not reach the engine.
     write: makes the edits that set an engine argument in this file's own spelling, or None where it cannot be written.
     """
 
@@ -176,15 +170,15 @@ class RolloutConfig:
     offline: bool = False
     bare: bool = False
     placed_by_ray: bool = False
-    off_main_thread: bool = False
     device: Setting | None = None
     place: Place | None = None
     not_seen: tuple[str, ...] = ()
     recorded: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     decided: Mapping[str, str] = field(default_factory=dict)
-    stops: tuple[Stop, ...] = ()
     releases: FrameworkReleases | None = None
+    refused_pin: RefusedPin | None = None
+    lost_updates: tuple[LostUpdate, ...] = ()
     write: Callable[[str, Any], tuple[Edit, ...] | None] = lambda _name, _value: None
 
     @property

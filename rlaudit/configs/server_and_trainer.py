@@ -67,6 +67,7 @@ def _together(server: RolloutConfig, trainer: RolloutConfig) -> RolloutConfig:
         not_seen=tuple(dict.fromkeys(left)),
         parts=(*server.parts, *elsewhere, *trainer.parts),
         decided={**server.decided, **trainer.decided},
-        stops=(*server.stops, *trainer.stops),
+        refused_pin=server.refused_pin or trainer.refused_pin,
+        lost_updates=(*server.lost_updates, *trainer.lost_updates),
         write=server.write,
     )

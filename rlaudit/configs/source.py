@@ -1,11 +1,11 @@
 """A file to read settings from, parsed at most once in each syntax."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rlaudit.configs.syntax.node import Node
 from rlaudit.read_regular import read_regular
@@ -25,7 +25,7 @@ _YAML = {".yaml", ".yml", ".json"}
 @dataclass(frozen=True, eq=False)
 class Source:
     """A file's text. `path` is as the user gave it, for messages; `neighbours` may be opened for inheritance. given:
-    folders with the source of a framework, which were named. options: what the command line of a Python program says.
+    folders with the source of a framework, which were named.
 
     Every syntax is empty where the file is not written in it; what is, and does not parse, raises that syntax's
     Unreadable error (a ValueError), and is kept in `refusals`: a reader that goes on without it must not hide it.
@@ -34,7 +34,6 @@ class Source:
     path: str
     text: str
     given: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
     refusals: dict[object, ValueError | RecursionError] = field(default_factory=dict, repr=False)
     _calls: dict[frozenset[str], "tuple[Call, ...]"] = field(default_factory=dict, repr=False)
 
@@ -96,33 +95,19 @@ class Source:
         if wanted not in self._calls:
             from rlaudit.configs.syntax.python_calls import calls
 
-            self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted, self.options))
+            self._calls[wanted] = self._parsed(wanted, lambda: calls(self.text, self.path, wanted))
         return self._calls[wanted]
-
-    @property
-    def options_taken(self) -> tuple[str, ...]:
-        """Options of a Python program's own command line that its calls were read with at their defaults."""
-        taken = (option for found in self._calls.values() for call in found for option in call.options.values())
-        return tuple(dict.fromkeys(taken))
 
     def dictionaries(self, key: str) -> tuple[Node, ...]:
         """Every dictionary of a Python file that has a key."""
-        from rlaudit.configs.syntax.python_displays import dictionaries
+        from rlaudit.configs.syntax.python_lists import dictionaries
 
         if self.suffix != ".py" or not re.search(rf"[\"']{re.escape(key)}[\"']\s*:", self.text):
             return ()
         return self._parsed(key, lambda: dictionaries(self.text, self.path, key))
 
-    def displays(self, wanted: Callable[[str], bool]) -> tuple[Node, ...]:
-        """Every list and tuple of a Python file that holds a text which is wanted."""
-        from rlaudit.configs.syntax.python_displays import displays
-
-        if self.suffix != ".py":
-            return ()
-        return self._parsed("lists", lambda: displays(self.text, self.path, wanted))
-
     def grown_lists(self, wanted: Callable[[str], bool]) -> "tuple[GrownList, ...]":
-        """Those lists with what the program adds to them later."""
+        """Every list and tuple of a Python file that holds a text which is wanted, with what is added to it later."""
         from rlaudit.configs.syntax.python_lists import grown_lists
 
         if self.suffix != ".py":

@@ -104,9 +104,8 @@ def judged(request: Request, collected: Collected, inspected: Sequence[Inspected
         Path(part).absolute() for one in with_configs for config in one.configs for part in config.audit.config.parts
     }
     named = {one.path for one in others} | {one.path for one in without if Path(one.path).absolute() in parts}
-    asked = request.context.before, request.context.after
     given = {one.file.path for one in inspected if one.file.named}
-    unnamed = (mention(one, *asked, named=one.path in given) for one in without if one.path not in named)
+    unnamed = (mention(one, named=one.path in given) for one in without if one.path not in named)
     mentions = tuple(found for found in unnamed if found is not None)
     verdicts = judge_files(request, with_configs)
     stale = 0

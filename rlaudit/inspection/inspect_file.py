@@ -74,13 +74,10 @@ def inspect_file(
         recognised, bugs = recognise(file.source, context.dialects)
         documents, others = documents_of(file.source, context.dialects)
         bugs += others
-        if not recognised and not documents and not file.named:
+        if not recognised and not documents:
             return InspectedFile(file, bugs=bugs)
         release, ran_on = _recorded(file.source)
         versions = versions or choose(context.before, context.after, file.path, file.source.text, release)
-        recognised = recognised or (() if documents else _by_its_imports(file.source, versions.after))
-        if not recognised and not documents:
-            return InspectedFile(file, bugs=bugs)
         read = read_all([(file.source, recognised), *documents], (versions.before, versions.after))
     except Unreadable as error:
         return InspectedFile(file, unreadable=str(error))
@@ -113,19 +110,6 @@ def inspect_file(
 def _recorded(source: Source) -> tuple[Version | None, Machine | None]:
     """The release that ran, and the machine that it ran on, as far as they are recorded."""
     return (source.release, source.machine) if isinstance(source, RecordedSource) else (None, None)
-
-
-def _by_its_imports(source: Source, vllm: Version) -> tuple[Dialect, ...]:
-    """How a named file is read where no dialect reads it; in a folder, the files that it loads are there as well."""
-    # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.vllm_code import CODE, certain_stops
-    from rlaudit.configs.vllm_program import PROGRAM
-    from rlaudit.configs.vllm_script import SCRIPT
-
-    for dialect in (PROGRAM, SCRIPT):
-        if dialect.recognise(source):
-            return (dialect,)
-    return (CODE,) if CODE.recognise(source) and certain_stops(source, vllm) else ()
 
 
 def run_rules(audit: Audit, rules: Sequence[Rule]) -> tuple[tuple[Finding, ...], tuple[Bug, ...]]:

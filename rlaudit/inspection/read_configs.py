@@ -1,7 +1,7 @@
 """From a file to the rollout configs in it: which dialect, read once for each version, and paired."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -10,11 +10,11 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.here_documents import HereDocument, here_documents
-from rlaudit.configs.named_classes import with_named_classes
 from rlaudit.configs.program import programs_beside
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.server_and_trainer import asks_a_server, joined, waits_for_a_trainer
 from rlaudit.configs.source import Source
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.discover import Offers, discover
 from rlaudit.inspection.unread_variables import unread_variables
 
@@ -176,17 +176,25 @@ def read_configs(source: Source, recognised: Sequence[Dialect], versions: tuple[
         matched, alone = _paired(dialect, before, after)
         pairs += matched
         not_seen += alone
-    if pairs and source.options_taken:
-        options = ", ".join(source.options_taken)
-        not_seen.append(f"{source.path}: what its command line says; taken at their defaults are {options}")
+    not_seen += _decided_when_it_runs(source, [pair.after for pair in pairs])
     not_seen += unread_variables(source, [pair.after for pair in pairs])
     not_seen += [f"{source.path}: a part of it is not read: {_at_line(one)}" for one in source.refusals.values()]
     return FileConfigs(tuple(pairs), tuple(not_seen), tuple(bugs))
 
 
+def _decided_when_it_runs(source: Source, configs: Sequence[RolloutConfig]) -> Iterator[str]:
+    """The lines of a Python program that say nothing without a run of it."""
+    settings = (one for config in configs for part in (config.engine, config.sampling) for one in part.values())
+    places = (one.place for one in settings if isinstance(one.value, Unknown) and one.value.by_run)
+    lines = sorted({place.line for place in places if place is not None})
+    if lines:
+        listed = f"lines {', '.join(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
+        yield f"{source.path}: what a run decides in {listed}; `rlaudit record` writes it down"
+
+
 def _read(source: Source, dialect: Dialect, plain: Dialect | None, vllm: Version) -> tuple[RolloutConfig, ...]:
     """What a dialect reads, each trainer with the server that the file starts for it: the framework's or vLLM's own."""
-    configs = tuple(with_named_classes(config, source, vllm) for config in dialect.read(source, vllm))
+    configs = dialect.read(source, vllm)
     if waits_for_a_trainer(configs):
         programs = [program for program in programs_beside(source) if dialect.recognise(program)]
         configs = joined([*configs, *(config for program in programs for config in dialect.read(program, vllm))])

@@ -14,9 +14,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.recorder.shipped import rlaudit_recorder
-from rlaudit.vllm.callables import Parameters, parameters
 from rlaudit.vllm.catalogue import DATA
-from rlaudit.vllm.importable import Index
+from rlaudit.vllm.name_spans import Index
+from rlaudit.vllm.parameters import Parameters, parameters
 
 FILE = "hooks.json"
 ASYNC = "async"  # beside a method's parameters: it is a coroutine

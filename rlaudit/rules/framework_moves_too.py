@@ -1,4 +1,4 @@
-"""No release of the framework goes with both vLLM versions: it has to move together with vLLM.
+"""The framework has to move together with vLLM: no release of it goes with both, or its pin not with the new one.
 
 What changed
     Frameworks go with a few releases of vLLM each. TRL up to 0.26 does not import with vLLM 0.12 or later, and TRL from
@@ -31,16 +31,19 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import StopKind
 from rlaudit.inspection.audit import Audit, Rule
 from rlaudit.inspection.finding import Finding, Severity
 from rlaudit.layers import Layer
 
 
 def check(audit: Audit) -> Iterator[Finding]:
-    """Where the two ranges do not meet. A pin or a line that stops the job says so by itself."""
+    """A pin that does not run with the new vLLM, else two ranges that do not meet."""
+    pin = audit.config.refused_pin
+    if pin is not None:
+        yield RULE.finding(audit, Severity.ERROR, pin.where, f"{pin.where} {pin.because}. Move it with vLLM.")
+        return
     before, after = audit.before.config.releases, audit.after.config.releases
-    if before is None or after is None or any(stop.kind is StopKind.CODE for stop in audit.config.stops):
+    if before is None or after is None:
         return
     if before.newest is None or before.newest > after.oldest:
         return
@@ -52,4 +55,4 @@ def check(audit: Audit) -> Iterator[Finding]:
     yield RULE.finding(audit, Severity.WARNING, "framework", message)
 
 
-RULE = Rule("framework-moves-too", Layer.INFERENCE_PATH, check)
+RULE = Rule("framework-moves-too", Layer.INFERENCE_PATH, check, already=Severity.WARNING)

@@ -1,9 +1,9 @@
 """The release that is said to run today cannot run this, and the one after the migration can: another release runs it.
 
 What changed
-    Nothing in vLLM: the config or the program asks for what came after the release that the audit was told to start
-    from. Arguments are refused by the releases that do not have them yet, imports fail, and external_launcher without a
-    seed stopped vLLM up to 0.10.2.
+    Nothing in vLLM: the config asks for what came after the release that the audit was told to start
+    from. Arguments are refused by the releases that do not have them yet, the framework's release that the project pins
+    may not run with them, and external_launcher without a seed stopped vLLM up to 0.10.2.
 
 Why it matters
     What an audit says to have moved is relative to a release that never ran this job. Findings about defaults may be
@@ -31,7 +31,6 @@ How to confirm
 
 from collections.abc import Iterator
 
-from rlaudit.configs.rollout_config import StopKind
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.place import Place
 from rlaudit.inspection.audit import Audit, Rule, Side
@@ -50,8 +49,8 @@ def check(audit: Audit) -> Iterator[Finding]:
     """
     if not audit.migrates:
         return
-    lines = [*_stopped(audit), *_unseeded(audit.before)]
-    reasons = [*lines, *_too_new(audit)]
+    certain = [*_refused_pin(audit), *_unseeded(audit.before)]
+    reasons = [*certain, *_too_new(audit)]
     if not reasons:
         return
     setting, place, _ = reasons[0]
@@ -59,7 +58,7 @@ def check(audit: Audit) -> Iterator[Finding]:
     more = f"; and {len(said) - MOST} more" if len(said) > MOST else ""
     refuses = f"vLLM {audit.before.version} cannot run this: {'; '.join(said[:MOST])}{more}"
     message = f"{refuses}. Start from the release that runs today (--from)."
-    severity = Severity.WARNING if lines else Severity.NOTE
+    severity = Severity.WARNING if certain else Severity.NOTE
     yield RULE.finding(audit, severity, setting, message, confirm=CONFIRM, place=place)
 
 
@@ -72,12 +71,11 @@ def _too_new(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
             yield name, said.place, f"{name} came with {life[0]}"
 
 
-def _stopped(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
-    """Lines that are reached for certain, and go with the release after the migration."""
-    later = {stop.where for stop in audit.after.config.stops}
-    for stop in audit.before.config.stops:
-        if stop.certain and stop.kind is not StopKind.ORDER and stop.where not in later:
-            yield stop.where, stop.place, f"{stop.where} {stop.what}"
+def _refused_pin(audit: Audit) -> Iterator[tuple[str, Place | None, str]]:
+    """A pin of the framework that goes with the release after the migration alone."""
+    pin = audit.before.config.refused_pin
+    if pin is not None and audit.after.config.refused_pin is None:
+        yield pin.where, None, f"{pin.where} {pin.because}"
 
 
 def _unseeded(side: Side) -> Iterator[tuple[str, Place | None, str]]:

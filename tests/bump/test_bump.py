@@ -63,6 +63,21 @@ def test_the_known_defects_that_the_range_crosses_are_named(
         assert advisories["rounded-processed-logprobs"]["move"] == move
 
 
+def test_a_package_of_vllm_that_is_gone_is_named_where_a_program_imports_it(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = (
+        "import vllm.envs\nfrom vllm.worker.worker import Worker\n"
+        "from vllm.sampling_params import GuidedDecodingParams\n"
+    )
+    repository.commit("v4", {"worker.py": program, "conf/base.yaml": CONFIG, "requirements.txt": PIN.format("0.8.5")})
+    repository.commit("v5", {"requirements.txt": PIN.format("0.18.1")})
+    gone = bump(capsys, "--bump", "v4..v5")[1]["bump"]["gone"]
+    lines = {one["name"]: [place["line"] for place in one["found"]] for one in gone if one["kind"] == "import"}
+    assert (lines["vllm.worker"], lines["GuidedDecodingParams"], lines["vllm.executor"]) == ([2], [3], [])
+    assert "vllm.beam_search" not in lines
+
+
 def test_a_route_that_the_new_server_has_and_the_repository_writes_is_named(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,5 +96,4 @@ def test_files_of_the_backends_name_in_the_tree_say_what_they_hand_to_vllm(tmp_p
     mode = config.engine["logprobs_mode"]
     assert mode.value == "processed_logprobs" and mode.note.endswith("vllm_remote/start.py:6")
     assert config.engine["tensor_parallel_size"].origin is Origin.FILE
-    assert any("FlexibleArgumentParser" in stop.what for stop in config.stops)
     assert "divides_by_temperature" not in config.trainer

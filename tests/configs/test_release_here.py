@@ -60,22 +60,23 @@ def test_a_pin_that_lacks_a_written_key_is_not_what_runs(tmp_path: Path) -> None
     (tmp_path / "requirements.txt").write_text("trl==0.17.0\n")
     config = read(TRL, "run.yaml", FLAT + "vllm_mode: colocate\n", "0.8.5")
     assert config.sampling["temperature"].value == 1.0
-    assert config.stops == ()
+    assert config.refused_pin is None
 
 
-def test_a_pin_that_does_not_run_with_the_vllm_is_a_stop_at_its_line(tmp_path: Path) -> None:
+def test_a_pin_that_does_not_run_with_the_vllm_is_refused_at_its_line(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("torch\ntrl==0.17.0\n")
-    (stop,) = read(TRL, "run.yaml", FLAT, "0.18.1").stops
-    assert stop.where == "requirements.txt:2" and stop.certain
-    assert "0.17.0" in stop.what and "0.12" in stop.what
-    assert read(TRL, "run.yaml", FLAT, "0.8.5").stops == ()
+    pin = read(TRL, "run.yaml", FLAT, "0.18.1").refused_pin
+    assert pin is not None and pin.where == "requirements.txt:2"
+    assert "0.17.0" in pin.because and "0.12" in pin.because
+    assert read(TRL, "run.yaml", FLAT, "0.8.5").refused_pin is None
 
 
 def test_the_servers_release_is_the_pinned_one_too(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("trl==0.19.1\n")
     script = "trl vllm-serve --model org/policy\n"
     assert "logprobs_mode" not in read(TRL, "serve.sh", script, "0.10.2").engine
-    assert read(TRL, "serve.sh", script, "0.18.1").stops[0].where == "requirements.txt:1"
+    pin = read(TRL, "serve.sh", script, "0.18.1").refused_pin
+    assert pin is not None and pin.where == "requirements.txt:1"
 
 
 def test_a_script_that_installs_the_framework_says_its_release_itself(tmp_path: Path) -> None:

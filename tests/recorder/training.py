@@ -16,7 +16,7 @@ def main(steps=3, prompts=6):
     # Loaded by V0 and V1 alike; a training may import both.
     import vllm.engine.llm_engine
     import vllm.outputs
-    import vllm.v1.engine.output_processor  # noqa: F401
+    import vllm.v1.engine.output_processor
     from vllm.sampling_params import SamplingParams
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.worker_classes import SHAPES, Tensor

@@ -16,8 +16,12 @@ def test_ranges_that_do_not_meet_are_a_warning(before, after, said):
     assert [one.severity for one in found] == [Severity.WARNING] * said
 
 
-def test_nothing_is_said_where_nothing_is_known_or_a_stop_says_it():
+def test_nothing_is_reported_if_no_range_is_known():
     assert not findings(RULE, {**MOVE, "releases": ["1.6", None]})
-    stops = [{"where": "requirements.txt:3", "what": "pins it", "certain": True}]
+
+
+def test_a_pin_that_does_not_run_with_the_new_release_is_an_error_and_the_only_one():
+    pin = {"where": "requirements.txt:3", "because": "pins TRL 0.18.0"}
     ranges = {"releases": ["1.6", None], "at_from": {"releases": ["0.18", "0.24"]}}
-    assert not findings(RULE, {**MOVE, **ranges, "stops": stops})
+    (finding,) = findings(RULE, {**MOVE, **ranges, "refused_pin": pin})
+    assert finding.severity is Severity.ERROR and finding.setting == "requirements.txt:3"

@@ -6,12 +6,7 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.rules.today_cannot_run import RULE
 
 MOVE = {"from": "0.8.5", "to": "0.18.1"}
-LATER = {
-    "where": "own/server.py:3",
-    "what": "imports from vllm.utils.argparse_utils",
-    "certain": True,
-    "kind": "import",
-}
+PIN = {"where": "requirements.txt:3", "because": "pins TRL 1.6.0"}
 
 
 def told(**example):
@@ -25,12 +20,10 @@ def test_an_argument_that_came_later_is_a_note_as_the_config_may_be_prepared():
     assert not findings(RULE, {"from": "0.10.2", "to": "0.18.1", "engine": {"logprobs_mode": "processed_logprobs"}})
 
 
-def test_what_stops_today_alone_is_a_warning():
-    ((severity, message),) = told(at_from={"stops": [LATER]})
-    assert severity is Severity.WARNING and "own/server.py:3 imports" in message
-    assert not told(stops=[LATER], at_from={"stops": [LATER]})
-    assert not told(at_from={"stops": [LATER | {"certain": False}]})
-    assert not told(at_from={"stops": [LATER | {"kind": "order"}]})
+def test_a_pin_that_does_not_run_today_alone_is_a_warning():
+    ((severity, message),) = told(at_from={"refused_pin": PIN})
+    assert severity is Severity.WARNING and "requirements.txt:3 pins" in message
+    assert not told(refused_pin=PIN, at_from={"refused_pin": PIN})
 
 
 def test_external_launcher_needed_a_seed():
@@ -42,6 +35,6 @@ def test_external_launcher_needed_a_seed():
 
 
 def test_no_more_than_three_reasons_are_said():
-    many = [LATER | {"where": f"own/server.py:{line}"} for line in range(5)]
-    ((_, message),) = told(at_from={"stops": many})
-    assert message.count("own/server.py") == 3 and "and 2 more" in message
+    many = ("logprobs_mode", "async_scheduling", "attention_backend", "optimization_level", "kv_offloading_size")
+    ((_, message),) = told(engine=dict.fromkeys(many, 1))
+    assert message.count(" came with ") == 3 and "and 2 more" in message

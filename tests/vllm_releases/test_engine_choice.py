@@ -6,7 +6,7 @@ from vllm_settings import config_of, resolved
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.catalogue import Catalogue
-from rlaudit.vllm.machine import NPU, ROCM, Machine, machine_named
+from rlaudit.vllm.machine import NPU, ROCM, Machine
 from rlaudit.vllm.resolve import resolve
 
 
@@ -72,17 +72,6 @@ def test_a_program_may_ask_for_v1_on_such_a_device_when_it_runs() -> None:
     config = replace(config_of(), path="serve.py")
     resolution = resolve(config, Catalogue.at("0.8.5"), ROCM)
     assert resolution.is_v1 is None and "unless the program sets VLLM_USE_V1" in str(resolution.value("engine"))
-
-
-@pytest.mark.parametrize(("version", "variable", "is_v1"), [
-    ("0.8.5", None, False), ("0.10.1", None, False), ("0.10.2", None, True), ("0.8.5", "1", True),
-])  # fmt: skip
-def test_outside_the_main_thread_v0_runs_unless_v1_is_asked_for(
-    version: str, variable: str | None, is_v1: bool
-) -> None:
-    config = config_of(environment={} if variable is None else {"VLLM_USE_V1": variable})
-    config = replace(config, off_main_thread=True)
-    assert resolve(config, Catalogue.at(version), machine_named("h100")).is_v1 is is_v1
 
 
 def test_v0_is_gone_in_0_11_whatever_the_variable_says() -> None:

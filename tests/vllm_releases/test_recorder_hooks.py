@@ -4,9 +4,9 @@ import ast
 from pathlib import Path
 
 import pytest
+from extract_catalogue.hooks import hooks, objects_read, record_hooks
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-from rlaudit.vllm.extract.hooks import hooks, objects_read, record_hooks
 from vllm_sources import tree_of
 
 from rlaudit.recorder.hook_points import (

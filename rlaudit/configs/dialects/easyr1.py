@@ -67,9 +67,7 @@ SOURCE = FrameworkSource(
         "seeds_replicas": calls({"manual_seed"}, "verl/workers/sharding_manager/fsdp_vllm.py"),
     },
     options={name: name for name in _SAMPLING},
-    loaded=tuple(("verl/workers/fsdp_workers.py", f"verl/workers/sharding_manager/{file}.py")
-                 for file in ("__init__", "fsdp_vllm")),
-)  # fmt: skip
+)
 
 
 def recognise(source: Source) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.class_aliases import class_aliases
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.configs.syntax.python_text import parse
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -113,9 +112,8 @@ def parameters_of(source: Source, owner: str, function: str) -> dict[str, Bound]
 
 
 def calls_in(source: Source, names: Collection[str]) -> tuple[ast.Call, ...]:
-    """Every call of a function, method or class of one of the names, also by a name that the file gives to classes."""
-    wanted = {*names, *(alias for alias, classes in _aliases(source) if {_called(one) for one in classes} <= {*names})}
-    return tuple(node for node in _nodes(source) if isinstance(node, ast.Call) and _called(node.func) in wanted)
+    """Every call of a function, method or class of one of the names."""
+    return tuple(node for node in _nodes(source) if isinstance(node, ast.Call) and _called(node.func) in names)
 
 
 def nodes_in(source: Source) -> tuple[ast.AST, ...]:
@@ -143,13 +141,6 @@ def _nodes(source: Source) -> tuple[ast.AST, ...]:
     except UnreadableText:
         return ()
     return tuple(sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)))
-
-
-def _aliases(source: Source) -> Collection[tuple[str, tuple[ast.expr, ...]]]:
-    try:
-        return class_aliases(parse(source.text)).items()
-    except UnreadableText:
-        return ()
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -10,7 +10,6 @@ from rlaudit.configs.draft import Draft, by_code
 from rlaudit.configs.framework_source.bindings import Bound, Handed, defaults_in, handed_over
 from rlaudit.configs.framework_source.checkout import Checkout, checkout_of, shown
 from rlaudit.configs.framework_source.questions import Question, ask
-from rlaudit.configs.framework_source.stops import stops_of
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.source import Source
@@ -30,7 +29,7 @@ class FrameworkSource:
     options, and the class that has them ("" for any). prefix: what options of the engine begin with. facts: of the
     trainer, each with its question. options: sampling parameters by the option whose default they take.
     fields: files and classes whose fields are the engine's arguments themselves. marks: files that tell the package,
-    where no other is named. loaded: a worker's file with one that it loads besides the engine's.
+    where no other is named.
     """
 
     package: str
@@ -41,7 +40,6 @@ class FrameworkSource:
     facts: Mapping[str, Question] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
     marks: tuple[str, ...] = ()
-    loaded: tuple[tuple[str, str], ...] = ()
 
     def checkout(self, source: Source) -> Checkout | None:
         """The framework's package for a config, None where it is not there."""
@@ -58,7 +56,6 @@ def tell(draft: Draft, looks: FrameworkSource, checkout: Checkout | None, vllm: 
     if checkout is None:
         return
     names = engine_names(vllm)
-    draft.stops = stops_of(checkout, looks.engine, vllm, looks.loaded)
     _by_its_own_files(draft, checkout)
     defaults = _defaults(looks, checkout)
     _engine(draft, looks, checkout, names, defaults)

@@ -22,8 +22,6 @@ def call_writer(call: "Call", spell: Spell, text: str) -> Write:
     values = (*call.arguments.values(), *call.positional)
 
     def write(name: str, value: Any) -> tuple[Edit, ...] | None:
-        if name in call.options:  # what the command line says would not arrive any more
-            return None
         return _checked_python(
             _edits(call.place, call.arguments, values, bool(call.open), spell, text, name, value), text
         )

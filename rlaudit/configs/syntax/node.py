@@ -20,6 +20,8 @@ class Unknown:
 
     reason: str
     among: tuple[Any, ...] = ()
+    # Whether the file is a program, and a run of it decides the value.
+    by_run: bool = False
 
     def __bool__(self) -> bool:
         raise TypeError(f"an unknown value is neither true nor false: {self.reason}")

@@ -1,59 +1,52 @@
-"""Lists of Python source with what is added to them later: `args += [...]`, `args.extend(...)`, `args.append(...)`.
+"""Lists, tuples and dictionaries that stand in Python source, found by what they hold.
 
-Followed is one name in the function in which the list is written. What stands in a branch or a loop there is added
-under a condition; what another function adds is not seen.
+What is added to a list later (`args += [...]`, `args.extend(...)`, `args.append(...)`) is followed by its name in the
+function in which it is written. What stands in a branch or a loop there is added under a condition; what another
+function adds is not seen.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.python_literals import literal_texts
-from rlaudit.configs.syntax.python_program import Around
-from rlaudit.configs.syntax.python_scopes import is_main_guard
-from rlaudit.configs.syntax.python_values import DEEPEST, PythonValues
+from rlaudit.configs.syntax.python_values import PythonValues
+from rlaudit.configs.syntax.python_walk import At, nodes_of
 
 # Each is compared with every statement: a file of flags by the thousand is no program that starts servers.
 MOST_LISTS = 100
 _GROWS = {"append", "extend", "insert"}
-_BRANCHES = ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try | ast.Match
 
 
 @dataclass(frozen=True, eq=False)
 class GrownList:
-    """A list with its additions.
+    """A list with its additions."""
 
-    display: as it is written first. words: what it holds for certain, in order. maybe: what is added under a condition,
-    one tuple for each place. open: why more may be in it, "" where all is told. handed_to: the last names of the
-    functions that get it.
-    """
-
+    # As it is written first.
     display: Node
+    # What it holds for certain, in order.
     words: tuple[Node, ...]
+    # What is added under a condition, one tuple for each place.
     maybe: tuple[tuple[Node, ...], ...]
+    # Why more may be in it, "" if all is told.
     open: str
-    handed_to: frozenset[str]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing is added to it."""
-        return not self.open and not self.maybe and len(self.words) == len(self.display.elements())
 
 
-@dataclass(frozen=True, eq=False)
-class _At:
-    """A node of the tree, the functions around it, and the branches in the innermost of these."""
-
-    node: ast.AST
-    around: Around
-    branches: tuple[tuple[ast.AST, str], ...]
+def dictionaries(text: str, path: str, key: str) -> tuple[Node, ...]:
+    """Every dictionary display that has a key, the outermost first. Raises UnreadableText."""
+    values = PythonValues(text, path)
+    found = (
+        (at.node, at) for at in nodes_of(values.tree) if isinstance(at.node, ast.Dict)
+        and any(isinstance(one, ast.Constant) and one.value == key for one in at.node.keys)
+    )  # fmt: skip
+    return tuple(values.node(node, at) for node, at in found)
 
 
 def grown_lists(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[GrownList, ...]:
     """Every list or tuple that holds a text which is wanted. Raises UnreadableText."""
     values = PythonValues(text, path)
-    every = tuple(_nodes(values.tree))
+    every = nodes_of(values.tree)
     assigned = [(one, name) for one in every if (name := _assigned(one.node))]
     found = [one for one in every
              if isinstance(one.node, ast.List | ast.Tuple) and any(map(wanted, literal_texts(one.node)))]  # fmt: skip
@@ -61,16 +54,15 @@ def grown_lists(text: str, path: str, wanted: Callable[[str], bool]) -> tuple[Gr
     return tuple(_grown(one, changes, assigned, values) for one in found[:MOST_LISTS])
 
 
-def _grown(first: _At, every: tuple[_At, ...], assigned: list[tuple[_At, str]], values: PythonValues) -> GrownList:
+def _grown(first: At, every: tuple[At, ...], assigned: list[tuple[At, str]], values: PythonValues) -> GrownList:
     display = first.node
     assert isinstance(display, ast.List | ast.Tuple)
-    scope = values.scope(first.around)
-    whole = values.node(display, scope, "", None, 0)
     named = next((name for one, name in assigned if getattr(one.node, "value", None) is display), "")
     words, maybe = [*_filled(display, first, values)], list[tuple[Node, ...]]()
+    whole = Node(tuple(words), values.text.place(display, ""))
     why = _untold(display, first, values)
     for one in every:
-        added = _added(one.node, named) if named and one.around == first.around else None
+        added = _added(one.node, named) if named and one.functions == first.functions else None
         if added is None or not _follows(one, first, named, assigned):
             continue
         more = _filled(added, one, values)
@@ -82,32 +74,7 @@ def _grown(first: _At, every: tuple[_At, ...], assigned: list[tuple[_At, str]], 
             maybe.append(told)
         else:
             words += told
-    handed = {
-        _last(one.node.func)
-        for one in every
-        if isinstance(one.node, ast.Call)
-        and one.around == first.around
-        and any(_is(value, display, named) for value in (*one.node.args, *(key.value for key in one.node.keywords)))
-    }
-    return GrownList(whole, tuple(words), tuple(maybe), why, frozenset(handed))
-
-
-def _nodes(tree: ast.Module) -> Iterator[_At]:
-    """All of the tree in the order of its lines; iterative, so that nesting costs no stack."""
-    todo = [_At(tree, (), ())]
-    while todo:
-        at = todo.pop()
-        yield at
-        around, branches = at.around, at.branches
-        if isinstance(at.node, ast.FunctionDef | ast.AsyncFunctionDef):
-            around, branches = (*around[-DEEPEST:], at.node), ()
-        branching = isinstance(at.node, _BRANCHES) and not is_main_guard(at.node)
-        children: list[_At] = []
-        for field, value in ast.iter_fields(at.node):
-            inner = (*branches[-DEEPEST:], (at.node, field)) if branching else branches
-            listed = value if isinstance(value, list) else (value,)
-            children += (_At(child, around, inner) for child in listed if isinstance(child, ast.AST))
-        todo += reversed(children)
+    return GrownList(whole, tuple(words), tuple(maybe), why)
 
 
 def _assigned(node: ast.AST) -> str:
@@ -124,14 +91,6 @@ def _name(node: ast.AST) -> str:
     return f"{node.value.id}.{node.attr}" if is_own else ""  # type: ignore[attr-defined]
 
 
-def _last(function: ast.expr) -> str:
-    return getattr(function, "attr", getattr(function, "id", ""))
-
-
-def _is(value: ast.expr, display: ast.AST, named: str) -> bool:
-    return value is display or (bool(named) and _name(value) == named)
-
-
 def _added(node: ast.AST, named: str) -> ast.expr | None:
     """What a statement adds to the list of a name, as an expression that is a list."""
     match node:
@@ -146,34 +105,33 @@ def _added(node: ast.AST, named: str) -> ast.expr | None:
     return None
 
 
-def _follows(one: _At, first: _At, named: str, assigned: list[tuple[_At, str]]) -> bool:
+def _follows(one: At, first: At, named: str, assigned: list[tuple[At, str]]) -> bool:
     """Whether an addition is to this list: it comes later, and no other list has got the name for certain between."""
     line, start = getattr(one.node, "lineno", 0), getattr(first.node, "lineno", 0)
     between = (
         other for other, name in assigned
-        if name == named and other.around == first.around and start < getattr(other.node, "lineno", 0) < line
+        if name == named and other.functions == first.functions and start < getattr(other.node, "lineno", 0) < line
         and one.branches[: len(other.branches)] == other.branches and not _added(other.node, named)
     )  # fmt: skip
     return line >= start and next(between, None) is None
 
 
-def _filled(added: ast.expr, at: _At, values: PythonValues) -> tuple[Node, ...]:
+def _filled(added: ast.expr, at: At, values: PythonValues) -> tuple[Node, ...]:
     """The elements of a list, starred ones that the file tells filled in; a list that is not told as one unknown."""
-    scope = values.scope(at.around)
     if not isinstance(added, ast.List | ast.Tuple):
-        node = values.node(added, scope, "", None, 0)
+        node = values.node(added, at)
         return node.elements() if isinstance(node.value, tuple) else (_unknown(node),)
     found: list[Node] = []
     for one in added.elts:
-        element = values.node(one.value if isinstance(one, ast.Starred) else one, scope, "", None, 0)
+        element = values.node(one.value if isinstance(one, ast.Starred) else one, at)
         found += element.elements() if isinstance(one, ast.Starred) and element.elements() else (element,)
     return tuple(found)
 
 
-def _untold(added: ast.expr, at: _At, values: PythonValues) -> str:
+def _untold(added: ast.expr, at: At, values: PythonValues) -> str:
     """Why a starred part of a list is not told, "" where all are."""
     starred = [one.value for one in added.elts if isinstance(one, ast.Starred)] if isinstance(added, ast.List) else []
-    nodes = (values.node(one, values.scope(at.around), "", None, 0) for one in starred)
+    nodes = (values.node(one, at) for one in starred)
     return next((_unknown(node).value.reason for node in nodes if not isinstance(node.value, tuple)), "")
 
 

@@ -16,7 +16,7 @@ moves: whether both sides tell a release.
 
 
 class GoneName(TypedDict):
-    """A name that the new release does not take. kind: argument, flag, variable, sampling parameter or method.
+    """A name that the new release does not take. kind: argument, flag, variable, sampling parameter, method or import.
 
     found: where the word stands in the repository, whatever it means there.
     """

@@ -97,9 +97,6 @@ def _fallbacks(view: View, *, told: bool = False) -> Iterator[str | Unknown]:
         why = f"{machine.name} is no CUDA device"
         program = view.config.path.endswith(".py")
         yield Unknown(f"{why}, on which V0 runs unless the program sets {VARIABLE}") if program else why
-    # V1 sets signal handlers, which only the main thread may (0.8.5 vllm/engine/arg_utils.py:1472).
-    if view.config.off_main_thread and not told and not view.since("0.10.2"):
-        yield "the engine is built outside the main thread"
     for name, taken, until in _ONLY:
         value = view.given(name)
         possible = value.among if isinstance(value, Unknown) else (value,)

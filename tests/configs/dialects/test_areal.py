@@ -134,14 +134,7 @@ def test_the_class_of_the_checkout_says_what_is_passed(tmp_path: Path) -> None:
     assert "block_size" not in config.engine and config.engine["swap_space"].value == 4
     assert "enable_prefix_caching" not in config.engine  # a false flag is not passed, and V1 caches
     assert config.write("enable_prefix_caching", False) is None  # this class would refuse no_enable_prefix_caching
-    assert "uvicorn_log_level" not in config.engine and not config.stops
+    assert "uvicorn_log_level" not in config.engine
     negated = OLD_CLASS.replace("enable_prefix_caching: bool = False", "no_enable_prefix_caching: bool = True")
     newer = of_checkout(tmp_path / "b", negated, "0.19.1")
     assert newer.engine["enable_prefix_caching"].value is False and newer.write("enable_prefix_caching", False)
-
-
-def test_what_the_checkout_asks_of_a_release_in_vain_stops_it(tmp_path: Path) -> None:
-    stops = of_checkout(tmp_path, OLD_CLASS, "0.18.1").stops
-    assert all(stop.certain for stop in stops)
-    said = " ".join(stop.what for stop in stops)
-    assert "--swap-space" in said and "router" in said and "FlexibleArgumentParser" in said

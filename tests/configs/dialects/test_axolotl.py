@@ -57,9 +57,9 @@ def of_project(folder: Path, pins: str, vllm: str) -> RolloutConfig:
 
 def test_what_the_file_leaves_to_trl_is_of_the_release_that_axolotl_pins(tmp_path: Path) -> None:
     today = of_project(tmp_path / "a", "axolotl[vllm]==0.8.1\n", "0.8.5")
-    assert today.sampling["top_k"].value == 50 and not today.stops
-    (stop,) = of_project(tmp_path / "b", "axolotl[vllm]==0.8.1\n", "0.18.1").stops
-    assert stop.certain and "pins TRL 0.16.1" in stop.what and stop.where.endswith("requirements.txt:1")
+    assert today.sampling["top_k"].value == 50 and today.refused_pin is None
+    pin = of_project(tmp_path / "b", "axolotl[vllm]==0.8.1\n", "0.18.1").refused_pin
+    assert pin is not None and "pins TRL 0.16.1" in pin.because and pin.where.endswith("requirements.txt:1")
     assert of_project(tmp_path / "c", "axolotl==0.18.0\n", "0.18.1").sampling["top_k"].value == 0
     unpinned = of_project(tmp_path / "d", "", "0.8.5").sampling["top_k"].value
     assert isinstance(unpinned, Unknown) and "50" in unpinned.reason

@@ -167,16 +167,6 @@ def test_a_correction_of_the_source_is_off_by_its_default(tmp_path: Path) -> Non
     assert read(tmp_path / "on", option=on).says("importance_sampling_correction") is None
 
 
-def test_a_sampling_parameter_that_is_gone_stops_the_first_rollout(tmp_path: Path) -> None:
-    stops = read(tmp_path).stops
-    assert [stop.certain for stop in stops if "best_of" in stop.what] == [True]
-    assert not read(tmp_path / "before", to="0.8.5").stops
-
-
-def test_one_that_is_passed_where_the_class_has_it_stops_nothing(tmp_path: Path) -> None:
-    assert not read(tmp_path, guard="if hasattr(SamplingParams, key): ").stops
-
-
 def test_variables_that_the_engines_file_sets_hold_where_the_command_says_nothing(tmp_path: Path) -> None:
     assert read(tmp_path).environment["VLLM_USE_V1"].value == "0"
     assert read(tmp_path, "VLLM_USE_V1=1 " + COMMAND).environment["VLLM_USE_V1"].value == "1"

@@ -279,3 +279,10 @@ def test_a_server_that_the_training_program_starts_is_its_server() -> None:
     server, trainer = DIALECT.read(source_of(text, "train.py"), Version("0.8.5"))
     assert server.engine["gpu_memory_utilization"].value == 0.8 and server.environment["VLLM_USE_V1"].value == "0"
     assert trainer.sampling["temperature"].value == 0.7
+
+
+@pytest.mark.parametrize(("started", "is_open"), [("accelerate launch src/grpo.py", True), ("trl grpo", False)])
+def test_whether_a_program_of_the_project_trains_with_trls_own_trainer_is_open(started: str, is_open: bool) -> None:
+    line = f"{started} --use_vllm true --vllm_mode colocate --num_generations 8\n"
+    open_ones = [one for one in read_one(DIALECT, line, "0.18.1", "run.sh").not_seen if "TRL's own trainer" in one]
+    assert (["grpo.py" in one and "`rlaudit record`" in one for one in open_ones] == [True]) is is_open

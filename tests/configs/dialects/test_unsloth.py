@@ -97,29 +97,6 @@ def test_keywords_that_the_file_does_not_tell_leave_the_engine_open() -> None:
     assert "max_model_len" not in config.engine
 
 
-BUILT = """
-
-def sampling(tokenizer, wanted):
-    if not wanted:
-        return None
-    return SamplingParams(min_p=0.2, seed=7)
-
-
-def main(tokenizer, wanted):
-    made = sampling(tokenizer, wanted)
-    options = dict(vllm_sampling_params=made, temperature=0.8, run_name="x")
-    taken = set(inspect.signature(GRPOConfig.__init__).parameters)
-    return GRPOConfig(**{key: value for key, value in options.items() if key in taken})
-"""
-
-
-def test_what_a_filtered_dictionary_hands_to_the_config_counts_and_the_rest_is_open() -> None:
-    config = read_one(DIALECT, TEXT.partition("wanted")[0] + BUILT, "0.18.1", "train.py")
-    assert config.sampling["temperature"].value == 0.8 and config.sampling["min_p"].written == 0.2
-    assert isinstance(config.sampling.get("top_p").value, Unknown)
-    assert any("only what `key in taken` lets through" in one for one in config.not_seen)
-
-
 def test_sampling_params_from_elsewhere_leave_no_filter_at_its_default() -> None:
     text = TEXT.replace("wanted = SamplingParams(", "other = dict(")
     config = read_one(DIALECT, text, "0.18.1", "train.py")

@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.vllm.posted import posted
 from rlaudit.configs.dialects.vllm.serve import DIALECT
-from rlaudit.configs.rollout_config import Loss, RolloutConfig, StopKind
+from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown
 
@@ -72,13 +72,6 @@ def test_variables_of_the_program_and_of_its_command_are_those_of_the_server(tmp
     environment = read(tmp_path).environment
     assert environment["VLLM_ATTENTION_BACKEND"].value == "FLASHINFER"
     assert environment["VLLM_USE_TRITON_FLASH_ATTN"].value == "0"
-
-
-def test_what_the_program_imports_in_vain_stops_it(tmp_path: Path) -> None:
-    gone = PROGRAM.replace("import os\n", "import os\nfrom vllm.worker.worker import Worker\n", 1)
-    (stop,) = read(tmp_path, gone).stops
-    assert stop.kind is StopKind.IMPORT and stop.certain and stop.where.endswith("server.py:3")
-    assert not read(tmp_path, gone, "0.8.5").stops
 
 
 def test_flags_that_are_gone_are_passed_over_where_the_program_parses_known_ones_only(tmp_path: Path) -> None:

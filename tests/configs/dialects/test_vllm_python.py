@@ -171,23 +171,6 @@ def test_an_argument_of_a_subclass_is_its_own() -> None:
     assert any("bundle_indices, which a subclass" in one for one in config.not_seen)
 
 
-@pytest.mark.parametrize(("keyword", "vllm", "refused"), [
-    ("prompt_token_ids", "0.8.5", False), ("prompt_token_ids", "0.18.1", True),
-    ("guided_options_request", "0.11.0", True),
-    ("tokenization_kwargs", "0.8.5", True), ("tokenization_kwargs", "0.18.1", False),
-    ("sampling_params", "0.18.1", False), ("input_ids", "0.18.1", False),
-])  # fmt: skip
-def test_a_keyword_of_generate_that_the_release_does_not_take_is_refused(
-    keyword: str, vllm: str, refused: bool
-) -> None:
-    text = f"from vllm import LLM\nllm = LLM('m')\n\ndef roll(ids):\n    return llm.generate({keyword}=ids)\n"
-    lost = read_one(DIALECT, text, vllm, "run.py").lost
-    assert [(one.name, one.loss) for one in lost] == [(f"LLM.generate({keyword})", Loss.REFUSED)] * refused
-    own = "\nclass Own:\n    def generate(self, **more): ...\n"
-    assert len(read_one(DIALECT, text + own, vllm, "run.py").lost) == refused
-    assert not read_one(DIALECT, text.replace("return llm.", "return ids.") + own, vllm, "run.py").lost
-
-
 # What opens a call is written in many ways; what it may name is unknown, and nobody's default.
 @pytest.mark.parametrize("engine", ["LLM", "EngineArgs", "AsyncEngineArgs"])
 @pytest.mark.parametrize("rest", ["**kw", "**load(path)", "**(BASE | kw)", "**asdict(given)"])
@@ -229,18 +212,7 @@ def test_an_engine_of_an_actor_in_a_placement_group_is_told_from_one_of_the_prog
     assert not read_one(DIALECT, PLACED.replace("PlacementGroup", "Node") + built, "0.18.1", "run.py").placed_by_ray
 
 
-@pytest.mark.parametrize(("started", "there"), [
-    ("Thread(target=serve, args=(1,)).start()", True),
-    ("loop.run_in_executor(None, serve)", True),
-    ("await asyncio.to_thread(serve)", True),
-    ("Thread(target=other).start()\nserve()", False),
-])  # fmt: skip
-def test_an_engine_in_a_thread_of_the_program_is_told(started: str, there: bool) -> None:
-    text = f"from vllm import LLM\ndef serve():\n    return LLM(model='m')\n{started}\n"
-    assert read_one(DIALECT, text, "0.18.1", "run.py").off_main_thread is there
-
-
-def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_asked() -> None:
+def test_of_a_server_of_one_s_own_the_command_line_decides() -> None:
     text = (
         "from vllm import AsyncEngineArgs\nfrom vllm.utils import FlexibleArgumentParser\n"
         "args = AsyncEngineArgs.add_cli_args(FlexibleArgumentParser()).parse_args()\n"
@@ -249,7 +221,6 @@ def test_of_a_server_of_one_s_own_the_command_line_decides_and_its_imports_are_a
     config = read_one(DIALECT, text, "0.18.1", "server.py")
     assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
     assert config.model is None and not config.lost
-    assert [stop.place.line for stop in config.stops if stop.place is not None] == [2]
     assert any("the command line of the program decides" in one for one in config.not_seen)
     mine = text.replace("from vllm import", "from mine import")
     assert not DIALECT.recognise(source_of(mine, "server.py"))
@@ -265,23 +236,11 @@ def test_vllms_server_inside_a_program_is_an_engine_whose_arguments_are_open() -
     )
     config = read_one(DIALECT, text, "0.18.1", "server.py")
     assert isinstance(config.engine.get("enable_prefix_caching").value, Unknown)
-    assert [stop.place.line for stop in config.stops if stop.place is not None] == [3]
     assert any("what the program hands to vLLM's server decides them" in one for one in config.not_seen)
     assert config.write("async_scheduling", False) is None
     assert not DIALECT.recognise(source_of(text.replace("from vllm.", "from mine."), "server.py"))
     own = text + "    return AsyncEngineArgs(model='m')\n"
     assert read_one(DIALECT, f"from vllm import AsyncEngineArgs\n{own}", "0.18.1", "server.py").model is not None
-
-
-def test_a_method_of_the_files_own_does_not_hide_what_is_asked_of_the_engine() -> None:
-    text = (
-        "import vllm\n\n\nclass Actor:\n    def __init__(self):\n        for _ in range(3):\n            try:\n"
-        "                self.llm = vllm.LLM('m')\n                break\n            except OSError:\n"
-        "                pass\n\n    def generate(self, ids):\n        return self.{}.generate(prompt_token_ids=ids)\n"
-    )
-    gone = read_one(DIALECT, text.format("llm"), "0.18.1", "run.py").lost
-    assert [one.name for one in gone] == ["LLM.generate(prompt_token_ids)"]
-    assert not read_one(DIALECT, text.format("other"), "0.18.1", "run.py").lost
 
 
 def test_one_of_two_literals_is_either_of_them() -> None:
@@ -295,20 +254,16 @@ def test_keys_that_a_dictionary_gets_before_an_open_update_are_listed_as_open() 
     text = (
         "from vllm import LLM\n\n\ndef build(more, eager):\n    given = {'model': 'm', 'seed': 1}\n"
         "    if eager:\n        given['enforce_eager'] = True\n    given.update(more)\n"
-        "    return LLM(**{k: v for k, v in given.items() if k in known})\n"
+        "    return LLM(**given)\n"
     )
     engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
     assert set(engine) == {"seed", "enforce_eager"}
-    assert all("changed by .update()" in one.value.reason for one in engine.values())
+    assert all("line 8 changes given" in one.value.reason for one in engine.values())
 
 
-def test_an_argument_of_a_function_is_open_with_its_default_beside_it() -> None:
-    text = (
-        "from vllm import LLM\n\n\ndef build(seed=3, *, dtype='half'):\n    return LLM('m', seed=seed, dtype=dtype)\n"
-    )
-    engine = read_one(DIALECT, text, "0.18.1", "run.py").engine
-    assert engine["seed"].value.reason == "seed is an argument of build(), 3 where it is left out"
-    assert "'half' where it is left out" in engine["dtype"].value.reason
+def test_an_argument_of_a_function_is_open_whatever_its_default_and_its_calls() -> None:
+    text = "from vllm import LLM\n\n\ndef build(seed=3):\n    return LLM('m', seed=seed)\n\n\nbuild(4)\n"
+    assert read_one(DIALECT, text, "0.18.1", "run.py").engine["seed"].value.reason == "seed is an argument of build()"
 
 
 def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> None:
@@ -319,35 +274,17 @@ def test_a_variable_that_the_new_release_does_not_read_has_no_value_there() -> N
     assert row["effective_to"] == {"absent": "vLLM 0.18.1 does not read VLLM_USE_V1"}
 
 
-ALIAS = """
+ASKS = """
 import inspect
-from vllm import AsyncEngineArgs, EngineArgs
+from vllm import EngineArgs
 
-def build(path, serves, more):
-    kinds = {{}}
-    {line}
-    return engine_cls(model=path, seed=3, **kinds)
+kinds = {}
+if 'device' in inspect.signature(EngineArgs).parameters:
+    kinds['device'] = more
+EngineArgs(model=path, seed=3, **kinds)
 """
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "engine_cls = EngineArgs",
-        "engine_cls = AsyncEngineArgs if serves else EngineArgs",
-        "if serves:\n        engine_cls = AsyncEngineArgs\n    else:\n        engine_cls = EngineArgs",
-    ],
-)
-def test_a_class_that_is_called_by_another_name_builds_the_engine(line: str) -> None:
-    assert read_one(DIALECT, ALIAS.format(line=line), "0.18.1", "engine.py").engine["seed"].value == 3
-
-
-def test_a_name_that_may_be_something_else_builds_none() -> None:
-    source = source_of(ALIAS.format(line="engine_cls = EngineArgs if serves else more"), "engine.py")
-    assert not DIALECT.recognise(source)
-
-
 def test_an_argument_that_the_file_asks_the_class_for_is_not_refused() -> None:
-    line = "engine_cls = EngineArgs\n    if 'device' in inspect.signature(engine_cls).parameters:\n"
-    config = read_one(DIALECT, ALIAS.format(line=f"{line}        kinds['device'] = more"), "0.18.1", "engine.py")
+    config = read_one(DIALECT, ASKS, "0.18.1", "engine.py")
     assert "device" not in config.engine and "device" in " ".join(config.not_seen)

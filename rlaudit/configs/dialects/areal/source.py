@@ -6,12 +6,10 @@ from rlaudit.configs.draft import Draft
 from rlaudit.configs.framework_source.bindings import Bound, defaults_in
 from rlaudit.configs.framework_source.checkout import Checkout
 from rlaudit.configs.framework_source.questions import keywords_of
-from rlaudit.configs.framework_source.stops import stops_of
 from rlaudit.configs.framework_source.tell import FrameworkSource, ask_facts
-from rlaudit.configs.rollout_config import Origin, Stop
+from rlaudit.configs.rollout_config import Origin
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.vllm.lifetimes import lifetime
-from rlaudit.vllm.removed import removed
 
 _CLI_ARGS = "areal/api/cli_args.py"
 _SERVER = ("areal/engine/vllm_ext/areal_vllm_server.py", "areal/thirdparty/vllm/areal_vllm_server.py")
@@ -31,7 +29,6 @@ def tell_areal(draft: Draft, checkout: Checkout | None, vllm: Version) -> None:
     fields = defaults_in(source, "vLLMConfig") if source is not None else {}
     if checkout is None or not fields:
         return
-    draft.stops = stops_of(checkout, SOURCE.engine, vllm)
     ask_facts(draft, SOURCE, checkout)
     for name, setting in list(draft.engine.items()):
         if setting.origin is Origin.FRAMEWORK and name not in _OF_EVERY_RELEASE:
@@ -54,8 +51,5 @@ def _default(draft: Draft, name: str, field: Bound, vllm: Version, *, negated: b
     if written in (None, False, "") or isinstance(written, Unknown):
         draft.decided[name] = f"{field.where}, which passes no flag"
         return
-    if removed("engine", name, vllm) is not None:
-        said = f"passes the server --{name.replace('_', '-')}, which vLLM {vllm} does not have"
-        draft.stops = (*draft.stops, Stop(field.where, said, True))
     draft.engine.by_code(name, False if negated else written, field.where)
     draft.decided[name] = field.where

@@ -81,7 +81,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     # Only the server of axolotl's own is started by its source.
     serves = not colocated and known(within(section, "serve_module"), SERVER) == SERVER
     tell(draft, SOURCE if serves else replace(SOURCE, engine=()), checkout, vllm)
-    draft.stops += told.stops
+    draft.refused_pin = told.refused_pin
     if not colocated and section is None:
         draft.not_seen.append(
             "the server's own settings: it is started by another command, as there is no vllm section"

@@ -23,7 +23,7 @@ _PINS: Mapping[str, str] = {
 
 
 def trl_release(source: Source, checkout: Checkout | None, vllm: Version, *, colocated: bool) -> Releases:
-    """The releases of TRL that may train; one where axolotl's is known, which stops the job where it cannot."""
+    """The releases of TRL that may train; one where axolotl's is known, if it can."""
     here = release_here(source, AXOLOTL, checkout)
     pinned = _pinned_by(here) if here is not None else release_here(source, TRL, None)
     # Training by rewards came to axolotl with TRL 0.15.

@@ -36,7 +36,6 @@ from rlaudit.configs.framework_source.questions import (
     stored,
     uses,
 )
-from rlaudit.configs.framework_source.stops import stops_of
 from rlaudit.configs.framework_source.tell import FrameworkSource, ask_facts, engine_names
 from rlaudit.configs.python_environment import python_environment
 from rlaudit.configs.rollout_config import Origin
@@ -95,7 +94,6 @@ def tell_swift(draft: Draft, checkout: Checkout | None, vllm: Version, mode: str
     if checkout is None:
         return
     defaults = _defaults(checkout, _OF_ENGINE if mode == "rollout" else _DEFAULTS)
-    draft.stops = stops_of(checkout, _ENGINE, vllm)
     ask_facts(draft, SOURCE, checkout)
     _correction(draft, checkout)
     _sampling(draft, checkout, defaults)

@@ -10,16 +10,14 @@ from typing import Any
 
 from packaging.version import Version
 
-from rlaudit.configs.dialects.trl.own_trainer import collect_own
 from rlaudit.configs.dialects.trl.release import TRL, Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.source import looks_for
 from rlaudit.configs.dialects.trl.trainer import collect_facts
 from rlaudit.configs.draft import Draft, by_code, is_said, known
 from rlaudit.configs.elsewhere import Elsewhere
-from rlaudit.configs.framework_source.own_trainer import own_trainer
 from rlaudit.configs.framework_source.release_here import release_here
-from rlaudit.configs.framework_source.tell import engine_names, tell
+from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.rollout_config import FrameworkReleases, Loss, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
@@ -70,9 +68,9 @@ _LITERAL = "TRL 1.16.0 generation/vllm_generation.py:347"
 
 def trainer_config(
     framework: str, source: Source, trainer: str, arguments: Mapping[str, Node], vllm: Version, place: Place | None,
-    write: Write, parts: tuple[str, ...] = (), program: Source | None = None,
+    write: Write, parts: tuple[str, ...] = (),
 ) -> RolloutConfig:  # fmt: skip
-    """The rollout of one trainer config. arguments: its fields by name. program: what starts the trainer."""
+    """The rollout of one trainer config. arguments: its fields by name."""
     draft = Draft(framework, source.path, parts=parts)
     looks = looks_for(trainer)
     checkout = looks.checkout(source)
@@ -85,12 +83,8 @@ def trainer_config(
     draft.list_flags(arguments, *OPTIONS)
     draft.list_flags({name: arguments[name] for name in OBJECTIVE if name in arguments}, *OBJECTIVE)
     model = arguments.get("model_name_or_path") or arguments.get("model")
-    own = own_trainer(program, engine_names(vllm)) if program is not None else None
     _objective(draft, arguments, trainer, told)
-    if own is not None and written_mode in (None, "colocate"):
-        collect_own(draft, own, arguments, vllm)
-        return draft.done(model=model, offline=True, place=place, write=write)
-    draft.stops = told.stops
+    draft.refused_pin = told.refused_pin
     if not told.impossible:
         draft.releases = FrameworkReleases(told.oldest, told.newest, told.lower, told.upper)
     _gone_fields(draft, in_question, told)

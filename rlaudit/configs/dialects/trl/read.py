@@ -15,7 +15,7 @@ from rlaudit.configs.dialects.trl.server import server_config
 from rlaudit.configs.draft import by_file
 from rlaudit.configs.elsewhere import as_written
 from rlaudit.configs.merging import mapping_of
-from rlaudit.configs.program import TRAINING, program_source, trains, words_of
+from rlaudit.configs.program import TRAINING, trains, words_of
 from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
@@ -46,6 +46,8 @@ _TRAINS = (_TELLING - {"max_new_tokens", "beta"}) | {
     "per_device_train_batch_size", "gradient_accumulation_steps", "num_train_epochs", "learning_rate", "max_steps",
     "config",
 }  # fmt: skip
+# Of TRL itself: the trainer is its own.
+_SUBCOMMANDS = {"grpo", "rloo"}
 _LAUNCHERS = {"accelerate", "torchrun", "python", "python3", "deepspeed", "trl"}
 # Booleans that are true unless `--no_<name>` is said.
 _ON = ("vllm_importance_sampling_correction", "bf16")
@@ -107,7 +109,7 @@ def _of_call(source: Source, call: "Call", vllm: Version) -> RolloutConfig:
     arguments = dict(call.arguments)
     config = trainer_config(
         "trl", source, CALLS[call.name], arguments, vllm, call.place,
-        call_writer(call, _spell(arguments, python=True), source.text), program=source,
+        call_writer(call, _spell(arguments, python=True), source.text),
     )  # fmt: skip
     if call.open:
         config = replace(
@@ -133,7 +135,7 @@ def _lines(source: Source) -> Iterator[tuple[Command, int, str]]:
             if word.endswith("vllm_serve.py") or word == "trl.scripts.vllm_serve":
                 yield command, at + 1, "serve"
                 break
-            subcommand = PurePath(word).name == "trl" and following in {"grpo", "rloo"}
+            subcommand = PurePath(word).name == "trl" and following in _SUBCOMMANDS
             starts = subcommand or (_is_script(words, at) and _is_trainers(command, at))
             if starts and _asks_for_vllm(source, command, at + 1):
                 yield command, at + 1, following if PurePath(word).name == "trl" else word
@@ -189,13 +191,17 @@ def _of_line(source: Source, command: Command, at: int, kind: str, vllm: Version
         parts = (beside.path,)
     config = trainer_config(
         "trl", source, _trainer_of(arguments, kind), arguments, vllm, command.place,
-        line_writer(command, at, _spell(arguments, "--"), source), parts, program_source(source, command),
+        line_writer(command, at, _spell(arguments, "--"), source), parts,
     )  # fmt: skip
     variables = {
         name: by_file(name, node) for name, node in command.variables.items() if name.startswith("VLLM_")
     }  # fmt: skip
     environment = {**config.environment, **variables} if config.offline else config.environment
-    return replace(config, environment=environment, not_seen=(*config.not_seen, *untold(command, at)))
+    not_seen = [*config.not_seen, *untold(command, at)]
+    if kind not in _SUBCOMMANDS:
+        recorded = "`rlaudit record` writes down how its engine is built"
+        not_seen.append(f"whether {PurePath(kind).name} trains with TRL's own trainer, as is taken here; {recorded}")
+    return replace(config, environment=environment, not_seen=tuple(not_seen))
 
 
 def _of_server(source: Source, command: Command, at: int, vllm: Version) -> RolloutConfig:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from rlaudit.configs.framework_source.release_here import ReleaseHere
-from rlaudit.configs.rollout_config import Stop
+from rlaudit.configs.rollout_config import RefusedPin
 from rlaudit.pins.package import Package
 
 TRL = Package(("trl",), ("huggingface/trl",))
@@ -90,7 +90,7 @@ _NEVER = Version("1000")
 class Releases:
     """The releases that may read a config. newest: exclusive, None where nothing ends the range. lower, upper: why
     they are the oldest and the newest. importing: the oldest that can import the vLLM, where `oldest` is the first that
-    says it goes with it. stops: the pin that is none of them.
+    says it goes with it. refused_pin: the pin that is none of them.
     """
 
     oldest: Version
@@ -98,7 +98,7 @@ class Releases:
     lower: str = ""
     upper: str = ""
     importing: Version | None = None
-    stops: tuple[Stop, ...] = ()
+    refused_pin: RefusedPin | None = None
 
     def since(self, release: str) -> bool | None:
         """Whether `release` or a later one reads it; None where both are possible."""
@@ -162,7 +162,7 @@ def releases(
 
 def both(takes: Releases, runs: Releases, here: ReleaseHere | None) -> Releases:
     """The releases that take what is written and run with the vLLM. here: a source that is there is the answer; a pin
-    is where it can be, and one that takes what is written and does not run with the vLLM stops the job.
+    is where it can be, and one that takes what is written and does not run with the vLLM is refused.
     """
     if here is not None and not here.pinned_at:
         return _only(here)
@@ -174,7 +174,7 @@ def both(takes: Releases, runs: Releases, here: ReleaseHere | None) -> Releases:
         return _only(here)
     below = _DOES_NOT_IMPORT if runs.importing else runs.lower
     why = runs.upper if here.version >= runs.oldest else below
-    return replace(told, stops=(Stop(here.pinned_at, f"pins TRL {here.version}: {why}", certain=True),))
+    return replace(told, refused_pin=RefusedPin(here.pinned_at, f"pins TRL {here.version}: {why}"))
 
 
 def that_run(vllm: Version, colocated: bool) -> Releases:

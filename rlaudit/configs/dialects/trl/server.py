@@ -44,7 +44,7 @@ def server_config(
     """The engine of one `trl vllm-serve` line. at: index of its first option."""
     draft = Draft(framework, source.path)
     told = _releases(source, arguments, vllm)
-    draft.stops = told.stops
+    draft.refused_pin = told.refused_pin
     for flag, (name, default, first) in ENGINE.items():
         node = arguments.get(flag)
         if is_said(node):

@@ -1,6 +1,5 @@
 """unsloth: `FastLanguageModel.from_pretrained(..., fast_inference=True)` with TRL's GRPOConfig, in Python."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -134,18 +133,12 @@ def _trainer(draft: Draft, source: Source, call: "Call", vllm: Version) -> None:
 
 
 def _is_given(source: Source, call: "Call", given: Node) -> bool:
-    """Whether a SamplingParams call is the argument itself, or the value of the name that the argument is, or what the
-    function makes whose result that name holds.
-    """
+    """Whether a SamplingParams call is the argument itself, or the value of the name that the argument is."""
     if given.place.start <= call.place.start < max(given.place.end, given.place.start + 1):
         return True
     before = source.text[: call.place.start].rstrip()
     name = source.text[given.place.start : given.place.end].strip()
-    if not name.isidentifier():
-        return False
-    made = rf"\b{name}\s*=\s*(?:self\.)?{re.escape(call.function)}\("
-    here = before.endswith("=") and before[:-1].rstrip().endswith(name)
-    return here or bool(call.function and re.search(made, source.text))
+    return name.isidentifier() and before.endswith("=") and before[:-1].rstrip().endswith(name)
 
 
 def _spell(name: str, value: Any) -> tuple[str, str] | None:

@@ -13,7 +13,6 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.verl.engine import engine_arguments, overridden_generation
-from rlaudit.configs.dialects.verl.inherited import stops_by_inherited
 from rlaudit.configs.dialects.verl.release import Release, is_whole, release_of
 from rlaudit.configs.dialects.verl.source import looks_for
 from rlaudit.configs.dialects.verl.trainer import trainer_facts
@@ -31,7 +30,7 @@ from rlaudit.configs.rollout_config import RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.syntax.node import Node, Unknown
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
@@ -178,11 +177,7 @@ def rollout_config(framework: str, one: Read, source: Source, vllm: Version) -> 
     if not release.in_process:
         overridden_generation(draft, arriving(length) if length is not None else None, release)
     _environment(draft, source, rollout, one.command)
-    strategy = str(known(one.root.get(ROLLOUT, "actor", "strategy"), ""))
-    tell(draft, looks_for(release.in_process is True, strategy), checkout, vllm)
-    if checkout is not None and not checkout.has(source.path):
-        inherited = (node for node in entries(rollout.get("engine_kwargs", "vllm")) if checkout.has(node[1].place.path))
-        draft.stops += tuple(stops_by_inherited(inherited, vllm, release))
+    tell(draft, looks_for(release.in_process is True), checkout, vllm)
     _unread(draft, one)
     if release.in_process is None:
         draft.not_seen.append("whether the engine is a server or in the trainer's process: v0.6 knows both")

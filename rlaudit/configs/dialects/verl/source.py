@@ -21,12 +21,6 @@ _CUSTOMIZED = f"{_ROLLOUT}/vllm_rollout.py"
 _IN_PROCESS = (_SPMD, _CUSTOMIZED)
 _ACTORS = ("verl/workers/actor/dp_actor.py", "verl/workers/engine/fsdp/transformer_impl.py",
            "verl/utils/torch_functional.py")  # fmt: skip
-# The worker imports it where it builds the engine (verl 0.4.1 workers/fsdp_workers.py:419, verl 0.5.0
-# workers/megatron_workers.py:282); no release from v0.6 on does.
-_LOADED = {
-    strategy: ((f"verl/workers/{strategy}_workers.py", f"verl/workers/sharding_manager/{strategy}_vllm.py"),)
-    for strategy in ("fsdp", "megatron")
-}
 _PAUSING = {
     "pause_arguments": keywords_of("pause_generation", _SERVER),
     "pause_mode": argument("pause_generation", "mode", _SERVER),
@@ -58,14 +52,13 @@ def passed_by(checkout: Checkout, vllm: Version, *, in_process: bool) -> Mapping
 
 
 @lru_cache(maxsize=8)
-def looks_for(in_process: bool, strategy: str = "") -> FrameworkSource:
-    """What is asked of the source for one kind of engine. strategy: the actor's, "" where it is not told."""
+def looks_for(in_process: bool) -> FrameworkSource:
+    """What is asked of the source for one kind of engine."""
     engine = _IN_PROCESS if in_process else (_SERVER,)
     return FrameworkSource(
         package="verl",
         engine=engine,
         marks=(_SERVER, *_IN_PROCESS),
-        loaded=_LOADED.get(strategy.removesuffix("2"), ()),
         facts={
             "divides_by_temperature": divides_by("temperature", *_ACTORS),
             "resets_prefix_cache": calls({"reset_prefix_cache", "sleep"}, *engine),

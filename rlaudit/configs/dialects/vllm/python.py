@@ -1,9 +1,10 @@
 """Python that builds a vLLM engine: `LLM(...)`, `EngineArgs(...)`, `AsyncEngineArgs(...)` and `SamplingParams(...)`.
 
-Literals, constants assigned once, and literal dictionaries are read; everything else is unknown with the reason. A
-keyword that the release does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served.
-Of an engine that the program's own command line sets up (`EngineArgs.from_cli_args(args)`), or that vLLM's server
-builds in the program (`run_server(args)`), no argument is known here.
+Literals, constants, f-strings of them and literal dictionaries are read; everything else is decided when the program
+runs, and unknown with the reason: `rlaudit record` writes down what a run gives its engine. A keyword that the release
+does not have is a TypeError at start. `LLM` is an in-process engine, the others may be served. Of an engine that the
+program's own command line sets up (`EngineArgs.from_cli_args(args)`), or that vLLM's server builds in the program
+(`run_server(args)`), no argument is known here.
 """
 
 import json
@@ -20,7 +21,6 @@ from rlaudit.configs.elsewhere import as_written, leave_open
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.call_edits import call_writer
-from rlaudit.configs.syntax.command_edits import list_writer
 from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.spelling import Spell
 from rlaudit.configs.usage_context import makes_bare_engine
@@ -75,12 +75,11 @@ def _is_vllm(call: "Call") -> bool:
 
 
 def calls_of(source: Source) -> "tuple[Call, ...]":
-    """What the file builds, samples with, generates with and updates."""
+    """What the file builds, samples with and updates."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.method_keywords import GENERATE
     from rlaudit.configs.dialects.vllm.weight_updates import METHODS
 
-    return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, GENERATE, *METHODS))
+    return source.calls((*ENGINES, FROM_COMMAND_LINE, *SERVERS, SAMPLING, *METHODS))
 
 
 def engines_of(source: Source) -> "list[Call]":
@@ -115,21 +114,16 @@ def engine_config(
 ) -> RolloutConfig:
     """One engine. call: what builds it. calls, sampled: of the file, the second its sampling parameters."""
     # Reading Python costs start-up time that other files should not pay.
-    from rlaudit.configs.dialects.vllm.method_keywords import take_generate
-    from rlaudit.configs.dialects.vllm.own_loss import take_own_loss
-    from rlaudit.configs.dialects.vllm.parsed_list import parsed_list, take_parsed_list
     from rlaudit.configs.dialects.vllm.posted import posted
-    from rlaudit.configs.dialects.vllm.server import flag_speller
     from rlaudit.configs.dialects.vllm.weight_updates import take_weight_updates
-    from rlaudit.configs.framework_source.stops import stops_in
+    from rlaudit.configs.lost_updates import lost_updates
     from rlaudit.configs.python_environment import python_environment
 
-    listed = parsed_list(source) if call.name in {FROM_COMMAND_LINE, *SERVERS} else None
-    call = _as_open(call) if listed is None else replace(call, arguments={}, positional=(), open=listed.open)
-    draft = Draft(NAME, source.path, stops=stops_in(source, vllm))
+    call = _as_open(call)
+    draft = Draft(NAME, source.path, lost_updates=lost_updates(source))
     catalogue = Catalogue.at(vllm)
     named = dict(zip(_POSITIONAL, call.positional, strict=False)) | call.arguments
-    model = named.pop("model", None) if listed is None else take_parsed_list(draft, listed, source, vllm)
+    model = named.pop("model", None)
     for name, node in named.items():
         if name not in catalogue.engine and isinstance(node.value, Unknown) and _asks(source, name):
             draft.not_seen.append(f"{name}: given to {call.name} only where the release takes it, as this file asks")
@@ -139,30 +133,29 @@ def engine_config(
         draft.not_seen.append(f"arguments of {call.name} in line {call.place.line} that are passed without a name")
     if call.open:
         rest = f"further arguments of {call.name} in line {call.place.line}: {call.open}"
-        draft.not_seen.append(f"{rest}; whatever the call does not name is open")
+        draft.not_seen.append(f"{rest}; whatever the call does not name is open, and `rlaudit record` writes it down")
     collect_sampling(draft, [one for one in sampled if one.function in {call.function, ""}] or list(sampled), catalogue)
-    take_own_loss(draft, source)
-    if call.name == "LLM":
-        take_generate(draft, source, calls, catalogue)
     take_variables(draft, python_environment(source))
     take_weight_updates(draft, source, (*calls, *posted(source)), offline=call.name == "LLM")
     # A keyword of vLLM's engine is none of the functions that make one.
     is_class = call.name in ENGINES
     draft.bare = is_class and makes_bare_engine(source.text)
     write = call_writer(call, _speller(catalogue), source.text) if is_class else unwritten
-    if listed is not None and listed.is_whole:
-        write = list_writer(listed.display.elements(), flag_speller(catalogue.cli), source.text)
     config = draft.done(model=model, offline=call.name == "LLM", place=call.place, write=write)
     placed = call.is_actor and _PLACED in source.text
-    config = replace(config, placed_by_ray=placed, off_main_thread=call.in_thread)
+    config = replace(config, placed_by_ray=placed)
     return replace(config, engine=as_written(config.engine, call.name)) if call.open else config
 
 
 def _asks(source: Source, name: str) -> bool:
-    from rlaudit.configs.framework_source.guards import asks_whether_taken
+    """Whether a test of the file is for a keyword: `if "name" in inspect.signature(EngineArgs).parameters`."""
+    import ast
+
     from rlaudit.configs.syntax.python_text import parse
 
-    return asks_whether_taken(parse(source.text), name)
+    tests = (node.test for node in ast.walk(parse(source.text)) if isinstance(node, ast.If))
+    compared = (one for test in tests for one in ast.walk(test) if isinstance(one, ast.Compare))
+    return any(isinstance(one.ops[0], ast.In) and getattr(one.left, "value", None) == name for one in compared)
 
 
 def _argument(draft: Draft, call: "Call", name: str, node: Node, catalogue: Catalogue) -> None:

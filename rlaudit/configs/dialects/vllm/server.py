@@ -14,13 +14,13 @@ from rlaudit.configs.dialects.vllm.invocation import Invocation
 from rlaudit.configs.dialects.vllm.own_server import take_program, variables_of
 from rlaudit.configs.draft import Draft, by_file, unwritten
 from rlaudit.configs.engine_names import dashed
-from rlaudit.configs.rollout_config import Loss, RolloutConfig
+from rlaudit.configs.rollout_config import Loss, Origin, RolloutConfig, Setting
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.command_edits import flags_writer, list_writer
-from rlaudit.configs.syntax.embedded import moved
+from rlaudit.configs.syntax.embedded import moved, words_of
 from rlaudit.configs.syntax.expansion import assumptions
 from rlaudit.configs.syntax.flags import Flag, flags
-from rlaudit.configs.syntax.node import Node
+from rlaudit.configs.syntax.node import Node, Unknown
 from rlaudit.configs.syntax.shell_command import Command
 from rlaudit.configs.syntax.spelling import Spell, Write
 from rlaudit.configs.syntax.unreadable import UnreadableText
@@ -42,17 +42,15 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
         take_config_file(reader, config)
     reader.read(started.words, started.start)
     if started.maybe:
-        from rlaudit.configs.dialects.vllm.parsed_list import take_maybe
-
-        take_maybe(draft, reader, started.maybe)
+        _take_maybe(draft, reader, started.maybe)
     variables = started.variables if own is None else variables_of(own, started.variables, vllm)
     take_variables(draft, variables)
     if own is not None:
         # Reading Python costs start-up time that other files should not pay.
-        from rlaudit.configs.framework_source.stops import stops_in
+        from rlaudit.configs.lost_updates import lost_updates
 
         take_program(draft, own, reader.catalogue.engine)
-        draft.stops = stops_in(own.program, vllm, asks_calls=True)
+        draft.lost_updates = lost_updates(own.program)
     if source.suffix == ".py":
         # Reading Python costs start-up time that other files should not pay.
         from rlaudit.configs.dialects.vllm.posted import posted
@@ -65,6 +63,19 @@ def server_config(framework: str, source: Source, started: Invocation, vllm: Ver
     draft.not_seen += [f"{one}, unless the environment sets it" for one in dict.fromkeys(assumed)]
     offline = own is not None and own.offline
     return draft.done(model=reader.model, offline=offline, place=started.place, write=writer(started, source, vllm))
+
+
+def _take_maybe(draft: Draft, reader: FlagReader, groups: tuple[tuple[Node, ...], ...]) -> None:
+    """Flags that a program adds under a condition: each is there or not."""
+    for group in groups:
+        inner = FlagReader(Draft(draft.framework, draft.path), reader.vllm, reader.serve, own=reader.own)
+        inner.read(words_of(group))
+        for name, one in inner.draft.engine.items():
+            line = one.place.line if one.place is not None else 0
+            why = f"line {line} adds it under a condition"
+            draft.engine[name] = Setting(name, Unknown(why), one.written, Origin.FILE, one.place, why)
+        draft.lost += inner.draft.lost
+        draft.not_seen += inner.draft.not_seen
 
 
 def _config_file(draft: Draft, reader: FlagReader, source: Source, started: Invocation) -> Node | None:  # noqa: PLR0911 - one for each reason not to have it

@@ -1,0 +1,179 @@
+"""What the names of a Python file stand for: what it imports, and the names that it binds once.
+
+A name that a module or a function binds once keeps its value. Any other one has a reason in its place: its value is
+known when the program runs.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from rlaudit.configs.syntax.python_walk import At, Function, nodes_of
+
+_CHANGES = {"update", "setdefault", "pop", "popitem", "clear"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A dictionary that is changed after it was made: `name["key"] = value`."""
+
+    line: int
+    # The key that it gets, None if any of its keys may change.
+    key: str | None = None
+    # What the key gets, and whether it does so for certain.
+    value: ast.expr | None = None
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What one name of a module or function is bound to."""
+
+    # None if the name is bound more than once, or to what is known only when the program runs.
+    value: ast.expr | None
+    # Why there is no value.
+    why: str = ""
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass
+class Names:
+    """The names of one file."""
+
+    # Where a name comes from: `LLM` is `vllm.LLM`; a relative import begins with a dot.
+    imports: dict[str, str] = field(default_factory=dict)
+    # By the function that binds it, None for the module.
+    bound: dict[tuple[Function | None, str], Bound] = field(default_factory=dict)
+
+    def find(self, name: str, functions: tuple[Function, ...]) -> tuple[Bound, tuple[Function, ...]] | None:
+        """What a name is bound to where it is used, and the functions around that place; None if nothing binds it."""
+        for count in range(len(functions), -1, -1):
+            found = self.bound.get((functions[count - 1] if count else None, name))
+            if found is not None:
+                return found, functions[:count]
+        return None
+
+    def origin(self, node: ast.expr) -> str:
+        """Where a name or attribute was imported from; "" if the file does not import it."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        home = self.imports.get(node.id) if isinstance(node, ast.Name) else None
+        return ".".join([home, *reversed(parts)]) if home is not None else ""
+
+
+@lru_cache(maxsize=8)
+def names_of(tree: ast.Module) -> Names:
+    """Return the names of one file."""
+    names = Names()
+    # The body of a class binds attributes, which other lines do not reach by the name alone.
+    attributes = {id(line) for at in nodes_of(tree) if isinstance(at.node, ast.ClassDef) for line in at.node.body}
+    for at in nodes_of(tree):
+        if id(at.node) not in attributes:
+            _bind(names, at)
+        if isinstance(at.node, Function):
+            for name in _arguments(at.node):
+                names.bound[at.node, name] = Bound(None, f"{name} is an argument of {at.node.name}()")
+        elif isinstance(at.node, ast.Import | ast.ImportFrom):
+            names.imports = {**_imported(at.node), **names.imports}
+    # What a function changes may be bound below it.
+    for at in nodes_of(tree):
+        _share(names, at)
+        _change(names, at)
+    return names
+
+
+def _bind(names: Names, at: At) -> None:
+    """Bind the names that a node gives a value; a second value leaves a name without one."""
+    home = at.functions[-1] if at.functions else None
+    for name, value, why in _bindings(at.node):
+        before = names.bound.get((home, name))
+        again = Bound(None, (before.why if before is not None else "") or f"{name} is assigned more than once")
+        names.bound[home, name] = Bound(value, why) if before is None else again
+
+
+def _share(names: Names, at: At) -> None:
+    """Take the value from a name that `global` or `nonlocal` lets another function bind."""
+    for name in at.node.names if isinstance(at.node, ast.Global | ast.Nonlocal) else ():
+        found = names.find(name, at.functions[:-1])
+        if found is not None:
+            home = found[1][-1] if found[1] else None
+            names.bound[home, name] = Bound(None, f"{name} is shared between functions")
+
+
+def _change(names: Names, at: At) -> None:
+    """Note a change of a dictionary at its name; it is sure in the function that binds the name, in no branch."""
+    name, change = _changed(at.node)
+    found = names.find(name, at.functions) if change is not None else None
+    if found is None or change is None:
+        return
+    bound, around = found
+    sure = change.sure and around == at.functions and not at.branches
+    home = around[-1] if around else None
+    names.bound[home, name] = replace(bound, changes=(*bound.changes, replace(change, sure=sure)))
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None, str]]:
+    """The names that a statement or expression binds, each with its value, or with why it has none."""
+    match node:
+        case ast.Assign():
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, node.value, ""
+                else:
+                    yield from _stored(target, "is one of several values that are assigned together")
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value, ""
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.NamedExpr(target=ast.Name(id=name)):
+            yield name, None, f"{name} is known only when it runs"
+        case ast.For() | ast.AsyncFor() | ast.comprehension():
+            yield from _stored(node.target, "takes several values in a loop")
+        case ast.withitem(optional_vars=ast.expr() as target):
+            yield from _stored(target, "is known only when it runs")
+        case ast.Import() | ast.ImportFrom():
+            yield from ((name, None, f"{name} is imported from another module") for name in _imported(node))
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name, None, f"{node.name} is defined in this file"
+        case ast.Global() | ast.Nonlocal():
+            yield from ((name, None, f"{name} is shared between functions") for name in node.names)
+
+
+def _stored(target: ast.expr, why: str) -> Iterator[tuple[str, None, str]]:
+    for one in ast.walk(target):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            yield one.id, None, f"{one.id} {why}"
+
+
+def _changed(node: ast.AST) -> tuple[str, Change | None]:
+    """Return the name of the dictionary that a statement changes, and how; None for any other statement."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)))]):
+            return name, Change(node.lineno, key, node.value, sure=True)
+        case (
+            ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))])
+            | ast.Delete(targets=[ast.Subscript(value=ast.Name(id=name))])
+        ):
+            return name, Change(node.lineno)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in _CHANGES:
+            return name, Change(node.lineno)
+    return "", None
+
+
+def _arguments(function: Function) -> Iterator[str]:
+    given = function.args
+    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg)))
+    yield from (one.arg for one in every)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            bound = alias.asname or alias.name.partition(".")[0]
+            found[bound] = alias.name if alias.asname else bound
+        else:
+            home = "." * node.level + (node.module or "")
+            found[alias.asname or alias.name] = f"{home}.{alias.name}"
+    return found

@@ -1,0 +1,68 @@
+"""The program updates weights in a way that does not reach a V1 engine in a process of its own.
+
+What changed
+    V0 ran in the program's own process. V1's engine core has one to itself: `llm.llm_engine.model_executor` is there
+    only with VLLM_ENABLE_V1_MULTIPROCESSING=0, and since 0.9.0 functions and `torch.dtype` are not sent by
+    `collective_rpc` (vllm/v1/serial_utils.py) unless VLLM_ALLOW_INSECURE_SERIALIZATION is 1.
+
+Why it matters
+    The first weight update raises an AttributeError or a TypeError. If an `except` passes over it, there is no error:
+    rollouts keep the weights they began with, and the policy drifts away from them for the whole training.
+
+Example
+    Reported:
+
+        from: 0.8.5
+        to: 0.18.1
+        offline: true
+        lost_updates: [{line: 30, what: takes model_executor of llm.llm_engine, sends: false, passed_over_at: 33}]
+
+    Use instead:
+
+        lost_updates: null
+
+Safe to ignore when
+    The line is not reached with this release, or the variables are set where the job is started.
+
+How to confirm
+    Run one weight update with the new vLLM and compare a logprob of the same prompt before and after it.
+"""
+
+from collections.abc import Iterator
+
+from rlaudit.configs.rollout_config import LostUpdate
+from rlaudit.inspection.audit import Audit, Rule
+from rlaudit.inspection.finding import Finding, Severity
+from rlaudit.layers import Layer
+from rlaudit.vllm.milestones import NOTHING_IS_PICKLED
+
+_PROCESS, _PICKLES = "VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_ALLOW_INSECURE_SERIALIZATION"
+# The executor for which `LLM` keeps the engine in the program's own process.
+_LAUNCHER = "external_launcher"
+
+
+def check(audit: Audit) -> Iterator[Finding]:
+    """An error if the program goes on after the failed update, else a warning: a caller may do so."""
+    in_process = _is(audit, _PROCESS, "0") or audit.after.value("distributed_executor_backend") == _LAUNCHER
+    if audit.after.is_v1 is False or (audit.config.offline and in_process):
+        return
+    for line in audit.config.lost_updates:
+        if line.sends and (audit.after.version < NOTHING_IS_PICKLED or _is(audit, _PICKLES, "1")):
+            continue
+        severity = Severity.ERROR if line.passed_over_at else Severity.WARNING
+        yield RULE.finding(audit, severity, line.what, _said(audit, line), place=line.place)
+
+
+def _said(audit: Audit, line: LostUpdate) -> str:
+    why = f"sends no such argument to it without {_PICKLES}=1" if line.sends else f"has it only with {_PROCESS}=0"
+    passed = f"; the except in line {line.passed_over_at} passes over it, and rollouts keep their first weights"
+    then = passed if line.passed_over_at else ""
+    return f"{line.what}: the engine of vLLM {audit.after.version} is another process, and {why}{then}."
+
+
+def _is(audit: Audit, variable: str, value: str) -> bool:
+    setting = audit.after.variable(variable)
+    return setting is not None and str(setting.value) == value
+
+
+RULE = Rule("weights-never-arrive", Layer.INFERENCE_PATH, check)

@@ -22,7 +22,7 @@ from rlaudit.recorder.recorded_lines import (
     recorded_lines,
 )
 from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
-from rlaudit.remote_path import is_remote
+from rlaudit.remote_log import is_remote
 
 ENDING = "*.jsonl"
 TOKEN_KINDS = ("prompt", "request", "sequence", "steps", "trainer")

@@ -71,13 +71,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Trained]:
     tokenizer = ensure_model(DEFAULT_MODEL, trainer_spec("cpu"), report=print)
     write_tiny_llama(Path(tokenizer.path), folder / "tiny-llama")
     engines = {name: ensure(EnvironmentSpec("vllm", RELEASES[name], "cpu"), report=print) for name in RELEASES}
-    packages = folder / "packages"
-    interpreter = Path(engines["v0"].command[0])
+    return {name: _record(folder, name, engine) for name, engine in engines.items()}
+
+
+def _record(folder: Path, into: str, engine: Environment) -> Trained:
+    # Each of its own: the engines need not have the same Python.
+    packages, interpreter = folder / f"packages-{into}", Path(engine.command[0])
     Uv(find_uv(), read_package_sources()).pip("install", interpreter, "--no-deps", "--target", packages, *PACKAGES)
-    return {name: _record(folder, name, engine, packages) for name, engine in engines.items()}
-
-
-def _record(folder: Path, into: str, engine: Environment, packages: Path) -> Trained:
     kept = {name: value for name, value in os.environ.items() if name not in ("VLLM_PLUGINS", "RLAUDIT_RECORD")}
     variables = {
         **kept,

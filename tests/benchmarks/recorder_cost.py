@@ -96,7 +96,7 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
         recorded = number % 2 == 1
         began = time.process_time()
         steps = rollout(*(hooked if recorded else plain), number + 2)
-        while rlaudit_recorder._process.queued_bytes:
+        while rlaudit_recorder._process.queued > rlaudit_recorder._process.taken:
             time.sleep(0.01)
         whole[recorded].append((time.process_time() - began) / TOKENS)
         inside[recorded].append(statistics.median(steps))

@@ -65,7 +65,9 @@ async def as_they_come(arguments):
         stream = engine.generate({"prompt_token_ids": prompt}, parameters, "request-%d" % number)
         async for output in stream:
             for sample in output.outputs:
-                ids, logprobs, _ = samples.get(sample.index) if kind == kinds[0] and sample.index in samples else ([], [], 0)
+                ids, logprobs, _ = (
+                    samples.get(sample.index) if kind == kinds[0] and sample.index in samples else ([], [], 0)
+                )
                 more = list(zip(sample.logprobs or [], sample.token_ids))
                 samples[sample.index] = (ids + list(sample.token_ids), logprobs + more, sample.finish_reason)
             outputs += 1
@@ -80,7 +82,12 @@ async def as_they_come(arguments):
     requests = []
     for number in range(12):
         stop = {"stop": STOP} if number % 5 == 4 else {}
-        asked = {"n": 1 if number % 4 else 4, "ignore_eos": True, "max_tokens": 200 if number == LEAVER else 10 + number, **stop}
+        asked = {
+            "n": 1 if number % 4 else 4,
+            "ignore_eos": True,
+            "max_tokens": 200 if number == LEAVER else 10 + number,
+            **stop,
+        }
         requests.append(one(number, kinds[number % 3], leaves=number == LEAVER, **asked))
     await asyncio.gather(*requests)
     if hasattr(engine, "pause_generation"):

@@ -40,7 +40,9 @@ def _group_begins(call):
         process.unseen["v0"].discard(request)
         process.totals["sequences"] += 1
         reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
-        recorder.finish(process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason)
+        recorder.finish(
+            process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason
+        )
 
 
 def _group_ends(call, error):

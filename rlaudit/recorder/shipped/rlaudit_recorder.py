@@ -375,7 +375,7 @@ def _versions():
 
 
 class Numbers:
-    """Numbers that become base64 when they are written. code: of the array module, "i" int32, "f" float32, "d" float64."""
+    """Numbers that become base64 when they are written. code: of int32 "i", float32 "f" or float64 "d"."""
 
     def __init__(self, values, code="i"):
         self.values, self.code = values, code
@@ -509,7 +509,7 @@ def _end(process):
 # Configurations, as plain data ---------------------------------------------------------------------------------------
 
 
-def _plain(value, depth=0):
+def _plain(value, depth=0):  # noqa: PLR0911 - one return for each kind of value
     """Return a configuration object as plain data, five levels deep."""
     if isinstance(value, enum.Enum):
         return value.value if isinstance(value.value, str) else value.name
@@ -687,10 +687,7 @@ def _outputs_begin(call):
     stamp = call.argument(2, "engine_core_timestamp") or time.monotonic()
     engine, step = id(processor), process.first_step + len(process.steps)
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
-    hidden = [output for output in outputs if process.hidden and (engine, output.request_id) in process.hidden]
-    taken = {output.request_id: output.new_logprobs for output in hidden}
-    for output in hidden:
-        output.new_logprobs = None
+    taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
     # Most of what the recorder costs is in this loop: it runs once a sequence and step.
     kept, unseen, ended = process.kept.get(engine, {}), process.unseen.get(engine, ()), []
     tokens = held = cached = 0
@@ -733,6 +730,15 @@ def _outputs_begin(call):
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
     call.noted["ended"] = ended
+
+
+def _take_hidden(hidden, engine, outputs):
+    """Take away and return the logprobs that only the recorder asked for."""
+    taken = {}
+    for output in outputs:
+        if (engine, output.request_id) in hidden:
+            taken[output.request_id], output.new_logprobs = output.new_logprobs, None
+    return taken
 
 
 def _outputs_end(call, error):

@@ -51,8 +51,8 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911 - one return for each cod
             error.show()
             return 2
         return _bug()
-    # Typer answers Ctrl-C itself, with this code and without a word.
-    if outcome == INTERRUPTED:
+    # Typer answers Ctrl-C itself, with this code and without a word. What record returns is its command's code.
+    if outcome == INTERRUPTED and arguments[:1] != ["record"]:
         return _interrupted(arguments)
     return outcome if isinstance(outcome, int) else 0
 

@@ -38,7 +38,8 @@ def compare(
         typer.Argument(
             parser=log_path,
             metavar="ROLLOUTS",
-            help="A token table, a run directory, or a folder of rollout dumps; here, or s3://, gs://, hf://, https://.",
+            help="A recording, a token table, a run directory, or a folder of rollout dumps; "
+            "here, or s3://, gs://, hf://, https://.",
         ),
     ] = None,
     trainer: Annotated[

@@ -29,7 +29,7 @@ _UNITS = {
 }
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?", re.IGNORECASE)
 _SHARE = re.compile(r"(?:1/)?([1-9]\d*)")
-_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -197,7 +197,5 @@ def _bytes(size: str) -> int:
 
 def _function(name: str) -> str:
     if _FUNCTION.fullmatch(name) is None:
-        raise UsageError(
-            f"--trainer-function {name!r} is none", "write MODULE:NAME, as trl.trainer.utils:selective_log_softmax"
-        )
+        raise UsageError(f"--trainer-function {name!r} is none", "write MODULE:NAME, as my_trainer.loss:token_logprobs")
     return name

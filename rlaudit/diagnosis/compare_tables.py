@@ -271,7 +271,7 @@ def _counted(
 def _joined(
     table: TokenTable, trainer: TokenTable, settings: CompareSettings, numbers: PromptNumbers
 ) -> tuple[LogPart, str]:
-    """Both tables as one part, and what of them has no partner."""
+    """Join both tables as one part; return it and what of them has no partner."""
     faults = Faults()
     rollouts, others = table.batches(faults, numbers, KNOWN), trainer.batches(faults, numbers, KNOWN)
     partners = None if table.export.partners is None else table.export.partners(table.path, trainer.path)

@@ -9,11 +9,13 @@ from typing import Any
 
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import OF_UPDATES, RolloutConfig
+from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
 from rlaudit.report.parts.trainings import Difference, Kind
+from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules
 from rlaudit.vllm.why_it_matters import WHY
 
@@ -26,8 +28,10 @@ _OF_A_RUN = frozenset({
     "data_parallel_master_port", "ignore_patterns", "download_dir",
 })  # fmt: skip
 _VARIABLES_OF_A_RUN = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "RLAUDIT_RECORD", "VLLM_DIST_IDENT")
-# None of these changes what a token's logprob is of.
-_NO_MEANING = frozenset({"n", "max_tokens", "logprobs", "prompt_logprobs", "detokenize", "skip_special_tokens"})
+# What changes the distribution that a token is drawn from.
+_OF_THE_DISTRIBUTION = frozenset({
+    *NEUTRAL_SAMPLING, "logit_bias", "allowed_token_ids", "bad_words", "min_tokens", "logits_processors",
+})  # fmt: skip
 _ORDER = (*Layer, None)
 
 
@@ -125,8 +129,8 @@ def _sampling(audit: Audit) -> Iterator[Difference]:
         return
     for name in dict.fromkeys([*before, *after]):
         old, new = audit.before.sampling(name), audit.after.sampling(name)
-        if as_json(old) != as_json(new):
-            layer = None if name in _NO_MEANING else Layer.SEMANTIC
+        if as_json(old) != as_json(new) and not _both_nothing(old, new):
+            layer = Layer.SEMANTIC if name in _OF_THE_DISTRIBUTION else None
             why = "" if layer is None else "tokens are drawn from another distribution"
             yield _difference("sampling", name, (old, old), (new, new), layer, why)
 
@@ -135,7 +139,8 @@ def _updates(audit: Audit) -> Iterator[Difference]:
     before, after = audit.before.config, audit.after.config
     for name in sorted(OF_UPDATES):
         old, new = _fact(before, name), _fact(after, name)
-        if as_json(old) != as_json(new):
+        # What one of the two does not tell is no difference.
+        if old != new and not isinstance(old, Unknown) and not isinstance(new, Unknown):
             why = "decides which weights, and which keys and values, a token is computed with"
             yield _difference("update", name, (old, None), (new, None), Layer.INFERENCE_PATH, why)
 

@@ -67,17 +67,17 @@ def diagnosed(recordings: Sequence[Path], others: Sequence[FinishedDocument], fa
     inspected = [_inspected(path) for path in recordings]
     old, new = (inspected[0] if len(inspected) == 2 else None), inspected[-1]
     migration = None if old is None else _migrated(old, new)
-    tokens, untold = _tokens(recordings)
+    tokens, unjudged = _tokens(recordings)
     sources = [] if tokens is None else [tokens]
     read = migration or new.inspected
     if read is not None:
         sources.append(FinishedDocument(str(new.path), _inspection(read, new)))
-        untold += [str(bug) for bug in read.bugs]
+        unjudged += [str(bug) for bug in read.bugs]
     for source in sources:
         source.document["not_seen"] = _without(source.document["not_seen"], inspected)
     document = combined([*sources, *others], fails)
     found = [] if old is None or migration is None else _differences(old, new, migration)
-    document["not_seen"] = [*_missing(inspected, untold), *document["not_seen"]]
+    document["not_seen"] = [*_missing(inspected, unjudged), *document["not_seen"]]
     document["layers"] = [
         {**layer, "evidence": [*layer["evidence"], *_evidence(found, layer["layer"])]} for layer in document["layers"]
     ]
@@ -137,16 +137,18 @@ def _inspection(file: InspectedFile, new: _Inspected) -> "Report":
 
 
 def _without(lines: Sequence[str], inspected: Sequence[_Inspected]) -> list[str]:
-    """What a report has not seen, without what is missing in the recordings, which is said of each by its name."""
+    """What a report has not seen, without what is missing in the recordings: the diagnosis lists that for each."""
     missing = [(one.path, sentence) for one in inspected for sentence in one.source.recording.missing]
-    said = {sentence for _, sentence in missing} | {f"{path}: {sentence}" for path, sentence in missing}
-    return [line for line in lines if line not in said]
+    listed = {sentence for _, sentence in missing}
+    # `compare` names the table that runs today first.
+    listed |= {f"{before}{path}: {sentence}" for path, sentence in missing for before in ("", "before: ")}
+    return [line for line in lines if line not in listed]
 
 
 def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[str]]:
     """What the tokens say, the last recording held against the one before it; and why some say nothing."""
     comparer = Comparer({}, None, CompareSettings(), None, 0, Progress(True))
-    today, untold = None, []
+    today, unjudged = None, []
     for place, path in enumerate(recordings):
         is_last = place + 1 == len(recordings)
         try:
@@ -156,11 +158,11 @@ def _tokens(recordings: Sequence[Path]) -> tuple[FinishedDocument | None, list[s
             else:
                 today = comparer.compare_today(table, None)
         except NotFinished as error:
-            untold.append(f"{path}: its tokens are not judged: {error}")
+            unjudged.append(f"{path}: its tokens are not judged: {error}")
             if is_last:
-                return None, untold
+                return None, unjudged
     document = comparer.report(fails=True, allow_partial=False)
-    return FinishedDocument(str(recordings[-1]), document), untold
+    return FinishedDocument(str(recordings[-1]), document), unjudged
 
 
 def _differences(old: _Inspected, new: _Inspected, migration: InspectedFile) -> "list[Difference]":
@@ -175,24 +177,24 @@ def _same(found: "Sequence[Difference]", migration: InspectedFile) -> "list[Kind
     """The kinds that both recordings tell of, and in which they agree."""
     differ = {one["kind"] for one in found}
     sides = [side for config in migration.configs for side in (config.audit.before, config.audit.after)]
-    told: dict[Kind, bool] = {
+    known: dict[Kind, bool] = {
         "sampling": all(side.config.sampling for side in sides),
-        "update": all("weight_updates" in side.config.trainer for side in sides),
+        "update": all(side.config.says("weight_updates") is not None for side in sides),
     }
-    return [kind for kind in KINDS if kind not in differ and told.get(kind, True)]
+    return [kind for kind in KINDS if kind not in differ and known.get(kind, True)]
 
 
 def _evidence(found: "Sequence[Difference]", layer: Layer) -> list[str]:
     return [
         f"differs: {one['name']}: {shown(one['old'])} -> {shown(one['new'])} ({one['why']})"
         for one in found
-        if one["layer"] == layer and one["why"]
+        if one["layer"] == layer and one["why"] and one["old"] != one["new"]
     ]
 
 
-def _missing(inspected: Sequence[_Inspected], untold: Sequence[str]) -> list[str]:
+def _missing(inspected: Sequence[_Inspected], unjudged: Sequence[str]) -> list[str]:
     """What is not in the recordings, before all that is not in the reports made of them."""
-    lines = [*untold, *(f"{one.path}: {one.why}" for one in inspected if one.why)]
+    lines = [*unjudged, *(f"{one.path}: {one.why}" for one in inspected if one.why)]
     for one in inspected:
         lines += [f"{one.path}: {sentence}" for sentence in one.source.recording.missing]
     return list(dict.fromkeys(lines))

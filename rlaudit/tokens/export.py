@@ -60,7 +60,7 @@ def nobody_knows(path: Path) -> int | None:
 
 
 def all_scorable(path: Path, batch: TokenBatch) -> TokenBatch:
-    """Which weights sampled a sequence is for the user to know, who names the model."""
+    """Return the batch: which weights sampled it is for the user to know, who names the model."""
     return batch
 
 
@@ -68,13 +68,13 @@ class Partners(Protocol):
     """Two streams whose sequences are made to have the same names, so that they can be joined."""
 
     def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        """Those of the format."""
+        """Yield those of the format."""
 
     def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        """Those of the trainer's table."""
+        """Yield those of the trainer's table."""
 
     def note(self) -> str:
-        """What a reader of the joined figures must know, once both are read; "" if nothing."""
+        """Return what a reader of the joined figures must know, once both are read; "" if nothing."""
 
 
 def nothing_aside(path: Path) -> bool:

@@ -144,7 +144,7 @@ def _opened(path: Path, of_trainer: bool, groups: str) -> tuple[TokenTable, ...]
     if whole is not None:
         if groups:
             raise UsageError(
-                f"{path} is a {whole.title}, and --groups is for tables", f"groups are told by {whole.groups}"
+                f"{path} is a {whole.title}, and --groups is for tables", f"groups are known by {whole.groups}"
             )
         return tuple(TokenTable(path, whole, (path,), part) for part in whole.parts(path))
     if path.is_file():

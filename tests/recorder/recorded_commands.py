@@ -30,7 +30,7 @@ def _write():
     os.makedirs(out, exist_ok=True)
     process = {"kind": "process", "at": 1.0, "schema": "rlaudit-recording/1", "host": os.uname().nodename,
                "pid": os.getpid(), "argv": sys.argv}
-    hooks = {"kind": "hooks", "at": 1.0, "hooked": [], "absent": [{"part": "pauses", "targets": ["vllm:pause"]}]}
+    hooks = {"kind": "hooks", "at": 1.0, "hooked": []}
     engine = {"kind": "engine", "at": 1.0, "number": 1, "class": "EngineArgs", "written": {}, "effective": {}}
     dropped = {"kind": "dropped", "at": 1.5, "what": "tokens", "why": "the limit is reached"}
     totals = {"kind": "totals", "at": 2.0, "requests": 2, "sequences": 3, "tokens": 1006, "ended": False}

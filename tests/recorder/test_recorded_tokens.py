@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from recorded_worlds import World
@@ -193,10 +195,36 @@ def test_a_completion_of_several_prompts_is_ambiguous(tmp_path):
     more(process, [1, 2], (8, 9, 10, 11))
     process.trainer([[8, 9, 10, 0], [8, 9, 10, 11]], [[-3] * 4, [-4] * 4], gradients=True)
     folder = process.write()
-    batch = read(folder)
-    assert np.array_equal(batch.trainer_logprobs_T[-4:], [-4] * 4)
-    assert np.isnan(batch.trainer_logprobs_T[:6]).all()
-    assert any("match sequences of several prompts" in one for one in table_of(folder).part.not_seen)
+    faults = Faults()
+    assert list(read(folder, faults).trainer_logprobs_T) == [-4] * 4
+    assert not faults.count
+    said = table_of(folder).part.not_seen
+    assert any("match sequences of several prompts" in one for one in said)
+    assert any("2 sequences have the tokens of another prompt's" in one for one in said)
+
+
+def ends_at_once(tmp_path, order, gradients):
+    """Four prompts of which two end at once, scored in some order: row r has the logprobs of -r - 1."""
+    completions = [(2,), (8, 9), (2,), (8, 10)]
+    process = WrittenProcess(tmp_path)
+    process.sampling(0)
+    for prompt, ids in enumerate(completions):
+        more(process, [prompt], ids)
+    rows = [[*completions[number], 0][:2] for number in order]
+    process.trainer(rows, [[-number - 1.0] * 2 for number in order], gradients=gradients)
+    process.trainer(rows, [[-number - 1.0] * 2 for number in order], gradients=True)
+    return process.write()
+
+
+def test_rows_in_the_order_of_the_requests_tell_equal_completions_apart(tmp_path):
+    batch = read(ends_at_once(tmp_path, [0, 1, 2, 3], gradients=False))
+    assert list(batch.trainer_logprobs_T) == [-1, -2, -2, -3, -4, -4]
+
+
+@pytest.mark.parametrize(("order", "gradients"), [([3, 2, 1, 0], False), ([0, 1, 2, 3], True)])
+def test_rows_in_another_order_or_of_a_shuffled_call_do_not(tmp_path, order, gradients):
+    batch = read(ends_at_once(tmp_path, order, gradients))
+    assert list(batch.trainer_logprobs_T) == [-2, -2, -4, -4]
 
 
 def test_the_longest_completion_that_begins_a_row_is_meant(tmp_path):
@@ -255,3 +283,20 @@ def test_weights_that_were_loaded_before_any_token_are_the_first(tmp_path):
     table = table_of(process.write())
     (batch,) = table.batches(Faults(), PromptNumbers())
     assert set(table.export.scorable(table.path, batch).token_columns["rollout_version"]) == {1}
+
+
+def test_requests_with_names_of_their_own_have_no_order(tmp_path):
+    folder = ends_at_once(tmp_path, [0, 1, 2, 3], gradients=False)
+    file = next(folder.glob("*.jsonl"))
+    file.write_text(re.sub(r'"request":"(\d)"', r'"request":"chat\1"', file.read_text()))
+    assert list(read(folder).trainer_logprobs_T) == [-2, -2, -4, -4]
+
+
+def test_the_order_of_the_lines_is_not_that_of_the_requests(tmp_path):
+    folder = ends_at_once(tmp_path, [0, 1, 2, 3], gradients=False)
+    file = next(folder.glob("*.jsonl"))
+    lines = file.read_text().splitlines(keepends=True)
+    asked = [place for place, line in enumerate(lines) if '"kind":"request"' in line]
+    lines.insert(asked[0], lines.pop(asked[2]))
+    file.write_text("".join(lines))
+    assert list(read(folder).trainer_logprobs_T) == [-1, -2, -2, -3, -4, -4]

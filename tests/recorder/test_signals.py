@@ -13,30 +13,29 @@ from pathlib import Path
 import pytest
 from recorded_commands import environment, python, record_words
 
-# Counts a signal, and ends at SIGUSR1 with the count. Signals that wait are delivered in the order of their numbers, to
-# rlaudit as to the command, and SIGUSR1 has a higher one than SIGINT and SIGHUP: what comes twice has come by then.
+# Counts a signal, and ends at SIGUSR1 with the count. Signals that wait are taken in the order of their numbers, by
+# rlaudit as by the command, and SIGUSR1 is behind SIGINT and SIGHUP: what comes twice has come by then.
 COUNTS = """
-import os, signal, sys, time
+import os, signal, sys
 count = 0
-def counted(number, frame):
-    global count
+signals = {{signal.{signal}, signal.SIGUSR1, signal.SIGALRM}}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+print("ready", flush=True)
+while (arrived := signal.sigwait(signals)) != signal.SIGUSR1:
+    if arrived == signal.SIGALRM:
+        os.killpg(0, signal.{signal})
+        continue
     count += 1
     print("counted", flush=True)
-def asked(number, frame):
-    print("count", count, flush=True)
-    sys.exit(20 + count)
-signal.signal(signal.{signal}, counted)
-signal.signal(signal.SIGUSR1, asked)
-signal.signal(signal.SIGALRM, lambda *_: os.killpg(0, signal.{signal}))
-print("ready", flush=True)
-while True:
-    signal.pause()
+print("count", count, flush=True)
+sys.exit(20 + count)
 """
 
 
+@contextlib.contextmanager
 def started(tmp_path, *words, **options):
-    """Start a recorded command; its output is read line by line."""
-    return subprocess.Popen(
+    """Start a recorded command; its output is read line by line. Nothing of it outlives a test that fails."""
+    running = subprocess.Popen(
         record_words(tmp_path, "--into", "out", "--", *words),
         cwd=tmp_path,
         env=environment(tmp_path),
@@ -45,12 +44,19 @@ def started(tmp_path, *words, **options):
         text=True,
         **options,
     )
+    try:
+        assert running.stdout.readline() == "ready\n"
+        yield running
+    finally:
+        if running.poll() is None:
+            for pid in (*children(running.pid), running.pid):
+                os.kill(pid, signal.SIGKILL)
+            running.wait()
+        running.stdout.close()
 
 
 def counting(name, tmp_path, **options):
-    running = started(tmp_path, *python(COUNTS.format(signal=name)), **options)
-    assert running.stdout.readline() == "ready\n"
-    return running
+    return started(tmp_path, *python(COUNTS.format(signal=name)), **options)
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"])
@@ -65,7 +71,6 @@ def test_what_is_sent_to_rlaudit_alone_reaches_the_command(name, tmp_path):
 
 def test_a_command_that_ends_by_a_passed_signal_ends_as_without_rlaudit(tmp_path):
     with started(tmp_path, "sh", "-c", "echo ready; exec sleep 600") as running:
-        assert running.stdout.readline() == "ready\n"
         running.send_signal(signal.SIGTERM)
         assert running.wait(60) == 128 + signal.SIGTERM
 

@@ -63,7 +63,7 @@ from array import array
 SCHEMA = "rlaudit-recording/1"
 
 # What is recorded, part by part, and the methods that show it. A part is absent if a release has none of its methods.
-# None of them is public. Of those read in 0.8.5 to 0.33.0, one has moved (WorkerWrapperBase, after 0.10.2).
+# None of them is public. Of those read in 0.8.5 to 0.33.0, one has moved (WorkerWrapperBase, with 0.11.1).
 _OUTPUTS = "vllm.v1.engine.output_processor:OutputProcessor."
 _CORE = "vllm.v1.engine.core:EngineCore."
 _CORE_PROCESS = "vllm.v1.engine.core:EngineCoreProc."
@@ -293,7 +293,7 @@ def _failed(what, error):
         if _process.failures <= MOST_FAILURES:
             line = traceback.extract_tb(error.__traceback__)[-1].lineno if error.__traceback__ else "?"
             put("failed", hook=what, error="%s (line %s)" % (_error(error), line))
-    except Exception:
+    except Exception:  # nothing is left to do
         pass
 
 
@@ -375,7 +375,7 @@ def _versions():
 
 
 class Numbers:
-    """Numbers that become base64 when they are written. code: of int32 "i", float32 "f" or float64 "d"."""
+    """Numbers that become base64 when they are written; code as in `array`: "i" int32, "f" float32, "d" float64."""
 
     def __init__(self, values, code="i"):
         self.values, self.code = values, code
@@ -529,6 +529,8 @@ def _plain(value, depth=0):  # noqa: PLR0911 - one return for each kind of value
         return [_plain(held, depth + 1) for held in list(value)[:200]]
     if dataclasses.is_dataclass(value):
         names = [field.name for field in dataclasses.fields(value)]
+    elif type(value).__module__.startswith("vllm.config"):  # a plain class in 0.8.5
+        names = [name for name in vars(value) if name[0] != "_"]
     elif hasattr(value, "__struct_fields__"):
         names = [name for name in value.__struct_fields__ if name[0] != "_"]
     elif hasattr(value, "model_type"):  # a model's config.json: which architecture runs
@@ -550,8 +552,10 @@ def _error(error):
 
 
 def _config_begins(call):
-    # Before the call, which fills in what was left open.
+    # Before the call, which fills in what was left open, and sets variables of its own (VLLM_USE_V1 in 0.8.5).
     arguments = call.args[0]
+    if _process.file is None:
+        _begin_file(_process)
     values = {field: _plain(getattr(arguments, field.name, None)) for field in dataclasses.fields(arguments)}
     call.noted["written"] = {field.name: value for field, value in values.items() if value != _default(field)}
 
@@ -607,9 +611,9 @@ def _request_ends(call, error):
         before.resumed = True
         return
     prompt = request.prompt_token_ids or []
-    features = getattr(request, "mm_features", None) or getattr(request, "mm_inputs", None)
+    features = [getattr(request, name, None) for name in ("mm_features", "mm_inputs", "mm_kwargs")]
     sample = {"index": call.argument(4, "request_index", 0), "parent": getattr(parent, "request_id", None)}
-    parts = "images or sound" if features else "text" if prompt else "embeddings"
+    parts = "images or sound" if any(features) else "text" if prompt else "embeddings"
     salted, lora = getattr(request, "cache_salt", None) is not None, getattr(request.lora_request, "lora_name", None)
     about = {**sample, "parts": parts, "salted": salted, "lora": lora}
     sequence = requested(engine, request.request_id, prompt, parameters, **about)
@@ -856,10 +860,17 @@ def _call_ends(call, error):
         if run is not None and run["call"] == noted["call"]:
             run.update(count=run["count"] + 1, end=now)
         return
-    ended = {"call": noted["call"], "what": call.what, "side": "end"}
-    put("event", **ended, result=_plain(call.result), error=_error(error))
+    if error is None and hasattr(call.result, "add_done_callback"):  # a pause that waits for requests (from 0.17.0 on)
+        call.result.add_done_callback(lambda future: quietly(call.what, _put_end, call, future.exception()))
+    else:
+        _put_end(call, error)
     if noted["name"] == "collective_rpc" and error is None:
         process.rpc_run = {"call": noted["call"], "key": noted["key"], "count": 0, "end": now}
+
+
+def _put_end(call, error):
+    result = None if hasattr(call.result, "add_done_callback") else _plain(call.result)
+    put("event", call=call.noted["call"], what=call.what, side="end", result=result, error=_error(error))
 
 
 def _in_flight(owner):
@@ -887,7 +898,8 @@ def _device_ends(call, error):
     if error is not None:
         return
     worker = call.args[0].worker
-    device, capability = getattr(worker, "device", None), None
+    # V1's CPU worker has none of its own.
+    device, capability = getattr(worker, "device", None) or worker.vllm_config.device_config.device, None
     if getattr(device, "type", None) == "cuda":
         cuda = sys.modules["torch"].cuda
         device, capability = cuda.get_device_name(device), list(cuda.get_device_capability(device))

@@ -13,8 +13,13 @@ import sys
 
 import rlaudit_recorder as recorder
 
-# One line a framework, `module:function`: it takes token ids of the shape of what it returns.
-FUNCTIONS = ("trl.trainer.utils:selective_log_softmax",)
+# One line a trainer, `module:function` or `module:Class.method`. It takes token ids and returns logprobs of the last
+# ones, alone or before other values. TRL: the same names in 0.23.1 to 1.16.0; its `selective_log_softmax` is not called
+# any more from 1.15.0 on.
+FUNCTIONS = (
+    "trl.trainer.grpo_trainer:GRPOTrainer._get_per_token_logps_and_entropies",
+    "trl.trainer.rloo_trainer:RLOOTrainer._get_per_token_logps_and_entropies",
+)
 
 
 def watch(watched, more):
@@ -25,8 +30,9 @@ def watch(watched, more):
 
 def _hook(module, target):
     """Put a recorder around a trainer's function, under every name by which it was imported."""
-    name = target.partition(":")[2]
-    function, torch = getattr(module, name), sys.modules["torch"]
+    *way, name = target.partition(":")[2].split(".")
+    owner = functools.reduce(getattr, way, module)
+    function, torch = getattr(owner, name), sys.modules["torch"]
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
 
     @functools.wraps(function)
@@ -36,6 +42,7 @@ def _hook(module, target):
             recorder.quietly(target, _scored, target, (*args, *kwargs.values()), result)
         return result
 
+    setattr(owner, name, recorded)
     for other in list(sys.modules.values()):
         names = getattr(other, "__dict__", None)
         if isinstance(names, dict) and names.get(name) is function:
@@ -46,6 +53,7 @@ def _hook(module, target):
 def _scored(target, arguments, result):
     """Write the rows of a trainer's logprobs that begin like a recorded completion."""
     process, torch = recorder._process, sys.modules["torch"]
+    result = result[0] if isinstance(result, tuple) else result
     if not process.beginnings or not result.numel():
         return
     if type(result).__name__ == "DTensor":  # to gather it would be a collective of our own
@@ -54,12 +62,10 @@ def _scored(target, arguments, result):
     if result.is_cuda and torch.cuda.is_current_stream_capturing():
         recorder.drop("trainer logprobs", "they are computed in a CUDA graph")
         return
-    shape = tuple(result.shape)
-    alike = (value for value in arguments if torch.is_tensor(value) and tuple(value.shape) == shape)
-    ids = next((value for value in alike if not value.is_floating_point()), None)
+    ids, tokens = _scored_ids(arguments, result), result.shape[-1]
     if ids is None or recorder.is_full(process):
         return
-    ids_RT, logprobs_RT = ids.detach().reshape(-1, shape[-1]), result.detach().reshape(-1, shape[-1])
+    ids_RT, logprobs_RT = ids.detach().reshape(-1, tokens), result.detach().reshape(-1, tokens)
     rows = [row for row, first in enumerate(ids_RT[:, :4].tolist()) if _is_recorded(process, first)]
     if not rows:
         return
@@ -70,12 +76,22 @@ def _scored(target, arguments, result):
         function=target,
         gradients=bool(result.requires_grad),
         backward=torch._C._current_graph_task_id() != -1,
-        model=_called_model(process),
-        shape=[len(rows), shape[-1]],
+        model=_called_model(process, arguments),
+        shape=[len(rows), tokens],
         rows=rows,
         ids=recorder.Numbers(ids_RT[picked].flatten().tolist()),
         logprobs=recorder.Numbers(logprobs_RT[picked].float().flatten().tolist(), "f"),
     )
+
+
+def _scored_ids(arguments, result):
+    """Return the ids whose logprobs these are: the last ones of the first whole numbers in as many rows."""
+    is_tensor = sys.modules["torch"].is_tensor
+    for value in arguments:
+        if is_tensor(value) and value.dim() and not (value.is_floating_point() or value.dtype.is_complex):
+            if value.shape[:-1] == result.shape[:-1] and value.shape[-1] >= result.shape[-1]:
+                return value[..., -result.shape[-1] :]
+    return None
 
 
 def _is_recorded(process, first):
@@ -83,14 +99,15 @@ def _is_recorded(process, first):
     return any(tuple(first[:length]) in process.beginnings for length in (4, 3, 2, 1))
 
 
-def _called_model(process):
-    """Return the model whose logits these are, if a caller has it under the name `model`; else None."""
+def _called_model(process, arguments):
+    """Return what is known of the model that was called; None if no argument and no caller's `model` is one."""
+    model = next((value for value in arguments if hasattr(value, "named_parameters")), None)
     frame = sys._getframe(1)
-    while frame is not None and not hasattr(frame.f_locals.get("model"), "named_parameters"):
-        frame = frame.f_back
-    if frame is None:
+    while model is None and frame is not None:
+        held = frame.f_locals.get("model")
+        model, frame = (held if hasattr(held, "named_parameters") else None), frame.f_back
+    if model is None:
         return None
-    model = frame.f_locals["model"]
     if id(model) not in process.trainer_models:
         layers = (layer for layer in model.modules() if isinstance(getattr(layer, "disable_adapters", None), bool))
         process.trainer_models[id(model)] = (len(process.trainer_models) + 1, next(layers, None))

@@ -26,7 +26,7 @@ _folder = os.path.dirname(os.path.abspath(__file__))
 _ours = [place for place in sys.path if os.path.abspath(place) == _folder]
 _at = min([sys.path.index(place) for place in _ours] or [0])
 sys.path[:] = [place for place in sys.path if place not in _ours]
-sys.modules.pop("sitecustomize", None)
+_itself = sys.modules.pop("sitecustomize", None)  # kept: Python 2 empties a module that nothing refers to
 try:
     import sitecustomize  # noqa: F401 - the hidden one
 finally:

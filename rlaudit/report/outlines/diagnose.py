@@ -91,6 +91,8 @@ def _differences(trainings: Trainings) -> list[Block]:
 def _value(one: Difference, side: str) -> str:
     """What ran, and what was written for it if that is something else."""
     ran, written = (one["old"], one["old_written"]) if side == "old" else (one["new"], one["new_written"])
+    if one["old"] == one["new"]:
+        return f"{shown(ran)} ({'left to vLLM' if written is None else f'written {shown(written)}'})"
     if written is None or written == ran:
         return "-" if ran is None else shown(ran)
     return f"{shown(ran)} (written {shown(written)})"

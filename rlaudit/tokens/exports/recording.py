@@ -1,7 +1,7 @@
 """A recording of `rlaudit record`: the folder that it wrote, or one of its files.
 
 The only format that says itself how its tokens were sampled, from which weights, and what the trainer made of them.
-Sequences whose sampling parameters make another distribution than those of most tokens are left out, and said to be.
+Sequences whose sampling parameters make another distribution than those of most tokens are left out and counted.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,12 +16,12 @@ from rlaudit.tokens.logged_sequence import batches_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
 from rlaudit.tokens.recorded.named_alike import NamedAlike
 from rlaudit.tokens.recorded.recorded_log import recorded_log
-from rlaudit.tokens.recorded.said_of_recording import not_seen, notes
+from rlaudit.tokens.recorded.recording_notes import not_seen, notes
 from rlaudit.tokens.token_batch import TokenBatch
 
 
 def parts(path: Path) -> tuple[Part, ...]:
-    """The sequences that were sampled with the parameters of most tokens."""
+    """Return the one part that is judged: what was sampled with the parameters of most tokens."""
     log = recorded_log(path)
     sampling = {} if log.judged is None else log.judged.values()
     return (Part(sampling=sampling, notes=notes(log), not_seen=not_seen(log)),)
@@ -30,7 +30,7 @@ def parts(path: Path) -> tuple[Part, ...]:
 def read(
     path: Path, faults: Faults, prompts: PromptNumbers, columns: Collection[str], part: Part
 ) -> Iterator[TokenBatch]:
-    """Every column that was recorded."""
+    """Yield whole sequences with every column that was recorded."""
     log = recorded_log(path)
     for sentence, count in log.damaged:
         faults.add(Fault(path, FaultKind.UNUSABLE, sentence), sequences=count, count=count)
@@ -38,7 +38,7 @@ def read(
 
 
 def of_first_weights(path: Path, batch: TokenBatch) -> TokenBatch:
-    """The sequences that were sampled before any token came from other weights."""
+    """Return the sequences that were sampled from the weights of the first token."""
     first = min((front.served.first_sampled for front in recorded_log(path).fronts), default=0)
     later_T = batch.token_columns["rollout_version"] != first
     later_S = np.bincount(batch.sequence_T, weights=later_T, minlength=batch.sequences) > 0

@@ -17,7 +17,7 @@ Hashes = NDArray[np.uint64]
 
 
 def hashes_of_beginnings(ids_RT: Integers) -> Hashes:
-    """(R, T) for each row the hashes of its first 1, 2, ..., T ids."""
+    """Return (R, T): for each row the hashes of its first 1, 2, ..., T ids."""
     places_T = np.arange(ids_RT.shape[-1], dtype=np.uint64)
     with np.errstate(over="ignore"):
         mixed_RT = _mixed(ids_RT.astype(np.int64).view(np.uint64)) * (
@@ -56,12 +56,15 @@ class Beginnings:
 
         The longest: a shorter one that begins the same was cut off there, and what follows would be padding.
         """
+        if not self.by_hash:
+            return
         if self._hashes is None or self._lengths is None:
             self._hashes = np.unique(np.array([key[0] for key in self.by_hash], dtype=np.uint64))
             self._lengths = np.unique(np.array([key[1] for key in self.by_hash], dtype=np.int64))
         lengths = self._lengths[self._lengths <= ids_RT.shape[1]]
         hashes_RL = hashes_of_beginnings(ids_RT)[:, lengths - 1]
-        rows, places = np.nonzero(np.isin(hashes_RL, self._hashes))
+        nearest_RL = np.minimum(np.searchsorted(self._hashes, hashes_RL), len(self._hashes) - 1)
+        rows, places = np.nonzero(self._hashes[nearest_RL] == hashes_RL)
         met: dict[int, tuple[int, list[int]]] = {}
         for row, place in zip(rows.tolist(), places.tolist(), strict=True):
             length = int(lengths[place])

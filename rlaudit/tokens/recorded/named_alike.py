@@ -36,7 +36,7 @@ class NamedAlike:
     _met: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def rollouts(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        """The recorded sequences, without what the recording has of the trainer."""
+        """Yield the recorded sequences, without what the recording has of the trainer."""
         for batch in batches:
             columns = {name: held for name, held in batch.token_columns.items() if name not in RECORDED}
             samples = _completions(batch)
@@ -49,7 +49,7 @@ class NamedAlike:
             )
 
     def trainer(self, batches: Iterator[TokenBatch]) -> Iterator[TokenBatch]:
-        """The sequences of the table that were recorded. Raises NotFinished for a table without token ids."""
+        """Yield the sequences of the table that were recorded. Raises NotFinished for a table without token ids."""
         log = recorded_log(self.path)
         prompts_of = _prompts_by_completion(log)
         for batch in batches:
@@ -74,18 +74,18 @@ class NamedAlike:
             )
 
     def note(self) -> str:
-        """What of the trainer's table has no partner; "" for nothing."""
-        said = []
+        """Return what of the trainer's table has no partner; "" for nothing."""
+        parts = []
         if self.elsewhere:
-            said.append(f"{self.elsewhere} sequences of {self.trainer_path} were not recorded")
+            parts.append(f"{self.elsewhere} sequences of {self.trainer_path} were not recorded")
         if self.ambiguous:
-            said.append(f"{self.ambiguous} are completions of several recorded prompts")
-        return ", and ".join(said)
+            parts.append(f"{self.ambiguous} are completions of several recorded prompts")
+        return ", and ".join(parts)
 
     def _prompts(
         self, batch: TokenBatch, samples: list[str], prompts_of: dict[str, frozenset[str]]
     ) -> list[str | None]:
-        """The recorded prompt of each sequence; None for one that was not recorded."""
+        """Return the recorded prompt of each sequence; None for one that was not recorded."""
         names: list[str | None] = []
         for place, sample in enumerate(samples):
             recorded = prompts_of.get(sample, frozenset())
@@ -112,7 +112,7 @@ def _completions(batch: TokenBatch) -> list[str]:
 
 
 def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, str]]) -> Column:
-    """Equal completions of one prompt, numbered in the order in which they come."""
+    """Number equal completions of one prompt in the order in which they come."""
     names = []
     for key in zip(prompts, samples, strict=True):
         names.append(f"{key[1]}#{seen[key]}")
@@ -121,7 +121,7 @@ def _numbered(prompts: list[str], samples: list[str], seen: Counter[tuple[str, s
 
 
 def _prompt_name(ids: Integers) -> str:
-    """What the recorder calls a prompt."""
+    """Return what the recorder calls a prompt."""
     return blake2b(np.asarray(ids, dtype="<i4").tobytes(), digest_size=8).hexdigest()
 
 

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,9 @@ from rlaudit.tokens.recorded.sampling_groups import SamplingGroup
 from rlaudit.tokens.recorded.trainer_rows import Caller, Role, Scored, TrainerRows, Unused
 from rlaudit.tokens.recorded.whole_sequences import LeftOut, WholeSequence, WholeSequences
 
+# Of one front end: what parts the requests of one from those of the next.
+MOST_REQUESTS = 1 << 40
+
 
 @dataclass(frozen=True, eq=False)
 class RecordedFront:
@@ -37,6 +40,18 @@ class RecordedFront:
     first: int
     shift: float
 
+    @cached_property
+    def _edges(self) -> tuple[Floats, Floats]:
+        ends = [math.inf if one.end is None else one.end for one in self.served.updates]
+        return np.array([one.begin for one in self.served.updates]), np.array(ends)
+
+    def versions_at(self, stamps_T: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return (T,) how many updates had ended at each stamp, NaN if unknown, and (T,) whether one went on."""
+        begins, ends = self._edges
+        unknown_T = np.isnan(stamps_T)
+        version_T = np.where(unknown_T, np.nan, np.searchsorted(ends, stamps_T, side="right"))
+        return version_T, np.searchsorted(begins, stamps_T, side="right") > version_T
+
 
 @dataclass(frozen=True, eq=False)
 class RecordedLog:
@@ -45,7 +60,7 @@ class RecordedLog:
     groups: equal parameters with how many tokens and sequences were sampled with them; first those that are judged.
     left_out: sequences that are not whole, by reason. inside: tokens that were sampled while weights were updated.
     numbers: of the sequences that are judged, among all. late: how many are not, because they finished after the
-    trainer's last recorded call.
+    trainer's last recorded call. alike: how many are not, because the trainer's row may be another prompt's.
     damaged: lines and files that cannot be used, in sentences, with how many they are.
     """
 
@@ -58,6 +73,7 @@ class RecordedLog:
     unknown: int
     numbers: frozenset[int]
     late: int
+    alike: int
     adapters: int
     damaged: tuple[tuple[str, int], ...]
 
@@ -108,32 +124,38 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
     finished: list[float] = []
     versions_S: list[int] = []
     group_S: list[SamplingGroup] = []
+    orders: list[int | None] = []
     tokens: Counter[SamplingGroup] = Counter()
     sequences: Counter[SamplingGroup] = Counter()
     inside = unknown = adapters = 0
     for served in served_weights(recording):
         front = RecordedFront(served, WholeSequences(served), len(prompts), _shift(served.front, recording))
         fronts.append(front)
+        asked: list[int] = []
         for sequence in front.whole:
             beginnings.add(len(prompts), sequence.ids_T)
             prompts.append(sequence.prompt)
             finished.append(sequence.finished + front.shift)
-            version_T, inside_T = versions_at(served, sequence.stamps_T)
+            version_T, inside_T = front.versions_at(sequence.stamps_T)
             versions_S.append(-1 if math.isnan(version_T[-1]) else int(version_T[-1]))
             inside += int(inside_T.sum())
             unknown += int(np.isnan(version_T).sum())
             adapters += sequence.lora is not None
             group_S.append(sequence.sampling)
+            asked.append(sequence.asked)
             tokens[sequence.sampling] += len(sequence.ids_T)
             sequences[sequence.sampling] += 1
-    rows = TrainerRows(beginnings, prompts, finished, versions_S)
+        known = front.whole.order.orders()
+        orders += [None if known is None else len(fronts) * MOST_REQUESTS + known[place] for place in asked]
+    rows = TrainerRows(beginnings, prompts, finished, versions_S, orders)
     damage = [Damage(process.file.name) for process in recording.processes]
     for process, own in zip(recording.processes, damage, strict=True):
         if process.records.get("trainer") and prompts:
             rows.read(token_records(process, ("trainer",)), _shift(process, recording), own)
     groups = sorted(tokens, key=lambda one: (one.is_greedy, -tokens[one], str(one)))
     judged = frozenset(number for number, group in enumerate(group_S) if group == groups[0])
-    # Nothing is said against a sequence that the trainer had no time to score.
+    # That the trainer had no time to score a sequence is no fault of the recording.
+    alike = frozenset(rows.ambiguous - rows.scored.keys())
     late = frozenset(number for number, at in enumerate(finished) if rows.scored and at > rows.last)
     damage += [front.whole.damage for front in fronts]
     return RecordedLog(
@@ -144,22 +166,12 @@ def _recorded_log(path: Path, versions: tuple[tuple[str, int, int], ...]) -> Rec
         rows=rows,
         inside=inside,
         unknown=unknown,
-        numbers=judged - late,
+        numbers=judged - late - alike,
         late=len(judged & late),
+        alike=len(judged & (alike - late)),
         adapters=adapters,
         damaged=(*recording.damaged, *(sentence for one in damage for sentence in one.counted())),
     )
-
-
-def versions_at(served: ServedWeights, stamps_T: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """(T,) how many updates had ended at each stamp, NaN if it is unknown; (T,) whether it lies within an update."""
-    ends = np.array([math.inf if one.end is None else one.end for one in served.updates])
-    begins = np.array([one.begin for one in served.updates])
-    version_T = np.searchsorted(ends, stamps_T, side="right").astype(np.float64)
-    begun_T = np.searchsorted(begins, stamps_T, side="right")
-    unknown_T = np.isnan(stamps_T)
-    inside_T = (begun_T > version_T) & ~unknown_T
-    return np.where(unknown_T, np.nan, version_T), inside_T
 
 
 def _shift(process: Process, recording: Recording) -> float:
@@ -182,7 +194,7 @@ def _logged(
     front: RecordedFront, sequence: WholeSequence, by_role: Mapping[Role, Scored | None], several: bool
 ) -> LoggedSequence:
     served = front.served
-    version_T, _ = versions_at(served, sequence.stamps_T)
+    version_T, _ = front.versions_at(sequence.stamps_T)
     # What the loss divides by: the old policy's logprobs, if they were made before the engine had other weights.
     old, current = by_role[Role.OLD], by_role[Role.CURRENT]
     in_time = old is not None and old.at - front.shift < served.next_begin(sequence.finished)

@@ -3,7 +3,9 @@
 One function makes the logprobs of the policy that is trained, of the old one and of the reference. Covered: which of
 them a call was for, by gradient mode, by the model that was called and by its adapters. A call that none of these
 decide is counted as undecided. Recomputation inside the backward pass repeats a call, and rows that match no recorded
-sequence are of other data (evaluation, supervised fine-tuning): both are counted.
+sequence are of other data (evaluation, supervised fine-tuning): both are counted. Completions of several prompts with
+the same tokens (an end of sequence at once) are known by the order of the rows, if a call without gradients has them in
+the order of their requests; training calls are shuffled.
 Not covered: rows that hold several completions.
 """
 
@@ -37,7 +39,7 @@ class Unused(StrEnum):
 
     RECOMPUTED = "were recomputed in the backward pass"
     NO_SEQUENCE = "match no recorded sequence (other data, or other tokens than were sampled)"
-    AMBIGUOUS = "match sequences of several prompts"
+    AMBIGUOUS = "match sequences of several prompts with the same tokens"
     UNDECIDED = "are of a model that is neither known to be trained nor known as a reference"
 
 
@@ -64,7 +66,8 @@ class Scored:
 class TrainerRows:
     """The first row of each sequence for each caller after it had finished.
 
-    prompts, finished, versions (of the weights): of each sequence, by its number.
+    prompts, finished, versions (of the weights), orders (of the requests): of each sequence, by its number.
+    ambiguous: sequences that a row was of, or another of the same tokens.
     scored: sequence -> caller -> row. last: when the last call was.
     """
 
@@ -72,6 +75,8 @@ class TrainerRows:
     prompts: Sequence[str]
     finished: Sequence[float]
     versions: Sequence[int]
+    orders: Sequence[int | None]
+    ambiguous: set[int] = field(default_factory=set)
     scored: dict[int, dict[Caller, Scored]] = field(default_factory=dict)
     callers: Counter[Caller] = field(default_factory=Counter)
     unused: Counter[Unused] = field(default_factory=Counter)
@@ -98,21 +103,40 @@ class TrainerRows:
                 damage.add("a call of the trainer's function that does not fit its shape is left out", line)
                 continue
             ids_RT = np.asarray(ids, dtype=np.int64).reshape(shape)
-            self._join(ids_RT, np.asarray(values, dtype=np.float32).reshape(shape), _caller(record), at)
+            places = record["rows"] if rows == shape[0] else range(shape[0])
+            self._join(ids_RT, np.asarray(values, dtype=np.float32).reshape(shape), places, _caller(record), at)
 
-    def _join(self, ids_RT: NDArray[np.int64], logprobs_RT: Row, caller: Caller, at: float) -> None:
+    def _join(
+        self, ids_RT: NDArray[np.int64], logprobs_RT: Row, places: Sequence[int], caller: Caller, at: float
+    ) -> None:
         self.callers[caller] += 1
+        met = [
+            (row, length, [number for number in numbers if self.finished[number] <= at])
+            for row, length, numbers in self.beginnings.longest(ids_RT)
+        ]
+        own = {} if caller.gradients else self._in_order([(places[row], numbers) for row, _, numbers in met])
         joined = 0
-        for row, length, numbers in self.beginnings.longest(ids_RT):
-            joined += 1
-            sampled = [number for number in numbers if self.finished[number] <= at]
-            if len({self.prompts[number] for number in numbers}) > 1:
+        for row, length, numbers in met:
+            joined += bool(numbers)
+            if places[row] not in own and len({self.prompts[one] for one in numbers}) > 1:
                 self.unused[Unused.AMBIGUOUS] += 1
-            elif not sampled:
-                self.unused[Unused.NO_SEQUENCE] += 1
-            else:
-                self._keep(sampled, caller, Scored(at, logprobs_RT[row, :length].copy()))
+                self.ambiguous.update(numbers)
+            elif numbers:
+                self._keep(own.get(places[row], numbers), caller, Scored(at, logprobs_RT[row, :length].copy()))
         self.unused[Unused.NO_SEQUENCE] += len(ids_RT) - joined
+
+    def _in_order(self, met: Sequence[tuple[int, Sequence[int]]]) -> Mapping[int, Sequence[int]]:
+        """Return the sequence of each row, if all rows can be those of successive requests; {} if not.
+
+        Two rows that can be of one sequence only have to agree: one would agree with itself in any order.
+        """
+        known = [(place, self.orders[numbers[0]]) for place, numbers in met if len(numbers) == 1]
+        firsts = {order - place for place, order in known if order is not None}
+        if len(known) < 2 or len(firsts) != 1:
+            return {}
+        first = firsts.pop()
+        own = {place: [one for one in numbers if self.orders[one] == first + place] for place, numbers in met}
+        return own if all(own[place] for place, numbers in met if numbers) else {}
 
     def _keep(self, numbers: Sequence[int], caller: Caller, scored: Scored) -> None:
         """Keep a row for one of the latest sequences with the same tokens that has none of this caller."""

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from rlaudit.recorder.arrays import NotNumbers, logprobs, whole_numbers
 from rlaudit.recorder.recorded_lines import Damage
 from rlaudit.recorder.recording import token_records
 from rlaudit.recorder.weight_updates import ServedWeights
+from rlaudit.tokens.recorded.request_order import RequestOrder
 from rlaudit.tokens.recorded.sampling_groups import SamplingGroup, sampling_group
 
 TEXT = "text"
@@ -41,12 +43,13 @@ class LeftOut(StrEnum):
 class WholeSequence:
     """A completion of T tokens, as far as its caller saw them. number: among all that are whole, from 0.
 
-    prompt: the hash of prompt_ids.
+    asked: the place of its request among the lines of requests. prompt: the hash of prompt_ids.
     stamps_T: when the step of each token ended, NaN if its line is lost. finished: when it was written.
     """
 
     number: int
     line: int
+    asked: int
     request: str
     prompt: str
     prompt_ids: Integers
@@ -63,17 +66,22 @@ class WholeSequence:
 class WholeSequences:
     """The whole sequences of one front end, each time they are asked for. left_out: how many are not, and why.
 
-    damage: the lines of those that do not fit together.
+    damage: the lines of those that do not fit together. order: of their requests.
     """
 
     served: ServedWeights
+    order: RequestOrder = field(default_factory=RequestOrder)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     damage: Damage = field(default_factory=lambda: Damage(""))
+
+    @cached_property
+    def _groups(self) -> Mapping[int, SamplingGroup]:
+        return {number: sampling_group(one) for number, one in self.served.front.sampling.items()}
 
     def __iter__(self) -> Iterator[WholeSequence]:
         """Read the file again. The counts are those of the last time."""
         front = self.served.front
-        self.left_out, self.damage = Counter(), Damage(front.file.name)
+        self.left_out, self.damage, self.order = Counter(), Damage(front.file.name), RequestOrder()
         prompts: dict[str, Integers] = {}
         requests: dict[str, dict[str, Any]] = {}
         stamps = np.asarray(self.served.steps.stamps, dtype=np.float64)
@@ -83,7 +91,7 @@ class WholeSequences:
                 if record["kind"] == "prompt":
                     prompts[record["prompt"]] = np.asarray(whole_numbers(record["ids"]), dtype=np.int32)
                 elif record["kind"] == "request":
-                    requests[record["request"]] = record
+                    requests[record["request"]] = {**record, "asked": self.order.add(record)}
                 else:
                     request = requests.pop(record["request"], None)
                     found = self._whole(number, line, record, request, prompts, stamps)
@@ -108,8 +116,8 @@ class WholeSequences:
         reason = _reason(record, request, prompts)
         if reason is not None or request is None:
             return reason or LeftOut.NO_REQUEST
-        parameters = self.served.front.sampling.get(request["sampling"])
-        if parameters is None:
+        sampling = self._groups.get(request["sampling"])
+        if sampling is None:
             return LeftOut.NO_SAMPLING
         ids_T, logprobs_T = whole_numbers(record["ids"]), logprobs(record["logprobs"])
         if len(ids_T) != len(logprobs_T):
@@ -121,10 +129,11 @@ class WholeSequences:
         return WholeSequence(
             number=number,
             line=line,
+            asked=request["asked"],
             request=record["request"],
             prompt=record["prompt"],
             prompt_ids=prompts[record["prompt"]].astype(np.int64),
-            sampling=sampling_group(parameters),
+            sampling=sampling,
             lora=request["lora"],
             ids_T=np.asarray(ids_T, dtype=np.int64)[:seen],
             logprobs_T=np.asarray(logprobs_T, dtype=np.float64)[:seen],

@@ -4,6 +4,9 @@ What it names as "to review" are resolution rules whose deciding code changed in
 `--show RULE`, correct rlaudit/vllm/resolution/RULE.py where needed, then record that with `--reviewed RULE`.
 
 `--download VERSION` records the release's published wheels as well; `--builds` does so for every catalogued release.
+
+What it names as moved are methods that the recorder hooks, and what it reads there. `--hooks` reads these again for
+every catalogued release: after a change to what the recorder hooks.
 """
 
 import argparse
@@ -14,11 +17,13 @@ from pathlib import Path
 from packaging.version import Version
 
 from rlaudit.errors import RlauditError, UsageError
+from rlaudit.recorder.hook_points import changes, read_hook_points
 from rlaudit.vllm.catalogue import DATA, known_versions
 from rlaudit.vllm.extract.archive import download, open_tree, version_of
 from rlaudit.vllm.extract.builds import record_builds
 from rlaudit.vllm.extract.callables import record_callables
 from rlaudit.vllm.extract.fingerprint import decision
+from rlaudit.vllm.extract.hooks import record_hooks, record_published_hooks
 from rlaudit.vllm.extract.importable import record_importable
 from rlaudit.vllm.extract.lifetimes import write_lifetimes
 from rlaudit.vllm.extract.release import release, write
@@ -34,12 +39,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", help="the release, where the source does not tell it")
     parser.add_argument("--download", metavar="VERSION", action="append", default=[], help="fetch it from the index")
     parser.add_argument("--builds", metavar="VERSION", nargs="*", help="record what the wheels on the index hold")
+    parser.add_argument("--hooks", metavar="VERSION", nargs="*", help="record what the recorder hooks in them")
     parser.add_argument("--show", metavar="RULE", help="print the deciding code of one rule instead")
     parser.add_argument("--reviewed", metavar="RULE", action="append", default=[], help="record that it was read")
     parser.add_argument("--into", type=Path, default=DATA, help="folder of the catalogue")
     given = parser.parse_args(arguments)
-    if not given.source and not given.download and given.builds is None:
-        parser.error("name a source, or --download VERSION, or --builds")
+    if not given.source and not given.download and given.builds is None and given.hooks is None:
+        parser.error("name a source, or --download VERSION, or --builds, or --hooks")
     if given.version and len(given.source) + len(given.download) > 1:
         parser.error("--version goes with one source")
     try:
@@ -57,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
             record_builds([given.version or version], given.into)
         if given.builds is not None:
             record_builds(given.builds or [str(version) for version in known_versions()], given.into)
+        if given.hooks is not None:
+            record_published_hooks(given.hooks or [str(version) for version in known_versions()], given.into)
     except RlauditError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -81,9 +89,12 @@ def add(source: Path, version: str | None, into: Path) -> None:
     write_lifetimes(into)
     record_importable(named, tree, into)
     record_callables(named, tree, into)
+    record_hooks(named, tree, into)
     changed = unreviewed({name: found[0] for name, found in data["resolvers"].items()})
     review = f"to review: {', '.join(changed)}" if changed else "all resolution rules reviewed"
     print(f"vLLM {named}: {len(data['engine'])} engine arguments, {len(data['variables'])} variables; {review}")
+    for line in changes(named, read_hook_points(into)):
+        print(f"the recorder: {line}")
 
 
 if __name__ == "__main__":

@@ -27,11 +27,15 @@ def open_tree(source: Path) -> Tree:
         names = [path.relative_to(root).as_posix() for path in (root / "vllm").rglob("*.py")]
         return _tree(names, lambda path: (root / path).read_text(encoding="utf-8"))
     if zipfile.is_zipfile(source):
-        wheel = zipfile.ZipFile(source)
-        return _tree(wheel.namelist(), lambda path: wheel.read(path).decode("utf-8"))
+        return opened_tree(zipfile.ZipFile(source))
     if source.is_file() and tarfile.is_tarfile(source):
         return _sdist(source)
     raise UsageError(f"{source} is neither a folder with vllm/ nor a wheel nor an sdist")
+
+
+def opened_tree(wheel: zipfile.ZipFile) -> Tree:
+    """Return the `.py` files under `vllm/` of a wheel, which is read when a module is asked for."""
+    return _tree(wheel.namelist(), lambda path: wheel.read(path).decode("utf-8"))
 
 
 def version_of(source: Path, tree: Tree) -> Version:

@@ -56,21 +56,21 @@ def callables(tree: Tree) -> dict[str, str]:
 def _of(tree: Tree, module: Module, name: str, definition: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef):
         if not definition.decorator_list:
-            yield name, _text(definition.args, 0)
+            yield name, parameters_text(definition.args, 0)
     elif isinstance(definition, ast.ClassDef):
         by_fields = any(mark in ast.unparse(one) for one in definition.decorator_list for mark in _MADE_BY_FIELDS)
         made = None if by_fields else tree.method("__init__", module, definition)
         if made is not None:
-            yield name, _text(made[1].args, 1)
+            yield name, parameters_text(made[1].args, 1)
         for node in definition.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
                 kinds = {getattr(one, "id", "") for one in node.decorator_list}
                 if kinds in ({"classmethod"}, {"staticmethod"}):
-                    yield f"{name}.{node.name}", _text(node.args, 1 if kinds == {"classmethod"} else 0)
+                    yield f"{name}.{node.name}", parameters_text(node.args, 1 if kinds == {"classmethod"} else 0)
 
 
-def _text(arguments: ast.arguments, skipped: int) -> str:
-    """As rlaudit/vllm/callables.py reads it. skipped: `self` or `cls`."""
+def parameters_text(arguments: ast.arguments, skipped: int) -> str:
+    """Return parameters as rlaudit/vllm/callables.py reads them. skipped: how many of the first are left out."""
     ordered = [*arguments.posonlyargs, *arguments.args]
     plain = len(ordered) - len(arguments.defaults)
     words = [one.arg + (DEFAULT if at >= plain else "") for at, one in enumerate(ordered)][skipped:]

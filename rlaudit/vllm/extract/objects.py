@@ -26,7 +26,7 @@ def objects(tree: Tree) -> dict[str, frozenset[str]]:
     for name, places in _CLASSES.items():
         classes = [one for place in places if (one := _class(tree, *place)) is not None]
         if classes:
-            names = {attribute for one in classes for attribute in _attributes(tree, *one)}
+            names = {attribute for one in classes for attribute in attributes(tree, *one)}
             found[name] = frozenset(one for one in names if one.removeprefix(SOMETIMES) == one or one[1:] not in names)
     return found
 
@@ -42,9 +42,10 @@ def _class(tree: Tree, path: str, name: str) -> tuple[Module, ast.ClassDef] | No
     return (found[0], found[1]) if found is not None and isinstance(found[1], ast.ClassDef) else None
 
 
-def _attributes(tree: Tree, module: Module, cls: ast.ClassDef) -> Iterator[str]:
+def attributes(tree: Tree, module: Module, cls: ast.ClassDef) -> Iterator[str]:
+    """Yield what a class and its bases have: methods, fields, and what methods set of `self`."""
     for home, base in tree.bases(module, cls):
-        yield from _attributes(tree, home, base)
+        yield from attributes(tree, home, base)
     for node in cls.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from (ANYTHING,) if node.name == "__getattr__" else _public(node.name)

@@ -52,13 +52,7 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
         )
     if log.judged is not None and json.loads(log.judged.others):
         yield f"what {log.judged.others} does to the tokens is no meaning that is tried"
-    if log.is_scored:
-        if log.late:
-            yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
-        for why, count in sorted(unused_rows(log).items()):
-            yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
-    elif log.rows.rows:
-        yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"
+    yield from _of_trainer(log)
     if log.inside:
         yield f"{log.inside} tokens were sampled while weights were updated: their version is the one before"
     if log.unknown:
@@ -72,3 +66,18 @@ def _not_seen(log: RecordedLog) -> Iterator[str]:
     yield from missing[:SHOWN]
     if len(missing) > SHOWN:
         yield f"{len(missing) - SHOWN} more sentences on what is missing: rlaudit inspect {log.recording.path}"
+
+
+def _of_trainer(log: RecordedLog) -> Iterator[str]:
+    if log.is_scored:
+        if log.late:
+            yield f"{log.late} sequences finished after the trainer's last recorded call: they are in no figure"
+        if log.alike:
+            yield (
+                f"{log.alike} sequences have the tokens of another prompt's, and which row of the trainer's function "
+                "is theirs is unknown: they are in no figure"
+            )
+        for why, count in sorted(unused_rows(log).items()):
+            yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
+    elif log.rows.rows:
+        yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"

@@ -1,0 +1,114 @@
+"""Which parts of a training are recorded in which vLLM release, and what has moved of what the recorder hooks.
+
+One file for all releases, data/hooks.json, made with the catalogue. It has the methods of PARTS with their parameters,
+and of the objects that they are given the attributes that the recorder reads. None of these names is public: any
+release may move one.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from packaging.version import Version
+
+from rlaudit.recorder.shipped import rlaudit_recorder
+from rlaudit.vllm.callables import Parameters, parameters
+from rlaudit.vllm.catalogue import DATA
+from rlaudit.vllm.importable import Index
+
+FILE = "hooks.json"
+ASYNC = "async"  # beside a method's parameters: it is a coroutine
+RECORDER = Path(rlaudit_recorder.__file__)
+PARTS: dict[str, tuple[str, ...]] = rlaudit_recorder.PARTS
+WORKER_METHODS: tuple[str, ...] = tuple(rlaudit_recorder.WORKER_METHODS)
+WORKER = "vllm.v1.worker.gpu_worker:Worker"
+
+
+@dataclass(frozen=True)
+class HookPoints:
+    """hooks: the methods of PARTS, as `module:Class.method`. objects: the classes read, as `module:Class`."""
+
+    hooks: Index
+    objects: Index
+
+    @property
+    def releases(self) -> tuple[Version, ...]:
+        """The releases that were read, oldest first."""
+        return self.hooks.releases
+
+    def found(self, part: str, release: Version) -> tuple[str, ...]:
+        """Return the methods that show a part in a release; none if it is not recorded there."""
+        return tuple(target for target in PARTS[part] if self.hooks.names(target, release))
+
+    def parameters(self, target: str, release: Version) -> Parameters | None:
+        """Return how a method is called, `self` included; None if the release does not have it."""
+        names = self.hooks.names(target, release) - {ASYNC}
+        return parameters(next(iter(names))) if names else None
+
+
+def changes(release: Version, points: HookPoints) -> Iterator[str]:
+    """Yield what is other in a release than in the one before: lost parts, moved methods, parameters, attributes."""
+    at = points.releases.index(release)
+    if at == 0:
+        return
+    before = points.releases[at - 1]
+    for part in PARTS:
+        if points.found(part, before) and not points.found(part, release):
+            yield f"not recorded any more: {part}"
+    for target in dict.fromkeys(target for targets in PARTS.values() for target in targets):
+        was, now = (points.hooks.names(target, one) for one in (before, release))
+        if was != now:
+            yield f"{target}: {_called(was)} in {before}, {_called(now)} in {release}"
+    for name in points.objects.spans:
+        was, now = (points.objects.names(name, one) for one in (before, release))
+        for verb, attributes in (("lost", was - now), ("has got", now - was)):
+            if attributes:
+                yield f"{name} {verb} {', '.join(sorted(attributes))}"
+
+
+def where_recorded(points: HookPoints | None = None) -> str:
+    """Return a table of the parts, and of the calls inside a worker, with the releases that they are recorded in."""
+    points = points or hook_points()
+    rows = {part: [bool(points.found(part, one)) for one in points.releases] for part in PARTS}
+    workers = {one: points.objects.names(WORKER, one) for one in points.releases}
+    for method in WORKER_METHODS:
+        rows[f"a worker's {method}"] = [method in workers[one] for one in points.releases]
+    width = max(map(len, rows)) + 2
+    lines = [f"  {name:<{width}}{_in_words(flags, points.releases)}" for name, flags in rows.items()]
+    return "\n".join([f"Recorded, of vLLM {points.releases[0]} to {points.releases[-1]}:", *lines])
+
+
+@lru_cache(maxsize=1)
+def hook_points() -> HookPoints:
+    """Return what the catalogue says of all releases."""
+    return read_hook_points(DATA)
+
+
+def read_hook_points(folder: Path) -> HookPoints:
+    """Return what a folder with the catalogue's files says of all releases."""
+    stored = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    releases = tuple(map(Version, stored["releases"]))
+    return HookPoints(Index(releases, stored["hooks"]), Index(releases, stored["objects"]))
+
+
+def _called(names: frozenset[str]) -> str:
+    if not names:
+        return "missing"
+    text = ", ".join(next(iter(names - {ASYNC})).split(","))
+    return f"{'async ' if ASYNC in names else ''}({text})"
+
+
+def _in_words(flags: list[bool], releases: tuple[Version, ...]) -> str:
+    """Return `all`, `0.12.0 and later`, `0.8.5 to 0.10.2`, or `none`."""
+    if all(flags):
+        return "all"
+    runs: list[list[Version]] = []
+    for at, (has, release) in enumerate(zip(flags, releases, strict=True)):
+        if has and (at == 0 or not flags[at - 1]):
+            runs.append([release])
+        if has:
+            runs[-1][1:] = [release]
+    spans = (f"{run[0]} and later" if run[-1] == releases[-1] else f"{run[0]} to {run[-1]}" for run in runs)
+    return ", ".join(spans) or "none"

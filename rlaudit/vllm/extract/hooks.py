@@ -1,0 +1,134 @@
+"""What the recorder hooks in a release, and what it reads there: methods with their parameters, attributes of objects.
+
+Read from a handful of files, so that a wheel on the index does, in parts.
+"""
+
+import ast
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from packaging.version import Version
+
+from rlaudit.engines.engine import Build
+from rlaudit.engines.environments.environment_spec import EnvironmentSpec
+from rlaudit.engines.environments.package_index import releases
+from rlaudit.engines.environments.pip_configuration import read_package_sources
+from rlaudit.engines.environments.release import choose_release
+from rlaudit.engines.environments.remote_wheel import open_wheel
+from rlaudit.errors import NotFinished, UsageError
+from rlaudit.recorder.hook_points import ASYNC, FILE, PARTS, RECORDER, WORKER, WORKER_METHODS
+from rlaudit.vllm.extract.archive import opened_tree
+from rlaudit.vllm.extract.callables import parameters_text
+from rlaudit.vllm.extract.modules import Module, Tree
+from rlaudit.vllm.extract.objects import attributes
+from rlaudit.vllm.importable import SOMETIMES, Index, spans
+
+# Whose attributes the recorder reads. The worker is that of GPUs; the recorder takes any class for one.
+OBJECTS = (
+    "vllm.v1.engine:EngineCoreRequest",
+    "vllm.v1.engine:EngineCoreOutput",
+    "vllm.v1.metrics.stats:PrefillStats",
+    "vllm.v1.outputs:LogprobsLists",
+    "vllm.v1.engine.output_processor:OutputProcessor",
+    "vllm.v1.engine.output_processor:OutputProcessorOutput",
+    "vllm.v1.engine.output_processor:RequestState",
+    "vllm.v1.engine.detokenizer:IncrementalDetokenizer",
+    "vllm.v1.engine.detokenizer:BaseIncrementalDetokenizer",
+    "vllm.v1.engine.core:EngineCore",
+    "vllm.v1.core.sched.scheduler:Scheduler",
+    WORKER,
+    "vllm.engine.llm_engine:LLMEngine",
+    "vllm.sequence:SequenceGroup",
+    "vllm.sequence:Sequence",
+    "vllm.sequence:SequenceData",
+)
+_Releases = dict[Version, Mapping[str, Iterable[str]]]
+
+
+def record_hooks(version: Version, tree: Tree, folder: Path) -> None:
+    """Put a release into the one file of all of them."""
+    path = folder / FILE
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"releases": []}
+    known = tuple(map(Version, stored["releases"]))
+    sections: dict[str, _Releases] = {}
+    for section, found in {"hooks": hooks(tree), "objects": objects_read(tree)}.items():
+        index = Index(known, stored.get(section, {}))
+        sections[section] = {one: {home: index.names(home, one) for home in index.spans} for one in known}
+        sections[section][version] = found
+    parts = [f'"releases":{json.dumps([str(one) for one in sorted(sections["hooks"])])}']
+    for section, by_release in sections.items():
+        lines = (f"{json.dumps(home)}:{json.dumps(lists)}" for home, lists in spans(by_release).items())
+        parts.append(f'"{section}":{{\n' + ",\n".join(lines) + "\n}")
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def record_published_hooks(versions: Sequence[str], into: Path) -> None:
+    """Record the hooks of these releases from their wheels on the configured index; no wheel is downloaded.
+
+    Raises NotFinished if a release has no wheel there.
+    """
+    for version in versions:
+        record_hooks(Version(version), _published(version), into)
+        print(f"vLLM {version}: hooks recorded")
+
+
+def hooks(tree: Tree) -> dict[str, frozenset[str]]:
+    """Return the parameters of each method that the recorder would hook in a release, and ASYNC for a coroutine.
+
+    As the recorder looks them up: in the class's own body, and not where a name only stands for another class.
+    """
+    found = {}
+    for target in {target for targets in PARTS.values() for target in targets}:
+        dotted, _, called = target.partition(":")
+        owner, _, name = called.partition(".")
+        _, cls = _class(tree, dotted, owner)
+        own = [node for node in cls.body if getattr(node, "name", "") == name] if cls is not None else []
+        if own and isinstance(own[-1], ast.FunctionDef | ast.AsyncFunctionDef):
+            kind = {ASYNC} if isinstance(own[-1], ast.AsyncFunctionDef) else set()
+            found[target] = frozenset({parameters_text(own[-1].args, 0), *kind})
+    return found
+
+
+def objects_read(tree: Tree) -> dict[str, frozenset[str]]:
+    """Return the attributes of OBJECTS, inherited ones too, of those names that the recorder mentions."""
+    mentioned = _mentioned(RECORDER)
+    found = {}
+    for name in OBJECTS:
+        module, cls = _class(tree, *name.split(":"))
+        if module is not None and cls is not None:
+            found[name] = frozenset(one.removeprefix(SOMETIMES) for one in attributes(tree, module, cls)) & mentioned
+    return found
+
+
+def _mentioned(file: Path) -> frozenset[str]:
+    """Return the names in a Python file that may be attributes: those after a dot, and texts that are one name."""
+    names = set(WORKER_METHODS)
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names.add(name)
+    return frozenset(names)
+
+
+def _class(tree: Tree, dotted: str, name: str) -> tuple[Module, ast.ClassDef] | tuple[None, None]:
+    """Return a class that a module itself makes, and the module."""
+    stem = dotted.replace(".", "/")
+    modules = (tree.module(path) for path in (f"{stem}.py", f"{stem}/__init__.py"))
+    module = next((module for module in modules if module is not None), None)
+    own = [node for node in module.tree.body if getattr(node, "name", "") == name] if module is not None else []
+    return (module, own[-1]) if module is not None and own and isinstance(own[-1], ast.ClassDef) else (None, None)
+
+
+def _published(version: str) -> Tree:
+    sources = read_package_sources()
+    builds: tuple[Build, ...] = ("cpu", "cuda")
+    for build in builds:
+        try:
+            chosen = choose_release(EnvironmentSpec("vllm", version, build), sources)
+        except UsageError:
+            continue  # not every release has a build for the CPU
+        wheel = releases(chosen.distribution, sources)[chosen.version].wheel_for(chosen.python)
+        if wheel is not None:
+            return opened_tree(open_wheel(wheel.url, sources.certificates))
+    raise NotFinished(f"vLLM {version} has no wheel on the index", "Fetch a wheel or sdist and name its path.")

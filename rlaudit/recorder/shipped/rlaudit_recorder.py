@@ -509,7 +509,7 @@ def _end(process):
 # Configurations, as plain data ---------------------------------------------------------------------------------------
 
 
-def _plain(value, depth=0):  # noqa: PLR0911 - one return for each kind of value
+def _plain(value, depth=0):
     """Return a configuration object as plain data, five levels deep."""
     if isinstance(value, enum.Enum):
         return value.value if isinstance(value.value, str) else value.name

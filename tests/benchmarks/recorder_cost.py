@@ -66,9 +66,9 @@ def main() -> None:
     elif options.engine:
         compare_engines(options.engine.split(), options.model, options.rounds)
     else:
-        for share in SHARES:
+        for share, prompts in SHARES.items():
             with tempfile.TemporaryDirectory() as folder:
-                recorder = recorder_folder.write_recorder(Path(folder) / "recorder", prompts=SHARES[share])
+                recorder = recorder_folder.write_recorder(Path(folder) / "recorder", prompts=prompts)
                 switched = recorder_folder.variables(recorder, Path(folder) / "out")
                 switched["PYTHONPATH"] += os.pathsep + str(FAKES)
                 command = [sys.executable, __file__, "--share", share, "--out", folder, "--rounds", str(options.rounds)]
@@ -96,7 +96,7 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
         recorded = number % 2 == 1
         began = time.process_time()
         steps = rollout(*(hooked if recorded else plain), number + 2)
-        while rlaudit_recorder._process.queued_bytes:
+        while rlaudit_recorder._process.queued > rlaudit_recorder._process.taken:
             time.sleep(0.01)
         whole[recorded].append((time.process_time() - began) / TOKENS)
         inside[recorded].append(statistics.median(steps))
@@ -162,7 +162,7 @@ def compare_engines(command: Sequence[str], model: str, rounds: int) -> None:
                     variables = recorder_folder.variables(recorder, place / "out")
                 words = [*command, __file__, "--model", model, "--out", str(place / "seconds.json"), "--rounds", "5"]
                 subprocess.run(words, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL)
-                found += json.loads((place / "seconds.json").read_text())
+                found.extend(json.loads((place / "seconds.json").read_text()))
     for share, found in taken.items():
         each = ", ".join(f"{seconds * 1e3:.2f}" for seconds in found)
         print(f"{share}: median {statistics.median(found) * 1e3:.2f} ms a step, least {min(found) * 1e3:.2f}; {each}")

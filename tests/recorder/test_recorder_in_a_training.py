@@ -211,3 +211,14 @@ def test_without_the_variable_nothing_is_hooked_or_written(tmp_path: Path) -> No
     ended = run(program=text, PYTHONPATH=os.pathsep.join([str(here.folder), str(Path(__file__).parent / "fakes")]))
     assert ended.stdout == "None False\n"
     assert not here.out.exists()
+
+
+@pytest.mark.parametrize("engine", ["V1", "V1, spawned core"])
+def test_logprobs_that_only_the_recorder_asked_for_are_recorded_and_not_returned(engine: str, tmp_path: Path) -> None:
+    here = place(tmp_path, logprobs=True)
+    ended = run(1, 3, recorded=here, engine=engine)
+    assert ended == run(1, 3, engine=engine)
+    (unasked,) = [given for what, given in ended.printed if what == "no logprobs"]
+    assert all(logprobs is None for _, _, _, logprobs, _ in unasked)
+    recorded = {(one.prompt, one.ids): one.logprobs for one in here.written().sequences()}
+    assert all(recorded[tuple(prompt), tuple(ids)] for prompt, _, ids, _, _ in unasked)

@@ -154,9 +154,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_on_stderr(
     assert said.startswith(SAID + "process ")
 
 
-def test_a_folder_that_is_removed_in_the_middle_is_not_noticed(
-    without: Callable[[str], Ended], tmp_path: Path
-) -> None:
+def test_a_folder_that_is_removed_in_the_middle_is_not_noticed(without: Callable[[str], Ended], tmp_path: Path) -> None:
     here = place(tmp_path)
     removes = f"""
 import os, shutil, training

@@ -1,6 +1,6 @@
 """A training over the stand-in for vLLM, which touches every hook. It prints all that it was given.
 
-    training.py [steps [prompts]]
+training.py [steps [prompts]]
 """
 
 import asyncio
@@ -12,14 +12,14 @@ PROMPT_LENGTH = 10
 
 def main(steps=3, prompts=6):
     import vllm
-    from vllm.sampling_params import SamplingParams
-    from vllm.v1.engine.async_llm import AsyncLLM
-    from vllm.worker_classes import SHAPES, Tensor
 
     # Loaded by V0 and V1 alike; a training may import both.
     import vllm.engine.llm_engine
     import vllm.outputs
-    import vllm.v1.engine.output_processor  # noqa: F401
+    import vllm.v1.engine.output_processor
+    from vllm.sampling_params import SamplingParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.worker_classes import SHAPES, Tensor
 
     llm = vllm.LLM(model="a-model", seed=7)
     engine = llm.llm_engine

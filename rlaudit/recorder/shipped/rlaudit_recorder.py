@@ -100,7 +100,7 @@ VARIABLES = tuple(
     "RANK LOCAL_RANK WORLD_SIZE".split()
 )
 # Kinds without text that a user wrote, or with names that were masked before: too many and long to search for secrets.
-WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats tensors".split())
+WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats".split())
 
 KEPT_GROUPS = 64  # prompts that are kept whatever the rate: enough for the sibling test of `compare`
 KEPT_BYTES = 64 << 20  # and all of them until this much is written: a short run is kept whole
@@ -122,7 +122,7 @@ class _Process:
     def __init__(self):
         # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
         self.file = self.queue = None
-        self.bytes = self.queued_bytes = self.looked_at = self.failed_writes = self.failures = self.lost = 0
+        self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = False
         self.few = True
         self.dropped = set()
@@ -319,15 +319,17 @@ def put(kind, **fields):
         _begin_file(process)
     record = {"kind": kind, "at": time.monotonic(), **fields}
     if kind not in WITHOUT_TEXT:
+        _secrets.learn(record)  # an error names what an argument brought
+        _secrets.learn_text(_line(record).decode())
         record = _secrets.mask(record)
     if process.queue is None:
         _write(process, _line(record))
         return
     size = 200 + 12 * len(fields["ids"].values if "ids" in fields else ())  # about what its lists take
-    if process.queued_bytes + size > MOST_QUEUED_BYTES and kind != "dropped":
+    if process.queued + size - process.taken > MOST_QUEUED_BYTES and kind not in ("dropped", "totals"):
         drop(kind, "the disk does not keep up")
         return
-    process.queued_bytes += size
+    process.queued += size
     process.queue.put((record, size))
 
 
@@ -445,16 +447,18 @@ def _keep_writing(process):
 
 def _write_queued(process, seconds):
     """Write what is queued, at most a thousand records, waiting so long for the first."""
-    lines = []
+    lines, taken = [], 0
     try:
         while len(lines) < 1000:
             record, size = process.queue.get(timeout=0 if lines else seconds)
-            process.queued_bytes -= size
+            taken += size
             lines.append(_line(record))
     except queue.Empty:
         pass
-    if lines:
-        _write(process, b"".join(lines))
+    finally:
+        if lines:
+            _write(process, b"".join(lines))
+        process.taken += taken
 
 
 def is_full(process):
@@ -496,10 +500,8 @@ def _end(process):
         process.totals["ended"] = True
         _put_totals(process)
         limit = time.monotonic() + LAST_SECONDS
-        while process.queue is not None and process.queued_bytes > 0 and time.monotonic() < limit:
-            _write_queued(process, 0.01)
-        if process.queue is not None:
-            time.sleep(0.02)  # for what the thread has taken and not written
+        while process.queued > process.taken and time.monotonic() < limit:
+            time.sleep(0.005)  # the thread writes: a disk that hangs holds nobody up
     except Exception as error:
         _failed("end", error)
 
@@ -566,7 +568,6 @@ def _default(field):
 
 def _config_ends(call, error):
     written = call.noted["written"]
-    _secrets.learn(written)
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
     put("engine", **kind, written=written, effective=_plain(call.result), error=_error(error))
 
@@ -641,6 +642,8 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
         return None
     # A caller's own names; a server's callers may put a key into them.
     named = _secrets.mask({"request": request, "parent": parent, "lora": lora})
+    if named["parent"] != parent:  # vLLM makes the names of samples of it
+        named["request"] = request.replace(parent, named["parent"])
     record = {"request": named["request"], "prompt": name, "index": index}
     sequence = _Sequence(record, getattr(parameters, "logprobs", None) is not None)
     process.kept.setdefault(engine, {})[request] = sequence
@@ -688,10 +691,7 @@ def _outputs_begin(call):
     stamp = call.argument(2, "engine_core_timestamp") or time.monotonic()
     engine, step = id(processor), process.first_step + len(process.steps)
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
-    hidden = [output for output in outputs if process.hidden and (engine, output.request_id) in process.hidden]
-    taken = {output.request_id: output.new_logprobs for output in hidden}
-    for output in hidden:
-        output.new_logprobs = None
+    taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
     # Most of what the recorder costs is in this loop: it runs once a sequence and step.
     kept, unseen, ended = process.kept.get(engine, {}), process.unseen.get(engine, ()), []
     tokens = held = cached = 0
@@ -734,6 +734,15 @@ def _outputs_begin(call):
         process.totals["tokens"] += tokens
         process.totals["cached"] += cached
     call.noted["ended"] = ended
+
+
+def _take_hidden(hidden, engine, outputs):
+    """Take away and return the logprobs that only the recorder asked for."""
+    taken = {}
+    for output in outputs:
+        if (engine, output.request_id) in hidden:
+            taken[output.request_id], output.new_logprobs = output.new_logprobs, None
+    return taken
 
 
 def _outputs_end(call, error):

@@ -1,6 +1,7 @@
-"""Requests and tokens of vLLM V0, up to 0.10.2: a sequence holds its tokens, and their logprobs whatever was asked for.
+"""Requests and tokens of vLLM V0, which has logprobs of every token, asked for or not.
 
-`RequestOutput.from_seq_group` is called for each group and step, in every front end and for every kind of output.
+`RequestOutput.from_seq_group` is called for each group and step, in every front end and for every kind of output. The
+sequences of a group hold the tokens themselves.
 Standard library and Python 3.9.
 """
 

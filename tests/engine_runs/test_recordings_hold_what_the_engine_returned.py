@@ -38,8 +38,8 @@ STARTS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
 }
 # What these releases lack.
 ABSENT = {"0.8.5": {"pauses", "resumptions"}, "0.10.2": {"pauses", "resumptions"}, "0.32.0": set()}
-# The CPU builds before lack what two workers of one host share their tensors with.
-TWO_WORKERS = ("0.32.0",)
+# The CPU build of 0.8.5 lacks what two workers of one host share their tensors with (torch.ops._C.init_shm_manager).
+TWO_WORKERS = ("0.10.2", "0.32.0")
 PAIRS = [(version, start) for start in STARTS for version in ABSENT if start != "two workers" or version in TWO_WORKERS]
 PATIENCE_SECONDS = 600
 

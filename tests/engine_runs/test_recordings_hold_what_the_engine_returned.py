@@ -1,6 +1,6 @@
 """A recording of real engines on a CPU holds the ids and logprobs that RequestOutput held, and changes neither.
 
-Three or four engine starts a release: samples of one prompt, stop strings and stop tokens in one process; requests of
+Two to four engine starts a release: samples of one prompt, stop strings and stop tokens in one process; requests of
 every output kind at once, one of them left by its reader, over an engine core of its own (V0 has none); two workers
 that share the weights. With 0.32.0 the first again, without the recorder.
 """
@@ -33,10 +33,15 @@ ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 STARTS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
     "one process": ("sync", {}, ONE_PROCESS),
     "a core of its own": ("async", {}, {}),
-    "two workers": ("sync", PAIR, {}),
+    # Bound by hand: a machine with one NUMA node has no second one for the second worker.
+    "two workers": ("sync", PAIR, {"VLLM_CPU_OMP_THREADS_BIND": "0|0"}),
 }
 # What these releases lack.
 ABSENT = {"0.8.5": {"pauses", "resumptions"}, "0.10.2": {"pauses", "resumptions"}, "0.32.0": set()}
+# The CPU build of 0.8.5 lacks what two workers of one host share their tensors with (torch.ops._C.init_shm_manager).
+TWO_WORKERS = ("0.10.2", "0.32.0")
+PAIRS = [(version, start) for start in STARTS for version in ABSENT if start != "two workers" or version in TWO_WORKERS]
+PATIENCE_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -84,14 +89,14 @@ def ran(version: str, start: str, folder: Path, recorded: bool = True) -> Ran:
         capture_output=True,
         text=True,
         check=False,
+        timeout=PATIENCE_SECONDS,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     assert "rlaudit recorder:" not in done.stderr
     return Ran(json.loads((place / "returned.json").read_text()), read(place / "out"))
 
 
-@pytest.mark.parametrize("version", ABSENT)
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(("version", "start"), PAIRS)
 def test_recorded_tokens_and_logprobs_are_those_that_were_returned(version: str, start: str, folder: Path) -> None:
     found = ran(version, start, folder)
     assert len(found.returned) >= 22
@@ -118,7 +123,7 @@ def test_every_part_that_the_release_has_is_hooked_in_some_process(
     assert {record["dtypes"].keys() == {"torch.float32"} for record in found.written.of_kind("model")} == {True}
 
 
-@pytest.mark.parametrize("version", ABSENT)
+@pytest.mark.parametrize("version", TWO_WORKERS)
 def test_each_worker_writes_its_own_file(version: str, folder: Path) -> None:
     workers = ran(version, "two workers", folder).written.of_kind("worker")
     assert sorted(worker["rank"] for worker in workers) == [0, 1]

@@ -206,3 +206,29 @@ def test_a_disk_that_does_not_keep_up_costs_records_and_no_memory(tmp_path: Path
 def test_a_disk_that_hangs_does_not_keep_the_training_from_its_end(tmp_path: Path) -> None:
     ended = run(recorded=place(tmp_path), program=HANGS)
     assert (ended.code, ended.stderr) == (0, "")
+
+
+# Steps of V0 are noted by its groups; none of their prompts is kept.
+LONG_V0 = """
+import json, resource, sys, time
+import rlaudit_recorder, vllm
+from vllm.sampling_params import SamplingParams
+rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
+llm, held = vllm.LLM(), []
+now = [0.0]
+time.monotonic = lambda: now.__setitem__(0, now[0] + 0.01) or now[0]
+for request in range(400):
+    llm.generate([[request]], SamplingParams(max_tokens=40, seed=request))
+    held.append(len(rlaudit_recorder._process.steps))
+print(max(held))
+"""
+
+
+def test_steps_of_v0_are_written_though_no_sequence_is_kept(tmp_path: Path) -> None:
+    here = place(tmp_path, prompts=10**9)
+    ended = run(recorded=here, program=LONG_V0, engine="V0")
+    assert (ended.code, ended.stderr) == (0, "")
+    written = here.written()
+    assert int(ended.stdout) <= 1000 and written.of_kind("sequence") == []
+    assert sum(len(numbers(steps["tokens"], "<i4")) for steps in written.of_kind("steps")) > 2000
+    assert written.total("sequences") == 400

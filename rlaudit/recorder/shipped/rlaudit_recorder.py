@@ -225,7 +225,8 @@ def _hook_method(module, target):
     owner = getattr(module, owner, None)
     # A release without V0 has V1's class under V0's name: it is hooked in its own module.
     if owner is not None and owner.__module__ == module.__name__ and name in owner.__dict__:
-        _wrap(owner, name, target, *_HANDLERS.get(name, (_call_begins, _call_ends)))
+        handlers = _HANDLERS.get(name, (_call_begins, _call_ends))
+        handlers(owner, name, target) if callable(handlers) else _wrap(owner, name, target, *handlers)
 
 
 def _wrap(owner, name, target, before, after):
@@ -283,10 +284,10 @@ def quietly(what, function, *args):
     try:
         function(*args)
     except Exception as error:
-        _failed(what, error)
+        failed(what, error)
 
 
-def _failed(what, error):
+def failed(what, error):
     """Write down that something of the recorder's own failed. That must not fail itself."""
     try:
         _process.failures += 1
@@ -398,7 +399,7 @@ _JSON = json.JSONEncoder(default=_encoded, separators=(",", ":"))
 
 
 def _write(process, data):
-    """Append whole lines. The file is open only here, so that no fork inherits it."""
+    """Append whole lines. The file is open only here: a fork inherits it at most within a write, and writes none."""
     try:
         if process.lost:
             why = "the disk refused %d lines" % process.lost
@@ -441,7 +442,7 @@ def _keep_writing(process):
             if ends and not process.loading and now - max(ends) > SAME_RUN_SECONDS:
                 close_runs(process)  # so that what they have come to is there after a SIGKILL
         except Exception as error:
-            _failed("writer", error)
+            failed("writer", error)
             time.sleep(WRITE_SECONDS)
 
 
@@ -496,14 +497,14 @@ def _end(process):
             for request in list(requests):
                 finish(process, engine, request, None)
         close_runs(process)
-        _put_steps(process)
+        put_steps(process)
         process.totals["ended"] = True
         _put_totals(process)
         limit = time.monotonic() + LAST_SECONDS
         while process.queued > process.taken and time.monotonic() < limit:
             time.sleep(0.005)  # the thread writes: a disk that hangs holds nobody up
     except Exception as error:
-        _failed("end", error)
+        failed("end", error)
 
 
 # Configurations, as plain data ---------------------------------------------------------------------------------------
@@ -759,7 +760,7 @@ def _outputs_end(call, error):
         process.held_tokens = 0
         drop("sequences in flight", "there were more than %d tokens of unfinished ones" % MOST_HELD_TOKENS)
     if len(process.steps) >= 1000:
-        _put_steps(process)
+        put_steps(process)
 
 
 def _cached(output):
@@ -804,7 +805,7 @@ def finish(process, engine, request, reason, stop=None):
         sequence.take(sequence)
     if is_full(process):
         return
-    _put_steps(process)
+    put_steps(process)
     asked = bool(sequence.logprobs) and not math.isnan(sequence.logprobs[0])
     tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "f") if asked else None}
     # Not those behind a stop string, though the engine had sampled them.
@@ -821,7 +822,7 @@ def finish(process, engine, request, reason, stop=None):
         del process.beginnings[next(iter(process.beginnings))]
 
 
-def _put_steps(process):
+def put_steps(process):
     if process.steps:
         steps, process.steps = process.steps, []
         first, process.first_step = process.first_step, process.first_step + len(steps)

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,19 +60,22 @@ def main() -> None:
     parser.add_argument("--out", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.out and options.share:
-        in_the_stand_in(Path(options.out), SHARES[options.share], options.rounds)
+        if os.environ["FAKE_VLLM"] == "V0":
+            in_v0(SHARES[options.share], options.rounds)
+        else:
+            in_the_stand_in(Path(options.out), SHARES[options.share], options.rounds)
     elif options.out:
         in_the_engine(options.model, Path(options.out), options.rounds)
     elif options.engine:
         compare_engines(options.engine.split(), options.model, options.rounds)
     else:
-        for share in SHARES:
+        for engine, (share, prompts) in product(("V1", "V0"), SHARES.items()):
             with tempfile.TemporaryDirectory() as folder:
-                recorder = recorder_folder.write_recorder(Path(folder) / "recorder", prompts=SHARES[share])
+                recorder = recorder_folder.write_recorder(Path(folder) / "recorder", prompts=prompts)
                 switched = recorder_folder.variables(recorder, Path(folder) / "out")
                 switched["PYTHONPATH"] += os.pathsep + str(FAKES)
                 command = [sys.executable, __file__, "--share", share, "--out", folder, "--rounds", str(options.rounds)]
-                subprocess.run(command, env={**os.environ, **switched}, check=True)
+                subprocess.run(command, env={**os.environ, **switched, "FAKE_VLLM": engine}, check=True)
 
 
 def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
@@ -96,7 +99,7 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
         recorded = number % 2 == 1
         began = time.process_time()
         steps = rollout(*(hooked if recorded else plain), number + 2)
-        while rlaudit_recorder._process.queued_bytes:
+        while rlaudit_recorder._process.queued > rlaudit_recorder._process.taken:
             time.sleep(0.01)
         whole[recorded].append((time.process_time() - began) / TOKENS)
         inside[recorded].append(statistics.median(steps))
@@ -113,6 +116,48 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
         f"memory +{memory / 1024:.1f} MiB in {rounds} rounds, "
         f"runs {[round((one - two) * 1e6) for one, two in zip(whole[True], whole[False], strict=True)]}"
     )
+
+
+def in_v0(prompts: int, rounds: int) -> None:
+    """Print what the hook of V0 costs: it is called for each sequence and step."""
+    import rlaudit_recorder
+    from vllm.engine.arg_utils import EngineArgs
+    from vllm.engine.llm_engine import Sequence, SequenceGroup
+    from vllm.sampling_params import SamplingParams
+
+    class Output:
+        """Makes nothing of a group."""
+
+        @classmethod
+        def from_seq_group(cls, seq_group: Any) -> None:
+            return None
+
+    def steps(number: int) -> float:
+        ids, asked = (
+            [[number, *range(prompt, prompt + PROMPT_LENGTH - 1)] for prompt in range(PROMPTS)],
+            SamplingParams(),
+        )
+        groups = [
+            SequenceGroup(f"{number}-{prompt}-{sample}", [Sequence(ids[prompt], [(7, -0.25)], sample)], asked)
+            for prompt in range(PROMPTS)
+            for sample in range(SAMPLES)
+        ]
+        taken = []
+        for _ in range(TOKENS):
+            for group in groups:
+                group.seqs[0].ids.append(7)
+            began = time.thread_time()
+            for group in groups:
+                Output.from_seq_group(group)
+            taken.append(time.thread_time() - began)
+        return statistics.median(taken)
+
+    EngineArgs().create_engine_config()
+    rlaudit_recorder.KEPT_GROUPS = rlaudit_recorder.KEPT_BYTES = 0
+    plain = min(steps(number) for number in range(rounds))
+    rlaudit_recorder._HANDLERS["from_seq_group"](Output, "from_seq_group", "from_seq_group")
+    hooked = min(steps(number) for number in range(rounds, 2 * rounds))
+    print(f"V0, prompts 1/{prompts}: hooks {(hooked - plain) * 1e6:.0f} us a step of 256 sequences")
 
 
 def rollout(add_request: Any, process_outputs: Any, number: int) -> list[float]:
@@ -162,7 +207,7 @@ def compare_engines(command: Sequence[str], model: str, rounds: int) -> None:
                     variables = recorder_folder.variables(recorder, place / "out")
                 words = [*command, __file__, "--model", model, "--out", str(place / "seconds.json"), "--rounds", "5"]
                 subprocess.run(words, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL)
-                found += json.loads((place / "seconds.json").read_text())
+                found.extend(json.loads((place / "seconds.json").read_text()))
     for share, found in taken.items():
         each = ", ".join(f"{seconds * 1e3:.2f}" for seconds in found)
         print(f"{share}: median {statistics.median(found) * 1e3:.2f} ms a step, least {min(found) * 1e3:.2f}; {each}")

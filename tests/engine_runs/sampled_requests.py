@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import sys
+from pathlib import Path
 
 PROMPTS = [list(range(5, 15 + prompt)) for prompt in range(6)]
 STOP = ["w2"]  # a part of a hundred words of the vocabulary
@@ -17,8 +18,7 @@ LEAVER, LEFT_AFTER = 7, 1  # the request, and after how many outputs its reader 
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        job = json.load(file)
+    job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     with contextlib.suppress(Exception):
         # Packed weights are slower to start with, and give nothing here.
         import vllm._custom_ops as operations
@@ -26,8 +26,7 @@ def main():
         operations._supports_onednn = False
     arguments = {"model": job["model"], "dtype": "float32", "max_model_len": 256, "seed": 0, **job["engine_args"]}
     sampled = in_one_go(arguments) if job["loop"] == "sync" else asyncio.run(as_they_come(arguments))
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        json.dump(sampled, file)
+    Path(sys.argv[2]).write_text(json.dumps(sampled), encoding="utf-8")
 
 
 def in_one_go(arguments):
@@ -44,8 +43,7 @@ def in_one_go(arguments):
     for parameters in asked:
         prompts = [{"prompt_token_ids": prompt} for prompt in PROMPTS]
         for output in llm.generate(prompts, parameters, use_tqdm=False):
-            for sample in output.outputs:
-                sampled.append(noted(output.prompt_token_ids, sample.token_ids, sample.logprobs, sample.finish_reason))
+            sampled += [noted(output.prompt_token_ids, sample) for sample in output.outputs]
     llm.reset_prefix_cache()
     return sampled
 
@@ -62,13 +60,13 @@ async def as_they_come(arguments):
         # DELTA brings each token once, the other kinds all that are sampled so far.
         samples, outputs, prompt = {}, 0, PROMPTS[number % 6]
         parameters = SamplingParams(temperature=0.9, logprobs=0, seed=number, output_kind=kind, **asked)
-        stream = engine.generate({"prompt_token_ids": prompt}, parameters, "request-%d" % number)
+        stream = engine.generate({"prompt_token_ids": prompt}, parameters, f"request-{number}")
         async for output in stream:
             for sample in output.outputs:
                 ids, logprobs, _ = (
                     samples.get(sample.index) if kind == kinds[0] and sample.index in samples else ([], [], 0)
                 )
-                more = list(zip(sample.logprobs or [], sample.token_ids))
+                more = with_tokens(sample.logprobs, sample.token_ids)
                 samples[sample.index] = (ids + list(sample.token_ids), logprobs + more, sample.finish_reason)
             outputs += 1
             if leaves and outputs == LEFT_AFTER:
@@ -114,10 +112,16 @@ def engine_of(arguments):
     return AsyncLLMEngine.from_engine_args(AsyncEngineArgs(**arguments))
 
 
-def noted(prompt, ids, logprobs, finish):
+def noted(prompt, sample):
     """Return a sample as plain data."""
-    held = None if logprobs is None else [row[token].logprob for row, token in zip(logprobs, ids)]
-    return {"prompt": list(prompt), "ids": list(ids), "logprobs": held, "finish": finish, "left": False}
+    ids, rows = list(sample.token_ids), sample.logprobs
+    held = None if rows is None else [row[token].logprob for row, token in with_tokens(rows, ids)]
+    return {"prompt": list(prompt), "ids": ids, "logprobs": held, "finish": sample.finish_reason, "left": False}
+
+
+def with_tokens(rows, ids):
+    """Return each token's logprobs with the token."""
+    return list(zip(rows or (), ids))  # noqa: B905 - of an engine's Python, which may be 3.9
 
 
 if __name__ == "__main__":

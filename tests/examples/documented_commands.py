@@ -44,7 +44,7 @@ def lay_out(folder):
     shutil.copytree(ROOT / "examples" / "vllm" / "v0-to-v1", folder / "runs" / "v0-to-v1")
     shutil.copytree(ROOT / "recipes", folder / "recipes")
     (folder / "train.py").write_text("print('a training without vLLM')\n")
-    (folder / "run.sh").write_text("python train.py \"$@\"\n")
+    (folder / "run.sh").write_text('python train.py "$@"\n')
     (folder / "your-checkpoint").mkdir()
     (folder / "your-checkpoint" / "config.json").write_text('{"model_type": "llama", "dtype": "bfloat16"}')
     (folder / "your-prompts.jsonl").write_text('{"prompt": "Why is the sky blue?"}\n')

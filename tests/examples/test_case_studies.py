@@ -4,18 +4,13 @@ After a change of the attribution, look at what `UPDATE_EXAMPLES=1 pytest tests/
 the expected output: `git diff examples` shows it.
 """
 
-import difflib
 import os
-import re
-import shlex
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from rlaudit.cli.app import run
+from transcripts import difference, transcript
 
 STUDIES = Path(__file__).parents[2] / "examples" / "case-studies"
 CASES = sorted(path.parent for path in STUDIES.glob("*/command.txt"))
@@ -38,48 +33,13 @@ PUBLISHED: dict[str, tuple[str, ...]] = {
     "nemo-rl-3936-one-sided-head": (f"{PATH}head-precision", "2. inference path  MATCH"),
     "pipelinerl-137-v0-to-v1": ("error raw-logprobs", "Order: logprobs first", f"{SEMANTIC}raw-logprobs"),
 }
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-# How improbable something is moves by orders of magnitude with the last digits of the data; small pictures move too.
-IMPROBABLE = re.compile(r"adjusted p \S+|\(z \S+\)|[▁-█]+")
-
-
-def _transcript(case: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
-    """Each command as it would be typed, what it prints, and its exit code."""
-    for line in (case / "command.txt").read_text(encoding="utf-8").splitlines():
-        words = shlex.split(line)
-        assert words[0] == "rlaudit", line
-        code = run(words[1:])
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err, printed.err
-        yield f"$ {line}\n{printed.out}[exit code {code}]\n"
-
-
-def _difference(printed: str, expected: str) -> str:
-    """What two transcripts say otherwise, as a diff; "" where they say the same up to the last digits of numbers: other
-    machines round otherwise.
-    """
-    ours, theirs = printed.splitlines(), expected.splitlines()
-    blocks = difflib.SequenceMatcher(None, *([_words(line) for line in lines] for lines in (ours, theirs)), False)
-    for our_first, their_first, size in blocks.get_matching_blocks():
-        for our, their in zip(range(our_first, our_first + size), range(their_first, their_first + size), strict=True):
-            if _numbers(ours[our]) == pytest.approx(_numbers(theirs[their]), rel=0.03, abs=2e-3):
-                ours[our] = theirs[their]
-    return "\n".join(difflib.unified_diff(theirs, ours, "expected", "printed", lineterm="", n=1))
-
-
-def _words(line: str) -> str:
-    return NUMBER.sub("#", IMPROBABLE.sub("", line))
-
-
-def _numbers(line: str) -> list[float]:
-    return list(map(float, NUMBER.findall(IMPROBABLE.sub("", line))))
 
 
 def test_a_difference_is_shown_and_the_last_digits_of_a_number_are_none() -> None:
     expected = "k2 0.5, adjusted p 3e-9\na\nb\n"
-    assert not _difference("k2 0.501, adjusted p 2e-10\na\nb\n", expected)
-    assert "-k2 0.5, adjusted p 3e-9\n+k2 0.6, adjusted p 3e-9" in _difference(expected.replace("0.5", "0.6"), expected)
-    assert "+new" in _difference(expected + "new\n", expected)
+    assert not difference("k2 0.501, adjusted p 2e-10\na\nb\n", expected)
+    assert "-k2 0.5, adjusted p 3e-9\n+k2 0.6, adjusted p 3e-9" in difference(expected.replace("0.5", "0.6"), expected)
+    assert "+new" in difference(expected + "new\n", expected)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -90,11 +50,11 @@ def test_a_case_study_prints_what_stands_beside_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(shutil.copytree(case, tmp_path / case.name))
-    printed = "\n".join(_transcript(case, capsys))
+    printed = "\n".join(transcript(case, capsys))
     expected = case / "expected.txt"
     if UPDATE:
         expected.write_text(printed, encoding="utf-8")
-    different = _difference(printed, expected.read_text(encoding="utf-8"))
+    different = difference(printed, expected.read_text(encoding="utf-8"))
     assert not different, different
 
 

@@ -17,8 +17,9 @@ from rlaudit.cli.app import run
 from rlaudit.inspection.read_configs import known_dialects
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# The case studies have a test of their own: tests/examples/test_case_studies.py.
-CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] != "case-studies")
+# These have tests of their own: tests/examples/test_case_studies.py and test_recorded_examples.py.
+NO_CONFIGS = ("case-studies", "recorded")
+CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] not in NO_CONFIGS)
 UPDATE = "UPDATE_EXAMPLES" in os.environ
 VLLM = {"vllm-serve", "vllm-config-file", "vllm-python", "vllm-server-report", "vllm-http", "vllm-mapping"}
 
@@ -49,8 +50,9 @@ def test_an_example_prints_what_stands_beside_it(
 
 
 def test_every_dialect_that_is_read_has_an_example() -> None:
-    folders = {case.parent.name.replace("-", "_") for case in CASES}
-    dialects = {"vllm" if name in VLLM else name for name in known_dialects()}
+    folders = {path.parts[-3].replace("-", "_") for path in EXAMPLES.glob("*/*/command.txt")} - {"case_studies"}
+    names = {**dict.fromkeys(VLLM, "vllm"), "vllm-recording": "recorded"}
+    dialects = {names.get(name, name) for name in known_dialects()}
     assert folders == {name.replace("-", "_") for name in dialects}
 
 

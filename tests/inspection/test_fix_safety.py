@@ -23,8 +23,9 @@ from rlaudit.inspection.selection import known_rules
 from rlaudit.vllm.machine import Machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# What case studies have beside their configs (dumps, logs) is compared, not inspected.
-CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] != "case-studies")
+# What case studies and recorded trainings have beside their configs is compared, not inspected.
+NO_CONFIGS = ("case-studies", "recorded")
+CASES = sorted(path.parent for path in EXAMPLES.glob("*/*/command.txt") if path.parts[-3] not in NO_CONFIGS)
 NO_CONFIG = {"command.txt", "expected.txt", "requirements.txt", "report.json", "report.md"}
 PLAIN_VERSIONS = ("0.8.5", "0.18.1")
 HARMFUL = "verl/temperature-in-a-script"

@@ -13,6 +13,7 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+NO_CONFIGS = ("case-studies", "recorded")
 
 
 def _wants(monkeypatch: pytest.MonkeyPatch, **wanted: object) -> str:
@@ -101,7 +102,7 @@ def test_what_cannot_be_told_proves_nothing(
 
 
 @pytest.mark.parametrize("case", sorted({path.parent for path in EXAMPLES.glob("*/*/command.txt")
-                                         if path.parts[-3] != "case-studies"}), ids=lambda case: case.name)  # fmt: skip
+                                         if path.parts[-3] not in NO_CONFIGS}), ids=lambda case: case.name)  # fmt: skip
 def test_every_fix_of_the_examples_that_is_called_safe_is_proven(
     case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,9 +17,9 @@ V0 = RECORDER.with_name("rlaudit_v0.py")
 HANDLERS = sorted({one.__name__ for pair in rlaudit_recorder._HANDLERS.values() for one in pair if one is not None})
 CALLS = ["_call_begins", "_call_ends", "_load_begins", "_load_ends", "_model_ends", "_note_tensor", "_in_flight"]
 INNER = [
-    "put", "is_full", "_line", "_write", "_start_writer", "_write_queued", "_begin_file", "_put_steps", "close_runs",
+    "put", "is_full", "_line", "_write", "_start_writer", "_write_queued", "_begin_file", "put_steps", "close_runs",
     "_put_totals", "finish", "requested", "_sampling", "_prompt_if_kept", "_plain", "_versions", "_boot", "_cached",
-    "_sampled", "_hook_module", "_hook_method", "note_hook", "_failed", "_error", "_after_fork", "_put_load", "drop",
+    "_sampled", "_hook_module", "_hook_method", "note_hook", "failed", "_error", "_after_fork", "_put_load", "drop",
     "_encoded", "find_spec",
 ]  # fmt: skip
 ARGUMENTS = (1, 3)
@@ -73,7 +73,7 @@ def test_a_hook_that_raises_is_named_in_the_recording_and_nowhere_else(
     assert f"RuntimeError: sabotage of {function}" in first["error"]
 
 
-@pytest.mark.parametrize("function", ["_group_begins", "_group_ends", "_aborts_end", "_step", "_take_tokens"])
+@pytest.mark.parametrize("function", ["_note_group", "_requested", "_aborts_end", "_step", "_take_tokens"])
 def test_a_hook_of_v0_that_raises_is_named_in_the_recording_and_nowhere_else(
     function: str, without: Callable[[str], Ended], tmp_path: Path
 ) -> None:
@@ -154,9 +154,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_on_stderr(
     assert said.startswith(SAID + "process ")
 
 
-def test_a_folder_that_is_removed_in_the_middle_is_not_noticed(
-    without: Callable[[str], Ended], tmp_path: Path
-) -> None:
+def test_a_folder_that_is_removed_in_the_middle_is_not_noticed(without: Callable[[str], Ended], tmp_path: Path) -> None:
     here = place(tmp_path)
     removes = f"""
 import os, shutil, training

@@ -1,6 +1,6 @@
 """A training over the stand-in for vLLM, which touches every hook. It prints all that it was given.
 
-    training.py [steps [prompts]]
+training.py [steps [prompts]]
 """
 
 import asyncio

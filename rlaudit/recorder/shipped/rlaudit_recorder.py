@@ -100,7 +100,7 @@ VARIABLES = tuple(
     "RANK LOCAL_RANK WORLD_SIZE".split()
 )
 # Kinds without text that a user wrote, or with names that were masked before: too many and long to search for secrets.
-WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats tensors".split())
+WITHOUT_TEXT = frozenset("prompt request sequence steps trainer totals repeats".split())
 
 KEPT_GROUPS = 64  # prompts that are kept whatever the rate: enough for the sibling test of `compare`
 KEPT_BYTES = 64 << 20  # and all of them until this much is written: a short run is kept whole
@@ -122,7 +122,7 @@ class _Process:
     def __init__(self):
         # The file, once something is recorded, and the queue before it, once the thread runs that empties it.
         self.file = self.queue = None
-        self.bytes = self.queued_bytes = self.looked_at = self.failed_writes = self.failures = self.lost = 0
+        self.bytes = self.queued = self.taken = self.looked_at = self.failed_writes = self.failures = self.lost = 0
         self.torn = self.full = False
         self.few = True
         self.dropped = set()
@@ -225,7 +225,8 @@ def _hook_method(module, target):
     owner = getattr(module, owner, None)
     # A release without V0 has V1's class under V0's name: it is hooked in its own module.
     if owner is not None and owner.__module__ == module.__name__ and name in owner.__dict__:
-        _wrap(owner, name, target, *_HANDLERS.get(name, (_call_begins, _call_ends)))
+        handlers = _HANDLERS.get(name, (_call_begins, _call_ends))
+        handlers(owner, name, target) if callable(handlers) else _wrap(owner, name, target, *handlers)
 
 
 def _wrap(owner, name, target, before, after):
@@ -283,10 +284,10 @@ def quietly(what, function, *args):
     try:
         function(*args)
     except Exception as error:
-        _failed(what, error)
+        failed(what, error)
 
 
-def _failed(what, error):
+def failed(what, error):
     """Write down that something of the recorder's own failed. That must not fail itself."""
     try:
         _process.failures += 1
@@ -319,15 +320,17 @@ def put(kind, **fields):
         _begin_file(process)
     record = {"kind": kind, "at": time.monotonic(), **fields}
     if kind not in WITHOUT_TEXT:
+        _secrets.learn(record)  # an error names what an argument brought
+        _secrets.learn_text(_line(record).decode())
         record = _secrets.mask(record)
     if process.queue is None:
         _write(process, _line(record))
         return
     size = 200 + 12 * len(fields["ids"].values if "ids" in fields else ())  # about what its lists take
-    if process.queued_bytes + size > MOST_QUEUED_BYTES and kind != "dropped":
+    if process.queued + size - process.taken > MOST_QUEUED_BYTES and kind not in ("dropped", "totals"):
         drop(kind, "the disk does not keep up")
         return
-    process.queued_bytes += size
+    process.queued += size
     process.queue.put((record, size))
 
 
@@ -396,7 +399,7 @@ _JSON = json.JSONEncoder(default=_encoded, separators=(",", ":"))
 
 
 def _write(process, data):
-    """Append whole lines. The file is open only here, so that no fork inherits it."""
+    """Append whole lines. The file is open only here: a fork inherits it at most within a write, and writes none."""
     try:
         if process.lost:
             why = "the disk refused %d lines" % process.lost
@@ -439,22 +442,24 @@ def _keep_writing(process):
             if ends and not process.loading and now - max(ends) > SAME_RUN_SECONDS:
                 close_runs(process)  # so that what they have come to is there after a SIGKILL
         except Exception as error:
-            _failed("writer", error)
+            failed("writer", error)
             time.sleep(WRITE_SECONDS)
 
 
 def _write_queued(process, seconds):
     """Write what is queued, at most a thousand records, waiting so long for the first."""
-    lines = []
+    lines, taken = [], 0
     try:
         while len(lines) < 1000:
             record, size = process.queue.get(timeout=0 if lines else seconds)
-            process.queued_bytes -= size
+            taken += size
             lines.append(_line(record))
     except queue.Empty:
         pass
-    if lines:
-        _write(process, b"".join(lines))
+    finally:
+        if lines:
+            _write(process, b"".join(lines))
+        process.taken += taken
 
 
 def is_full(process):
@@ -492,16 +497,14 @@ def _end(process):
             for request in list(requests):
                 finish(process, engine, request, None)
         close_runs(process)
-        _put_steps(process)
+        put_steps(process)
         process.totals["ended"] = True
         _put_totals(process)
         limit = time.monotonic() + LAST_SECONDS
-        while process.queue is not None and process.queued_bytes > 0 and time.monotonic() < limit:
-            _write_queued(process, 0.01)
-        if process.queue is not None:
-            time.sleep(0.02)  # for what the thread has taken and not written
+        while process.queued > process.taken and time.monotonic() < limit:
+            time.sleep(0.005)  # the thread writes: a disk that hangs holds nobody up
     except Exception as error:
-        _failed("end", error)
+        failed("end", error)
 
 
 # Configurations, as plain data ---------------------------------------------------------------------------------------
@@ -566,7 +569,6 @@ def _default(field):
 
 def _config_ends(call, error):
     written = call.noted["written"]
-    _secrets.learn(written)
     kind = {"number": _process.number("engine"), "class": type(call.args[0]).__name__}
     put("engine", **kind, written=written, effective=_plain(call.result), error=_error(error))
 
@@ -641,6 +643,8 @@ def requested(engine, request, prompt, parameters, index, parent, lora, **fields
         return None
     # A caller's own names; a server's callers may put a key into them.
     named = _secrets.mask({"request": request, "parent": parent, "lora": lora})
+    if named["parent"] != parent:  # vLLM makes the names of samples of it
+        named["request"] = request.replace(parent, named["parent"])
     record = {"request": named["request"], "prompt": name, "index": index}
     sequence = _Sequence(record, getattr(parameters, "logprobs", None) is not None)
     process.kept.setdefault(engine, {})[request] = sequence
@@ -688,10 +692,7 @@ def _outputs_begin(call):
     stamp = call.argument(2, "engine_core_timestamp") or time.monotonic()
     engine, step = id(processor), process.first_step + len(process.steps)
     # First, and not to fail: vLLM refuses logprobs that it did not ask for.
-    hidden = [output for output in outputs if process.hidden and (engine, output.request_id) in process.hidden]
-    taken = {output.request_id: output.new_logprobs for output in hidden}
-    for output in hidden:
-        output.new_logprobs = None
+    taken = _take_hidden(process.hidden, engine, outputs) if process.hidden else {}
     # Most of what the recorder costs is in this loop: it runs once a sequence and step.
     kept, unseen, ended = process.kept.get(engine, {}), process.unseen.get(engine, ()), []
     tokens = held = cached = 0
@@ -736,6 +737,15 @@ def _outputs_begin(call):
     call.noted["ended"] = ended
 
 
+def _take_hidden(hidden, engine, outputs):
+    """Take away and return the logprobs that only the recorder asked for."""
+    taken = {}
+    for output in outputs:
+        if (engine, output.request_id) in hidden:
+            taken[output.request_id], output.new_logprobs = output.new_logprobs, None
+    return taken
+
+
 def _outputs_end(call, error):
     process, engine, alive = _process, id(call.args[0]), call.args[0].request_states
     stopped = getattr(call.result, "reqs_to_abort", None) or ()
@@ -750,7 +760,7 @@ def _outputs_end(call, error):
         process.held_tokens = 0
         drop("sequences in flight", "there were more than %d tokens of unfinished ones" % MOST_HELD_TOKENS)
     if len(process.steps) >= 1000:
-        _put_steps(process)
+        put_steps(process)
 
 
 def _cached(output):
@@ -795,7 +805,7 @@ def finish(process, engine, request, reason, stop=None):
         sequence.take(sequence)
     if is_full(process):
         return
-    _put_steps(process)
+    put_steps(process)
     asked = bool(sequence.logprobs) and not math.isnan(sequence.logprobs[0])
     tokens = {"ids": Numbers(sequence.ids), "logprobs": Numbers(sequence.logprobs, "f") if asked else None}
     # Not those behind a stop string, though the engine had sampled them.
@@ -812,7 +822,7 @@ def finish(process, engine, request, reason, stop=None):
         del process.beginnings[next(iter(process.beginnings))]
 
 
-def _put_steps(process):
+def put_steps(process):
     if process.steps:
         steps, process.steps = process.steps, []
         first, process.first_step = process.first_step, process.first_step + len(steps)

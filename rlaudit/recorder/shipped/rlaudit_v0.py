@@ -1,65 +1,93 @@
-"""Requests and tokens of vLLM V0, up to 0.10.2: a sequence holds its tokens, and their logprobs whatever was asked for.
+"""Requests and tokens of vLLM V0, which has logprobs of every token, asked for or not.
 
-`RequestOutput.from_seq_group` is called for each group and step, in every front end and for every kind of output.
+`RequestOutput.from_seq_group` is called for each group and step, in every front end and for every kind of output. The
+sequences of a group hold the tokens themselves.
 Standard library and Python 3.9.
 """
 
+import functools
+import inspect
 import time
 
 import rlaudit_recorder as recorder
 
 
-def _group_begins(call):
-    """Follow a group of one sequence. For n > 1 the call is nested, with a group of all samples: it is passed over."""
-    process = recorder._process
-    depth = process.thread.__dict__.setdefault("groups", 0)
-    process.thread.groups = depth + 1
-    group = call.argument(1, "seq_group")
-    if depth or group.sampling_params is None or len(group.seqs) != 1:
+def _wrap_from_seq_group(owner, name, target):
+    """Look at each group before its output is made. Once a sequence and step: it has a wrapper of its own."""
+    function = inspect.getattr_static(owner, name).__func__
+    if getattr(function, "_rlaudit", False):
         return
-    sequence, request = group.seqs[0], group.request_id
-    if not hasattr(group, "_rlaudit_tokens"):
-        group._rlaudit_tokens = 0
-        parent, mark, index = request.rpartition("_parallel_sample_")
-        sample = {"index": int(index) if mark else 0, "parent": parent if mark else None}
-        parts = "images or sound" if getattr(group, "multi_modal_data", None) else "text"
-        lora = getattr(group.lora_request, "lora_name", None)
-        prompt = list(sequence.prompt_token_ids or ())
-        about = {**sample, "parts": parts, "salted": False, "lora": lora}
-        kept = recorder.requested("v0", request, prompt, group.sampling_params, **about)
-        if kept is not None:
-            kept.held, kept.take = sequence, _take_tokens
-    tokens = sequence.get_output_len() - group._rlaudit_tokens
+
+    @functools.wraps(function)
+    def recorded(cls, seq_group, *args, **kwargs):
+        try:
+            _note_group(seq_group)
+        except Exception as error:
+            recorder.failed(target, error)
+        return function(cls, seq_group, *args, **kwargs)
+
+    recorded._rlaudit = True
+    setattr(owner, name, classmethod(recorded))
+    recorder.note_hook(target)
+
+
+def _note_group(group):
+    """Follow a group of one sequence. That of all samples of a prompt (n > 1) comes in a nested call: not followed."""
+    if len(group.seqs) != 1 or group.sampling_params is None:
+        return
+    process, sequence = recorder._process, group.seqs[0]
+    noted = getattr(group, "_rlaudit", None)
+    if noted is None:
+        # How many tokens are noted, and what is kept of the request.
+        noted = group._rlaudit = [0, None]
+        noted[1] = _requested(group, sequence)
+    length = sequence.get_output_len()
+    tokens = length - noted[0]
     if tokens > 0:
-        first = group._rlaudit_tokens == 0
-        group._rlaudit_tokens += tokens
-        step = _step(process, tokens, (sequence.data.get_num_cached_tokens() or 0) if first else 0)
-        if request in process.kept.get("v0", ()):
-            process.kept["v0"][request].add(step, tokens)
-    if group.is_finished() and request in process.unseen.get("v0", ()):
-        process.unseen["v0"].discard(request)
-        process.totals["sequences"] += 1
-        reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
-        recorder.finish(
-            process, "v0", request, reasons.get(sequence.status.name, sequence.status.name), sequence.stop_reason
-        )
+        cached = 0 if noted[0] else sequence.data.get_num_cached_tokens() or 0
+        noted[0] = length
+        step = _step(process, tokens, cached)
+        if noted[1] is not None:
+            noted[1].add(step, tokens)
+    if group.is_finished():
+        request = group.request_id
+        unfinished = process.unseen.get("v0", ())
+        if request in unfinished:
+            unfinished.discard(request)
+            process.totals["sequences"] += 1
+            reasons = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length", "FINISHED_ABORTED": "abort"}
+            status = sequence.status.name
+            recorder.finish(process, "v0", request, reasons.get(status, status), sequence.stop_reason)
 
 
-def _group_ends(call, error):
-    recorder._process.thread.groups -= 1
+def _requested(group, sequence):
+    request = group.request_id
+    parent, mark, index = request.rpartition("_parallel_sample_")
+    sample = {"index": int(index) if mark else 0, "parent": parent if mark else None}
+    parts = "images or sound" if getattr(group, "multi_modal_data", None) else "text"
+    lora = getattr(group.lora_request, "lora_name", None)
+    prompt = list(sequence.prompt_token_ids or ())
+    about = {**sample, "parts": parts, "salted": False, "lora": lora}
+    kept = recorder.requested("v0", request, prompt, group.sampling_params, **about)
+    if kept is not None:
+        kept.held, kept.take = sequence, _take_tokens
+    return kept
 
 
 def _step(process, tokens, cached):
     """Count tokens and return their step. V0 stamps none: what comes within a millisecond is of one step."""
-    recorder.close_runs(process)
-    process.totals["tokens"] += tokens
-    process.totals["cached"] += cached
-    now = time.monotonic()
-    if process.steps and now - process.steps[-1][0] < 1e-3:
-        stamp, tokens_before, cached_before = process.steps.pop()
-        process.steps.append((stamp, tokens_before + tokens, cached_before + cached))
+    now, steps, totals = time.monotonic(), process.steps, process.totals
+    totals["tokens"] += tokens
+    totals["cached"] += cached
+    if steps and now - steps[-1][0] < 1e-3:
+        last = steps[-1]
+        last[1] += tokens
+        last[2] += cached
     else:
-        process.steps.append((now, tokens, cached))
+        recorder.close_runs(process)
+        if len(steps) >= 1000:
+            recorder.put_steps(process)
+        process.steps.append([now, tokens, cached])
     return process.first_step + len(process.steps) - 1
 
 
@@ -82,4 +110,4 @@ def _aborts_end(call, error):
             recorder.finish(recorder._process, "v0", request, "abort")
 
 
-HANDLERS = {"from_seq_group": (_group_begins, _group_ends), "abort_request": (None, _aborts_end)}
+HANDLERS = {"from_seq_group": _wrap_from_seq_group, "abort_request": (None, _aborts_end)}

@@ -13,8 +13,8 @@ class LLM:
 
     def generate(self, prompts, parameters, abort=(), prefix="request"):
         """Return finished samples as (prompt, index, ids, logprobs, finish); abort: places of prompts left midway."""
-        names = ["%s-%d" % (prefix, next(self._numbers)) for _ in prompts]
-        for name, prompt in zip(names, prompts):
+        names = [f"{prefix}-{next(self._numbers)}" for _ in prompts]
+        for name, prompt in zip(names, prompts, strict=True):
             self.llm_engine.add_request(name, list(prompt), parameters)
         done = []
         for step in itertools.count():

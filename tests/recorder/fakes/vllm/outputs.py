@@ -35,7 +35,9 @@ class RequestOutput:
             outputs = []
             for index, sequence in enumerate(seq_group.seqs):
                 asked = seq_group.sampling_params.logprobs is not None
-                logprobs = [held[token].logprob for held, token in zip(sequence.output_logprobs, sequence.ids)]
+                logprobs = [
+                    held[token].logprob for held, token in zip(sequence.output_logprobs, sequence.ids, strict=True)
+                ]
                 finish = {"FINISHED_STOPPED": "stop", "FINISHED_LENGTH_CAPPED": "length"}.get(sequence.status.name)
                 outputs.append(CompletionOutput(index, list(sequence.ids), logprobs if asked else None, finish))
             prompt = seq_group.seqs[0].prompt_token_ids

@@ -25,7 +25,7 @@ class Model:
         loaded = set()
         for name, tensor in weights:
             if self.tensors[name].shape != tensor.shape:
-                raise ValueError("the shape of %s is not %s" % (name, tensor.shape))
+                raise ValueError(f"the shape of {name} is not {tensor.shape}")
             self.tensors[name] = tensor
             loaded.add(name)
         return loaded
@@ -57,7 +57,7 @@ class Worker:
     def update_weight(self, name, dtype, shape, hf_token=None):
         """Load one tensor, as trainers do that send them one by one."""
         if name == "a secret":
-            raise RuntimeError("cannot fetch %s with %s" % (name, hf_token))
+            raise RuntimeError(f"cannot fetch {name} with {hf_token}")
         return sorted(self.get_model().load_weights([(name, Tensor(shape))]))
 
     def check_health(self):

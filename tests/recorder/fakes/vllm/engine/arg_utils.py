@@ -23,7 +23,7 @@ class EngineArgs:
 
     def create_engine_config(self):
         if self.dtype == "int3":
-            raise ValueError("no such dtype: int3, of %s with %s" % (self.model, self.hf_token))
+            raise ValueError(f"no such dtype: int3, of {self.model} with {self.hf_token}")
         if self.enable_prefix_caching is None:
             self.enable_prefix_caching = True
         model = ModelConfig(self.model, self.dtype, self.seed, self.hf_token, self.logprobs_mode)

@@ -53,7 +53,7 @@ else:
             if parameters.n == 1:
                 self._add(request_id, prompt, parameters, 0)
                 return
-            children = ["%s_parallel_sample_%d" % (request_id, index) for index in range(parameters.n)]
+            children = [f"{request_id}_parallel_sample_{index}" for index in range(parameters.n)]
             added = [self._add(child, prompt, parameters, index) for index, child in enumerate(children)]
             parent = SequenceGroup(request_id, [group.seqs[0] for group in added], parameters)
             parent.to_be_finished = set(children)

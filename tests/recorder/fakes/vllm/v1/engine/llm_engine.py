@@ -45,7 +45,7 @@ class LLMEngine:
             setattr(self, name, getattr(self.core, name))
 
     def add_request(self, request_id, prompt, parameters):
-        names = [request_id] if parameters.n == 1 else ["%d_%s" % (index, request_id) for index in range(parameters.n)]
+        names = [request_id] if parameters.n == 1 else [f"{index}_{request_id}" for index in range(parameters.n)]
         parent = SimpleNamespace(request_id=request_id) if parameters.n > 1 else None
         self.parents.update(dict.fromkeys(names, (request_id, prompt, parameters.n)))
         for index, name in enumerate(names):

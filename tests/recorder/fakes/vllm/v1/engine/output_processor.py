@@ -53,7 +53,11 @@ class OutputProcessor:
     def abort_requests(self, request_ids):
         gone = []
         for request in request_ids:
-            children = [name for name, state in self.request_states.items() if getattr(state.parent_req, "request_id", None) == request]
+            children = [
+                name
+                for name, state in self.request_states.items()
+                if getattr(state.parent_req, "request_id", None) == request
+            ]
             if children:
                 gone += self.abort_requests(children)
             elif self.request_states.pop(request, None) is not None:

@@ -1,0 +1,134 @@
+"""A recording of real engines on a CPU holds the ids and logprobs that RequestOutput held, and changes neither.
+
+Two to four engine starts a release: samples of one prompt, stop strings and stop tokens in one process; requests of
+every output kind at once, one of them left by its reader, over an engine core of its own (V0 has none); two workers
+that share the weights. With 0.32.0 the first again, without the recorder.
+"""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded_truth import differences
+from recorder_folder import Written, read, variables, write_recorder
+from tiny_updates import built, run
+from word_tokenizer import write_tokenizer
+
+from rlaudit.engines.vllm.engine import ENGINE
+from rlaudit.recorder.shipped.rlaudit_recorder import PARTS
+
+pytestmark = pytest.mark.engine
+
+PROGRAM = Path(__file__).with_name("sampled_requests.py")
+WORDS = 512  # of the model's vocabulary
+PAIR = {"tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
+QUIET = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_CI_ENV": "1", "VLLM_LOGGING_LEVEL": "WARNING", "HF_HUB_OFFLINE": "1"}
+ONE_PROCESS = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+# Loop, arguments of the engine, variables.
+STARTS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
+    "one process": ("sync", {}, ONE_PROCESS),
+    "a core of its own": ("async", {}, {}),
+    # Bound by hand: a machine with one NUMA node has no second one for the second worker.
+    "two workers": ("sync", PAIR, {"VLLM_CPU_OMP_THREADS_BIND": "0|0"}),
+}
+# What these releases lack.
+ABSENT = {"0.8.5": {"pauses", "resumptions"}, "0.10.2": {"pauses", "resumptions"}, "0.32.0": set()}
+# The CPU build of 0.8.5 lacks what two workers of one host share their tensors with (torch.ops._C.init_shm_manager).
+TWO_WORKERS = ("0.10.2", "0.32.0")
+PAIRS = [(version, start) for start in STARTS for version in ABSENT if start != "two workers" or version in TWO_WORKERS]
+PATIENCE_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What the engine returned, and what was recorded meanwhile, if anything."""
+
+    returned: list[dict[str, Any]]
+    written: Written
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("recorded")
+
+
+@cache
+def model_of(version: str, folder: Path) -> Path:
+    """A random model with a tokenizer."""
+    model = folder / version / "model"
+    model.parent.mkdir()
+    run(
+        built(version),
+        folder / version / "tiny",
+        ENGINE.update.with_name("tiny_model.py"),
+        {"output": str(model), "seed": 0},
+    )
+    write_tokenizer(model, WORDS)
+    return model
+
+
+@cache
+def ran(version: str, start: str, folder: Path, recorded: bool = True) -> Ran:
+    """Run the requests once through an engine of this release."""
+    (loop, arguments, more), environment = STARTS[start], built(version)
+    place = folder / version / f"{start}, {'recorded' if recorded else 'alone'}"
+    job, model = {"loop": loop, "engine_args": {"enforce_eager": True, **arguments}}, model_of(version, folder)
+    place.mkdir()
+    (place / "job.json").write_text(json.dumps({**job, "model": str(model)}))
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "PYTHON", "RLAUDIT_"))}
+    recorder = variables(write_recorder(place / "recorder"), place / "out") if recorded else {}
+    done = subprocess.run(
+        [*environment.command, str(PROGRAM), str(place / "job.json"), str(place / "returned.json")],
+        env={**clean, **QUIET, **environment.variables, **more, **recorder},
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    assert "rlaudit recorder:" not in done.stderr
+    return Ran(json.loads((place / "returned.json").read_text()), read(place / "out"))
+
+
+@pytest.mark.parametrize(("version", "start"), PAIRS)
+def test_recorded_tokens_and_logprobs_are_those_that_were_returned(version: str, start: str, folder: Path) -> None:
+    found = ran(version, start, folder)
+    assert len(found.returned) >= 22
+    assert {sample["finish"] for sample in found.returned} >= {"stop", "length"}
+    assert differences(found.returned, found.written) == []
+    assert found.written.of_kind("failed") == found.written.of_kind("dropped") == []
+
+
+@pytest.mark.parametrize("version", ABSENT)
+def test_a_request_whose_reader_left_ends_in_an_abort(version: str, folder: Path) -> None:
+    found = ran(version, "a core of its own", folder)
+    assert [one["finish"] for one in found.written.of_kind("sequence")].count("abort") == found.written.total("aborted")
+    assert found.written.total("requests") == found.written.total("sequences") + found.written.total("aborted")
+
+
+@pytest.mark.parametrize(("version", "absent"), ABSENT.items())
+def test_every_part_that_the_release_has_is_hooked_in_some_process(
+    version: str, absent: set[str], folder: Path
+) -> None:
+    found = ran(version, "a core of its own", folder)
+    hooked = found.written.hooked()
+    assert {part for part, targets in PARTS.items() if not hooked.intersection(targets)} == absent
+    assert [record["side"] for record in found.written.of_kind("event") if "reset_prefix" in record["what"]]
+    assert {record["dtypes"].keys() == {"torch.float32"} for record in found.written.of_kind("model")} == {True}
+
+
+@pytest.mark.parametrize("version", TWO_WORKERS)
+def test_each_worker_writes_its_own_file(version: str, folder: Path) -> None:
+    workers = ran(version, "two workers", folder).written.of_kind("worker")
+    assert sorted(worker["rank"] for worker in workers) == [0, 1]
+
+
+def test_with_and_without_the_recorder_tokens_and_logprobs_are_the_same_to_the_bit(folder: Path) -> None:
+    recorded = ran("0.32.0", "one process", folder).returned
+    assert ran("0.32.0", "one process", folder, recorded=False).returned == recorded

@@ -14,7 +14,7 @@ PACKAGE = Path(rlaudit.__file__).parent
 APART = re.compile(
     r"parse_json\.py|engines/vllm/(scripts|extension)/|trainer/|vllm/(extract/|builds|catalogue|lifetimes|review)"
     r"|engines/cells/worker\.py|engines/environments/describe_interpreter\.py|engines/models/(convert_gguf|model_types)\.py"
-    r"|cli/demo\.py|report/read_report\.py"
+    r"|cli/demo\.py|report/read_report\.py|recorder/(hook_points\.py|shipped/)|tokens/recorded/(sampling_groups|recording_notes)\.py"
 )
 
 

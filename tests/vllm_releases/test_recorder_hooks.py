@@ -1,6 +1,7 @@
 """What the recorder hooks and reads, held against what the catalogue knows of every release."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -88,25 +89,36 @@ def test_arguments_stand_where_the_recorder_reads_them(release: Version) -> None
 
 
 def _arguments_read() -> dict[str, set[tuple[int, str]]]:
-    """Return places and names that the recorder's handlers read, by the name of the method: call.argument(1, "x")."""
-    tree = ast.parse(RECORDER.read_text(encoding="utf-8"))
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    handlers = next(
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and ast.unparse(node.targets[0]) == "_HANDLERS"
-        and isinstance(node.value, ast.Dict)
-    )
+    """Return places and names that the recorder reads, by the name of the method: call.argument(1, "x")."""
     read: dict[str, set[tuple[int, str]]] = {}
-    for method, pair in zip(handlers.keys, handlers.values, strict=True):
-        assert isinstance(method, ast.Constant)
-        for handler in ast.walk(pair):
-            for node in ast.walk(functions[handler.id]) if isinstance(handler, ast.Name) else ():
-                match node:
-                    case ast.Call(ast.Attribute(attr="argument"), [ast.Constant(place), ast.Constant(name), *_]):
-                        read.setdefault(method.value, set()).add((place, name))
+    for file in (RECORDER, RECORDER.with_name("rlaudit_v0.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for method, handlers in _handlers(tree):
+            for handler in ast.walk(handlers):
+                if isinstance(handler, ast.Name):
+                    read.setdefault(method, set()).update(_read_by(functions[handler.id]))
     return read
+
+
+def _handlers(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the methods that have handlers of their own, with these."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            if ast.unparse(node.targets[0]) in {"HANDLERS", "_HANDLERS"}:
+                for method, handlers in zip(node.value.keys, node.value.values, strict=True):
+                    assert isinstance(method, ast.Constant)
+                    yield method.value, handlers
+
+
+def _read_by(handler: ast.FunctionDef) -> Iterator[tuple[int, str]]:
+    """Yield what a handler asks of a call, or takes by name where it is the method's wrapper itself."""
+    for node in ast.walk(handler):
+        match node:
+            case ast.Call(ast.Attribute(attr="argument"), [ast.Constant(place), ast.Constant(name), *_]):
+                yield place, name
+            case ast.FunctionDef(name="recorded", args=arguments):
+                yield from list(enumerate(one.arg for one in arguments.args))[1:]
 
 
 @pytest.mark.parametrize("release", RELEASES)

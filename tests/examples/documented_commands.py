@@ -11,6 +11,12 @@ ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What of these a machine without engines can do: the arms themselves are run by the tests marked `engine`.
 NOT_STARTED = {"ablate": "--dry-run", "cell": "--help"}
+# A training that was recorded before.
+TRAINING = """\
+import os, shutil
+if "RLAUDIT_RECORD" in os.environ:
+    shutil.copytree({recorded!r}, os.environ["RLAUDIT_RECORD"], dirs_exist_ok=True)
+"""
 
 
 def blocks(text):
@@ -43,7 +49,10 @@ def lay_out(folder):
     (folder / "runs").mkdir()
     shutil.copytree(ROOT / "examples" / "vllm" / "v0-to-v1", folder / "runs" / "v0-to-v1")
     shutil.copytree(ROOT / "recipes", folder / "recipes")
-    (folder / "train.py").write_text("print('a training without vLLM')\n")
+    recorded = ROOT / "examples" / "recorded" / "trl-0.8.5-to-0.10.2"
+    shutil.copytree(recorded / "v0", folder / "before")
+    shutil.copytree(recorded / "v1", folder / "after")
+    (folder / "train.py").write_text(TRAINING.format(recorded=str(recorded / "v1")))
     (folder / "run.sh").write_text('python train.py "$@"\n')
     (folder / "your-checkpoint").mkdir()
     (folder / "your-checkpoint" / "config.json").write_text('{"model_type": "llama", "dtype": "bfloat16"}')

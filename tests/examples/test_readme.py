@@ -29,7 +29,7 @@ def squeezed(text):
 
 def test_every_block_is_commands_or_checked_below():
     assert len(LINES) > 10
-    assert len(OTHER_BLOCKS) == 2
+    assert len(OTHER_BLOCKS) == 3
     for content in COMMAND_BLOCKS:
         assert len(command_lines(content)) == len(content.strip().splitlines()), content
 
@@ -55,8 +55,17 @@ def test_what_ci_runs_is_what_the_readme_says():
 def test_the_finding_that_is_quoted_is_what_inspect_prints(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     run(["inspect", "base.yaml", "--from", "0.8.5", "--to", "0.18.1"])
-    quoted = next(content for language, content in OTHER_BLOCKS if not language)
+    quoted = next(content for language, content in OTHER_BLOCKS if not language and not content.startswith("$ "))
     assert squeezed(quoted) in squeezed(capsys.readouterr().out)
+
+
+def test_the_migration_that_is_quoted_is_what_its_recordings_show():
+    quoted = next(content for _, content in OTHER_BLOCKS if content.startswith("$ "))
+    example = ROOT / "examples" / "recorded" / "trl-0.8.5-to-0.10.2" / "expected.txt"
+    _, command, printed = example.read_text(encoding="utf-8").partition(quoted.splitlines()[0])
+    assert command
+    for part in quoted.removeprefix(command).split("..."):
+        assert squeezed(part) in squeezed(printed)
 
 
 def test_the_suppression_that_is_quoted_silences_its_rule(folder, monkeypatch, capsys):

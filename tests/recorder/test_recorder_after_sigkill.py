@@ -66,7 +66,7 @@ def test_every_line_but_possibly_the_last_is_whole(killed: list[Path]) -> None:
     assert len(read) > MOMENTS * 0.8
     assert all(records[0]["kind"] == "process" for records in read if records)
     # The moments are spread: how far, the threads decide.
-    assert len({len(records) for records in read}) > 4
+    assert len({len(records) for records in read}) > 1
 
 
 def test_requests_without_an_end_are_countable(killed: list[Path]) -> None:

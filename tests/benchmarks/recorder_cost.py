@@ -26,10 +26,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import recorder_folder
-
 FAKES = Path(__file__).parents[1] / "recorder" / "fakes"
 PROMPTS, SAMPLES, PROMPT_LENGTH, TOKENS = 32, 8, 512, 256
 STEP_SECONDS = 8e-3
@@ -71,11 +67,19 @@ def main() -> None:
     else:
         for engine, (share, prompts) in product(("V1", "V0"), SHARES.items()):
             with tempfile.TemporaryDirectory() as folder:
-                recorder = recorder_folder.write_recorder(Path(folder) / "recorder", prompts=prompts)
-                switched = recorder_folder.variables(recorder, Path(folder) / "out")
+                switched = switched_on(Path(folder), prompts)
                 switched["PYTHONPATH"] += os.pathsep + str(FAKES)
                 command = [sys.executable, __file__, "--share", share, "--out", folder, "--rounds", str(options.rounds)]
                 subprocess.run(command, env={**os.environ, **switched, "FAKE_VLLM": engine}, check=True)
+
+
+def switched_on(folder: Path, prompts: int) -> dict[str, str]:
+    """Write the recorder into a folder and return what switches it on; an engine's interpreter has no rlaudit."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import recorder_folder
+
+    recorder = recorder_folder.write_recorder(folder / "recorder", prompts=prompts)
+    return recorder_folder.variables(recorder, folder / "out")
 
 
 def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
@@ -106,6 +110,9 @@ def in_the_stand_in(out: Path, prompts: int, rounds: int) -> None:
     hooks = min(inside[True]) - min(inside[False])
     more = min(whole[True]) - min(whole[False])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import recorder_folder
+
     written = recorder_folder.read(out / "out")
     size = sum(file.stat().st_size for file in (out / "out").iterdir())
     kept = sum(len(sequence.ids) for sequence in written.sequences())
@@ -199,12 +206,11 @@ def compare_engines(command: Sequence[str], model: str, rounds: int) -> None:
                 place.mkdir()
                 variables = {}
                 if share in SHARES:
-                    recorder = recorder_folder.write_recorder(place / "recorder", prompts=SHARES[share])
+                    variables = switched_on(place, SHARES[share])
                     if SHARES[share] > 1:  # from the first prompt on
-                        file = recorder / "rlaudit_recorder.py"
+                        file = place / "recorder" / "rlaudit_recorder.py"
                         source = file.read_text().replace("KEPT_GROUPS = 64", "KEPT_GROUPS = 0")
                         file.write_text(source.replace("KEPT_BYTES = 64 << 20", "KEPT_BYTES = 0"))
-                    variables = recorder_folder.variables(recorder, place / "out")
                 words = [*command, __file__, "--model", model, "--out", str(place / "seconds.json"), "--rounds", "5"]
                 subprocess.run(words, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL)
                 found.extend(json.loads((place / "seconds.json").read_text()))

@@ -104,9 +104,9 @@ def _arguments_read() -> dict[str, set[tuple[int, str]]]:
 def _handlers(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     """Yield the methods that have handlers of their own, with these."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
-            if ast.unparse(node.targets[0]) in {"HANDLERS", "_HANDLERS"}:
-                for method, handlers in zip(node.value.keys, node.value.values, strict=True):
+        match node:
+            case ast.Assign([ast.Name("HANDLERS" | "_HANDLERS")], ast.Dict() as pairs):
+                for method, handlers in zip(pairs.keys, pairs.values, strict=True):
                     assert isinstance(method, ast.Constant)
                     yield method.value, handlers
 

@@ -51,9 +51,7 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
     assert side is not None
     sharper = "sharper" if side.step.value > 0 else "flatter"
     whose = "the trainer recomputes" if kind is Kind.TRAINER else "is reported"
-    # A single step of Newton's falls short of a large change.
-    least = "or less" if side.step.value > 0 else "or more"
-    like = f"{1 / max(0.1, 1 + side.step.value):.2f} times the temperature {least}"
+    like = f"a {'lower' if side.step.value > 0 else 'higher'} temperature"
     if keeps_odds(side):
         # The odds of kept tokens move with a temperature; whether they did, few samples leave open.
         like = "a filter" if kind is Kind.HIDDEN_FILTER else f"a filter, or {like}"
@@ -62,7 +60,8 @@ def refuted_by_siblings(kind: Kind, siblings: Siblings) -> Said:
         cause,
         f"samples of one prompt are {sharper} than {whose}: they draw what another sample drew "
         f"{side.excess.value:+.1%} [{side.excess.low:+.1%}, {side.excess.high:+.1%}] more often than its mass, as "
-        f"under {like} (1/T {side.step.value:+.1%} [{side.step.low:+.1%}, {side.step.high:+.1%}]; {_size(side)})",
+        f"under {like} (1/T {side.step.value:+.1%} [{side.step.low:+.1%}, {side.step.high:+.1%}] by one step, which is "
+        f"right for small changes only; {_size(side)})",
         "the same agreement on new samples of one prompt",
         step,
     )

@@ -9,7 +9,12 @@ import pytest
 # Before numpy is imported: on a busy machine its threads wait for each other, and the small matrices here gain nothing.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from hypothesis import settings
 from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in
+
+# How fast a machine is beside its other work is no property of the code.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 _SECONDS_WITH_REAL_ENGINES = 2400  # the first one builds an environment, too
 

@@ -7,12 +7,11 @@ OutputProcessor, with the recorder's hooks and without them, in turn, in one pro
 process_outputs with 256 outputs of one token and its logprob. `hooks` is the time inside the call, `all` the time of
 the processor that the whole round took more, the thread that writes included; both a step. `share` is `all` of a decode
 step of 8 ms, which is a fast one for 256 sequences.
-With an engine: COMMAND starts an interpreter that holds a vLLM, which samples 256 sequences of 32 tokens, with the
-recorder and without, in turn; each figure is the median of its runs.
+With an engine: COMMAND starts an interpreter that holds a vLLM; 256 sequences of 32 tokens are sampled without hooks,
+at 1/16 and at all prompts, in turn.
 """
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -61,9 +60,9 @@ def main() -> None:
         else:
             in_the_stand_in(Path(options.out), SHARES[options.share], options.rounds)
     elif options.out:
-        in_the_engine(options.model, Path(options.out), options.rounds)
+        in_the_engine(options.model, options.rounds)
     elif options.engine:
-        compare_engines(options.engine.split(), options.model, options.rounds)
+        in_an_engine(options.engine.split(), options.model, options.rounds)
     else:
         for engine, (share, prompts) in product(("V1", "V0"), SHARES.items()):
             with tempfile.TemporaryDirectory() as folder:
@@ -196,42 +195,45 @@ def rollout(add_request: Any, process_outputs: Any, number: int) -> list[float]:
     return [after - before for before, after in pairwise(clocks)]
 
 
-def compare_engines(command: Sequence[str], model: str, rounds: int) -> None:
-    """Print seconds a step of a real engine, without the recorder, with it at 1/16 and at all prompts, in turn."""
-    taken: dict[str, list[float]] = {share: [] for share in ("without", *SHARES)}
+def in_an_engine(command: Sequence[str], model: str, rounds: int) -> None:
+    """Start a real engine with the recorder, in one process, so that what the hooks take is taken from its steps."""
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(rounds):
-            for share, found in taken.items():
-                place = Path(folder) / f"{number}-{share.replace('/', '-')}"
-                place.mkdir()
-                variables = {}
-                if share in SHARES:
-                    variables = switched_on(place, SHARES[share])
-                    if SHARES[share] > 1:  # from the first prompt on
-                        file = place / "recorder" / "rlaudit_recorder.py"
-                        source = file.read_text().replace("KEPT_GROUPS = 64", "KEPT_GROUPS = 0")
-                        file.write_text(source.replace("KEPT_BYTES = 64 << 20", "KEPT_BYTES = 0"))
-                words = [*command, __file__, "--model", model, "--out", str(place / "seconds.json"), "--rounds", "5"]
-                subprocess.run(words, env={**os.environ, **variables}, check=True, stdout=subprocess.DEVNULL)
-                found.extend(json.loads((place / "seconds.json").read_text()))
-    for share, found in taken.items():
-        each = ", ".join(f"{seconds * 1e3:.2f}" for seconds in found)
-        print(f"{share}: median {statistics.median(found) * 1e3:.2f} ms a step, least {min(found) * 1e3:.2f}; {each}")
+        variables = {**switched_on(Path(folder), 16), "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+        words = [*command, __file__, "--model", model, "--out", folder, "--rounds", str(rounds)]
+        subprocess.run(words, env={**os.environ, **variables}, check=True)
 
 
-def in_the_engine(model: str, out: Path, rounds: int) -> None:
-    """Write the seconds a step of each of so many rounds of 256 sequences."""
+def in_the_engine(model: str, rounds: int) -> None:
+    """Print the milliseconds a step without hooks, at 1/16 and at all prompts, in turn within one engine."""
+    import rlaudit_recorder
     from vllm import LLM, SamplingParams
+    from vllm.v1.engine.output_processor import OutputProcessor
 
     llm = LLM(model=model, dtype="float32", enforce_eager=True, max_model_len=256, max_num_seqs=256, seed=0)
+    rlaudit_recorder._process.few = False
     parameters = SamplingParams(n=SAMPLES, max_tokens=32, logprobs=0, ignore_eos=True, temperature=1.0, seed=1)
-    found = []
-    for number in range(rounds + 1):  # the first one warms up
-        prompts = [{"prompt_token_ids": [5 + number, *range(5 + prompt, 20 + prompt)]} for prompt in range(PROMPTS)]
-        began = time.perf_counter()
-        llm.generate(prompts, parameters, use_tqdm=False)
-        found.append((time.perf_counter() - began) / 32)
-    out.write_text(json.dumps(found[1:]))
+    hooked = {name: getattr(OutputProcessor, name) for name in ("add_request", "process_outputs")}
+    plain = {name: method.__wrapped__ for name, method in hooked.items()}
+    wall: dict[str, list[float]] = {share: [] for share in ("without", *SHARES)}
+    used: dict[str, list[float]] = {share: [] for share in wall}
+    for number in range(rounds + 1):
+        for share, taken in wall.items():
+            for name, method in (plain if share == "without" else hooked).items():
+                setattr(OutputProcessor, name, method)
+            rlaudit_recorder._settings["prompts"] = SHARES.get(share, 1)
+            prompts = [{"prompt_token_ids": [5 + number, *range(5 + prompt, 20 + prompt)]} for prompt in range(PROMPTS)]
+            began, used_before = time.perf_counter(), time.process_time()
+            llm.generate(prompts, parameters, use_tqdm=False)
+            if number > 0:  # the first one warms up
+                taken.append((time.perf_counter() - began) / 32 * 1e3)
+                used[share].append((time.process_time() - used_before) / 32 * 1e3)
+    for clock, taken in (("wall", wall), ("processor", used)):
+        for share, found in taken.items():
+            more = [one - without for one, without in zip(found, taken["without"])]  # noqa: B905 - an engine's Python
+            print(
+                f"{clock}, {share}: median {statistics.median(found):.2f} ms a step, least {min(found):.2f}; "
+                f"more than without, in pairs: median {statistics.median(more):+.3f} ms of {len(found)}"
+            )
 
 
 if __name__ == "__main__":

@@ -22,10 +22,11 @@ Arrays are base64 of little-endian numbers: token ids and counts int32, logprobs
                "length" for a stop string in the last token), stop, visible (how many tokens the caller saw), resumed
     steps      first (number), stamps (of the engine core), tokens, cached: every step, kept sequences and others
     event      call, what (the hooked method), side ("begin" or "end"); begin: arguments, in_flight; end: result, error
-    repeats    call, count, end, errors: calls like the one before, with nothing in between
+    repeats    call, count, end: calls like the one before, with nothing in between; one that fails has its own line
     tensors    tensors (number), names, dtypes, shapes: one set that `load_weights` was given
-    load       load (number), side; begin: names (the first), in_flight; end: tensors, calls, begin, end, error
-    trainer    function, gradients, backward, model {number, class, dtype, trainable, adapters}, shape, rows, ids,
+    load       load (number), inside (the call), side; begin: names (the first), in_flight; end: tensors, calls, begin,
+               end, error
+    trainer    call, function, gradients, backward, model {number, class, dtype, trainable, adapters}, shape, rows, ids,
                logprobs: what the trainer's own function made of recorded completions
     totals     counts since the process began; the last line of this kind holds. `ended` is true at an orderly exit
     failed     hook, error: something of the recorder's own went wrong, and the training did not notice

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from cuda_python import cuda_python
 from packaging.version import Version
+from recorder_folder import write_recorder
 from test_inspect_predicts_what_cuda_resolves import device, model_in
 
-from rlaudit import secrets
 from rlaudit.engines.environments.environment import ensure
 from rlaudit.engines.environments.environment_spec import EnvironmentSpec
-from rlaudit.recorder.hook_points import PARTS, RECORDER, hook_points
+from rlaudit.recorder.hook_points import PARTS, hook_points
 
 pytestmark = pytest.mark.engine
 
@@ -74,15 +74,8 @@ def registered(version: str, command: Sequence[str], tree: Path, folder: Path) -
 
 def recorder_in(folder: Path) -> Path:
     """Write the recorder's folder, with vLLM's door and no other."""
-    about = folder / "rlaudit_recorder-0.dist-info"
-    about.mkdir(parents=True)
-    for file in RECORDER.parent.glob("rlaudit_*.py"):
-        (folder / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "rlaudit_secrets.py").write_text(Path(secrets.__file__).read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "settings.json").write_text("{}", encoding="utf-8")
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: rlaudit-recorder\nVersion: 0\n", encoding="utf-8")
-    entry = "[vllm.general_plugins]\nrlaudit_recorder = rlaudit_recorder:register\n"
-    (about / "entry_points.txt").write_text(entry, encoding="utf-8")
+    write_recorder(folder)
+    (folder / "sitecustomize.py").unlink()
     return folder
 
 

@@ -80,16 +80,18 @@ class EngineCoreProc(EngineCore):
         return super().pause_scheduler(mode, clear_cache)
 
     @classmethod
-    def run(cls, config, calls):
+    def run(cls, config, calls, theirs):
+        theirs.close()  # else the front end's end would be open as long as this process is
         core = cls(config)
-        while True:
-            try:
+        try:
+            while True:
                 name, args, kwargs = calls.recv()
-            except EOFError:
-                return
-            if name == "shutdown":
-                return
-            try:
-                calls.send((getattr(core, name)(*args, **kwargs), None))
-            except Exception as error:
-                calls.send((None, (error, traceback.format_exc())))
+                if name == "shutdown":
+                    return
+                try:
+                    answer = getattr(core, name)(*args, **kwargs), None
+                except Exception as error:
+                    answer = None, (error, traceback.format_exc())
+                calls.send(answer)
+        except (EOFError, OSError):  # the front end is gone
+            return

@@ -16,7 +16,8 @@ class Remote:
     def __init__(self, config, method):
         context = multiprocessing.get_context(method)
         self.calls, theirs = context.Pipe()
-        self.process = context.Process(target=EngineCoreProc.run, args=(config, theirs), name="EngineCore", daemon=True)
+        ends = (theirs, self.calls)
+        self.process = context.Process(target=EngineCoreProc.run, args=(config, *ends), name="EngineCore", daemon=True)
         self.process.start()
         theirs.close()
 

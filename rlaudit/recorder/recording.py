@@ -219,6 +219,13 @@ class Recording:
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
 
+    @property
+    def trainer_functions(self) -> tuple[str, ...]:
+        """The functions that were hooked because a trainer makes its logprobs in them."""
+        engine = {target for targets in PARTS.values() for target in targets}
+        hooked = dict.fromkeys(target for process in self.processes for target in process.hooked)
+        return tuple(target for target in hooked if ":" in target and target not in engine)
+
 
 def is_recording(path: Path) -> bool:
     """Return whether a path is a recording, of whatever version: a folder with a file of one, or such a file."""

@@ -2,6 +2,8 @@
 
 import json
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +29,10 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def diagnose(trainings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """The JSON report of recordings, with the exit code of the command."""
+def diagnose(trainings: Path, monkeypatch: pytest.MonkeyPatch, json_report: Callable[..., Any]) -> Callable[..., Any]:
+    """The JSON report of recordings."""
     monkeypatch.chdir(trainings)
-
-    def report(*arguments: str) -> Any:
-        code = run(["diagnose", *arguments, "--output", "json"])
-        found = json.loads(capsys.readouterr().out)
-        assert found["exit_code"] == code
-        return found
-
-    return report
+    return partial(json_report, "diagnose")
 
 
 def verdicts(report: Any) -> list[str]:

@@ -3,27 +3,20 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recorded_trainings import PAUSE, RESET, V0, V1, counted, effective, engine, process_of, training
 
-from rlaudit.cli.app import run
-
 
 @pytest.fixture
-def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """The JSON report of paths below the working directory, with the exit code of the command."""
+def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, json_report: Callable[..., Any]) -> Callable[..., Any]:
+    """The JSON report of paths below the working directory."""
     monkeypatch.chdir(tmp_path)
-
-    def report(*arguments: str) -> Any:
-        code = run(["inspect", *arguments, "--output", "json"])
-        found = json.loads(capsys.readouterr().out)
-        assert found["exit_code"] == code
-        return found
-
-    return report
+    return partial(json_report, "inspect")
 
 
 def rows(report: Any, group: str = "engine") -> dict[str, Any]:

@@ -99,6 +99,16 @@ def test_a_sequence_that_is_not_whole_is_left_out_and_counted(tmp_path, fields, 
     assert any(said in one for one in table_of(folder).part.not_seen)
 
 
+def test_a_trainers_function_that_brought_no_row_is_named(tmp_path):
+    process = one_sequence(tmp_path)
+    assert not any("loss:logps" in one for one in table_of(process.write()).part.not_seen)
+    process.put(kind="hooks", hooked=["worker.sleep", "loss:logps"])
+    assert any(
+        one.startswith("loss:logps is recorded, and made no logprobs")
+        for one in table_of(process.write()).part.not_seen
+    )
+
+
 def test_a_prompt_with_images_is_left_out(tmp_path):
     process = one_sequence(tmp_path)
     request = process.request([1], parts="images or sound")

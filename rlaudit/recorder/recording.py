@@ -203,6 +203,11 @@ class Process:
         """What processes with the same monotonic clock share: the boot of their host."""
         return self.boot or f"host {self.host}"
 
+    @property
+    def trainer_functions(self) -> tuple[str, ...]:
+        """The functions that were hooked because a trainer makes its logprobs in them."""
+        return tuple(name for name in self.hooked if ":" in name and not name.startswith("vllm."))
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -218,13 +223,6 @@ class Recording:
     absent: tuple[str, ...]
     missing: tuple[str, ...]
     damaged: tuple[tuple[str, int], ...]
-
-    @property
-    def trainer_functions(self) -> tuple[str, ...]:
-        """The functions that were hooked because a trainer makes its logprobs in them."""
-        engine = {target for targets in PARTS.values() for target in targets}
-        hooked = dict.fromkeys(target for process in self.processes for target in process.hooked)
-        return tuple(target for target in hooked if ":" in target and target not in engine)
 
 
 def is_recording(path: Path) -> bool:

@@ -81,7 +81,7 @@ def _of_trainer(log: RecordedLog) -> Iterator[str]:
             yield f"{count} of {log.rows.rows} rows of the trainer's function {why.value}: they are in no figure"
     elif log.rows.rows:
         yield f"none of {log.rows.rows} rows of the trainer's function is a recorded completion"
-    elif functions := log.recording.trainer_functions:
+    elif functions := dict.fromkeys(name for one in log.recording.processes for name in one.trainer_functions):
         yield (
             f"{' and '.join(functions)} is recorded, and made no logprobs of a recorded completion: it was not called "
             "with one, or only inside what torch.compile traces, where nothing is recorded"

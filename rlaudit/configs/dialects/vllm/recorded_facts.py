@@ -10,7 +10,7 @@ from typing import Any
 
 from rlaudit.configs.syntax.node import Unknown
 from rlaudit.recorder.recorded_engine import RecordedEngine, Sampled
-from rlaudit.recorder.recording import Process, Recording
+from rlaudit.recorder.recording import Recording
 from rlaudit.recorder.weight_updates import PAUSING
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING, keeps_every_token
 
@@ -167,10 +167,5 @@ def _of_trainer(recording: Recording) -> Iterator[str]:
     for process in recording.processes:
         calls = process.records.get("trainer", 0)
         if calls:
-            functions = ", ".join(trainer_functions(process)) or "a function of the trainer"
+            functions = ", ".join(process.trainer_functions) or "a function of the trainer"
             yield f"{functions} in process {process.pid} gave trainer logprobs in {calls} calls"
-
-
-def trainer_functions(process: Process) -> tuple[str, ...]:
-    """Return the functions of a framework that were hooked."""
-    return tuple(name for name in process.hooked if ":" in name and not name.startswith("vllm."))

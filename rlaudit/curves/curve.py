@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rlaudit.curves.bookkeeping import BOOKKEEPING
 from rlaudit.curves.run_log import Problem, Problems, Row, RunLog
+from rlaudit.errors import NotFinished
 
 # What frameworks log beside W&B's own step, which counts logging calls and not training steps.
 TRAINING_STEPS = (
@@ -46,6 +47,12 @@ class Run:
     step_name: str
     curves: Mapping[str, Curve]
     problems: tuple[Problem, ...]
+
+    def require_curves(self) -> None:
+        """Raises NotFinished for a run without a metric that has steps."""
+        if not self.curves:
+            first = f": {self.problems[0]}" if self.problems else ""
+            raise NotFinished(f"{self.name} has no metric with a step{first}", "--step names the key that holds it")
 
 
 def step_keys(logs: Iterable[RunLog], asked: str | None) -> list[str | None]:

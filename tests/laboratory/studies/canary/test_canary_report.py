@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from trainings import Canaries
 
 from rlaudit.laboratory.studies.canary.document import document_of
+from rlaudit.laboratory.studies.canary.judge import ENTROPY, JUDGED, KL
 from rlaudit.report.formats import html, markdown, text
 from rlaudit.report.formats import json as as_json
 from rlaudit.report.pictures_of import pictures_of
@@ -40,6 +41,14 @@ def test_a_training_that_did_not_end_leaves_the_audit_unfinished(canaries: Canar
     found = report(canaries)
     assert found["exit_code"] == 3
     assert any("V1 processed, seed 0: out of memory" in said for said in found["not_seen"])
+
+
+def test_an_arm_is_reported_as_curves_reports_a_candidate(canaries: Canaries) -> None:
+    reference, raw, _ = report(canaries)["canary"]["arms"]
+    assert reference["curves"] is None and raw["curves"] is not None
+    outcomes = {metric["name"]: metric["outcome"] for metric in raw["curves"]["metrics"]}
+    assert set(outcomes) == set(JUDGED)
+    assert (outcomes[KL], outcomes[ENTROPY]) == ("separated", "not separated")
 
 
 def test_there_are_six_figures_with_every_arm_in_them(canaries: Canaries) -> None:

@@ -6,6 +6,7 @@ no values, nor is what exceeds 1e100; a curve says how many it had and where the
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rlaudit.curves.bookkeeping import BOOKKEEPING
 from rlaudit.curves.run_log import Problem, Problems, Row, RunLog
 from rlaudit.errors import NotFinished
 
@@ -23,6 +23,12 @@ TRAINING_STEPS = (
     "train/global_step", "training/global_step", "trainer/global_step", "global_step", "stats/completed_steps",
 )  # fmt: skip
 CALLS = "_step"
+# Keys that logs hold beside metrics and that are never a sign of learning.
+BOOKKEEPING = re.compile(
+    r"(^|[/_. (-])(time|timing|timestamp|runtime|secs?|seconds|elapsed|remaining|lr|learning_rate|epoch|steps?|samples|"
+    r"memory|gib|mem|throughput|speed|gpu|cpu|percentage|version|flos|per_second|mfu|progress|tokens)($|[/_. ()-])",
+    re.IGNORECASE,
+)
 # What no metric is: squares and sums of such values overflow.
 LARGEST = 1e100
 

@@ -12,6 +12,7 @@ from rlaudit.errors import UsageError
 
 # Chances of a false alarm: in one comparison, and over a run whose gates may stop it.
 ALPHA, ALPHA_OF_GATES = 0.05, 0.01
+SECONDS_BETWEEN_LOOKS = 10.0
 
 
 def curves(
@@ -53,18 +54,11 @@ def curves(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on while the log grows, until a gate is raised. Without it: one look.")
     ] = False,
-    every: Annotated[float | None, typer.Option(min=0.1, help="Seconds between two looks (10).")] = None,
-    until_step: Annotated[int | None, typer.Option(min=0, help="Follow until this step was seen.")] = None,
+    every: Annotated[
+        float | None, typer.Option(min=0.1, help=f"Seconds between two looks ({SECONDS_BETWEEN_LOOKS:g}).")
+    ] = None,
     until_silent: Annotated[
         float | None, typer.Option(min=0.1, help="Follow until nothing new came for so many seconds.")
-    ] = None,
-    on_alarm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Run this for each gate that is raised, and go on following; RLAUDIT_GATE, RLAUDIT_METRIC, "
-            "RLAUDIT_STEP and RLAUDIT_VALUE say which. Without it the first alarm ends the command.",
-        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr while a log is followed.")] = False,
     output: Annotated[list[str] | None, typer.Option(help=OUTPUT_HELP)] = None,
@@ -77,12 +71,10 @@ def curves(
     With --gate: hold one log, finished or growing, against limits, by a test that may be looked at after every step.
     """
     of_a_comparison = {"--metric": metric, "--candidates": candidates, "--seed": seed}
-    of_following = {"--every": every, "--until-step": until_step, "--until-silent": until_silent}
+    of_following = {"--every": every, "--until-silent": until_silent}
     if not gate:
-        _refuse(
-            {"--follow": follow or None, "--on-alarm": on_alarm, "--quiet": quiet or None, **of_following},
-            "is of gates: add --gate 'k3<0.015'",
-        )
+        of_gates = {"--follow": follow or None, "--quiet": quiet or None, **of_following}
+        _refuse(of_gates, "is of gates: add --gate 'k3<0.015'")
         outputs = parse_outputs(output or [])
         return _compared(
             runs, metric or [], step, log_format, candidates or 1, alpha or ALPHA, seed or 0, outputs, fail_on
@@ -92,16 +84,21 @@ def curves(
         _refuse(of_following, "is of a log that is followed: add --follow")
     if len(runs) != 1:
         raise UsageError("--gate takes one log", "rlaudit curves LOG --gate 'k3<0.015'")
-    from rlaudit.cli.gates import follow_gates
-    from rlaudit.curves.follow import FollowedLog, Until
+    from rlaudit.cli.gates import hold_against_gates
+    from rlaudit.curves.follow import FollowedLog
     from rlaudit.curves.gate import parse_gate
+    from rlaudit.curves.gates_document import document_of
+    from rlaudit.progress import Progress
 
     outputs = parse_outputs(output or [])
     gates = tuple(dict.fromkeys(parse_gate(text) for text in gate))
     log = FollowedLog(runs[0], log_format, step, gates, alpha or ALPHA_OF_GATES)
-    return follow_gates(
-        log, Until(not follow, until_step, until_silent), every or 10.0, on_alarm, outputs, fail_on, quiet=quiet
+    ended = hold_against_gates(
+        log, Progress(quiet), following=follow, every=every or SECONDS_BETWEEN_LOOKS, silence=until_silent
     )
+    document = document_of(log, ended, fail_on is FailOn.ERROR)
+    write_outputs(outputs, document)
+    return int(document["exit_code"])
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

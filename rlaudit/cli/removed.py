@@ -18,7 +18,8 @@ REPLACEMENTS: dict[tuple[str, ...], str] = {
         """duckdb -c "COPY (QUERY) TO 'tokens.parquet'" makes the table, rlaudit compare tokens.parquet reads it"""
     ),
     ("watch",): (
-        "rlaudit curves LOG --follow --gate 'k3<0.015' (once without --follow); rlaudit compare measures rollout dumps"
+        "rlaudit curves LOG --follow --gate 'k3<0.015' || COMMAND (instead of --on-alarm); without --follow it looks "
+        "once; rlaudit compare measures rollout dumps"
     ),
     ("curves", "--tensorboard"): "write the metrics with tensorboardX, or log both runs to one TensorBoard directory",
 }

@@ -97,39 +97,22 @@ class FollowedLog:
         return known
 
 
-@dataclass(frozen=True)
-class Until:
-    """What ends it besides an alarm. once: the first look. step: this one was seen. silence: seconds without a step."""
-
-    once: bool = False
-    step: int | None = None
-    silence: float | None = None
-
-
 def follow(
     log: FollowedLog,
-    until: Until,
     every: float,
-    alarm: Callable[[Watched], bool],
+    silence: float | None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> str:
-    """Look every `every` seconds; return why it ended. alarm: called with every gate that is raised, returns whether
-    to go on."""
+    """Look every `every` seconds until a gate is raised or `silence` seconds bring nothing new; return why it ended."""
     new_at, last = clock(), None
-    while True:
-        going_on = [alarm(found) for found in log.look()]
-        if not all(going_on):
-            return "a gate was raised"
+    while not log.look():
         if log.last_step != last:
             new_at, last = clock(), log.last_step
-        if until.once:
-            return "one look was asked for"
-        if until.step is not None and last is not None and last >= until.step:
-            return f"step {until.step} was reached"
-        if until.silence is not None and clock() - new_at >= until.silence:
-            return f"nothing new for {until.silence:g} seconds"
+        if silence is not None and clock() - new_at >= silence:
+            return f"nothing new for {silence:g} seconds"
         sleep(every)
+    return "a gate was raised"
 
 
 def _files_of(path: Path) -> Written:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.curves.follow import FollowedLog, Until, follow
+from rlaudit.curves.follow import FollowedLog, follow
 from rlaudit.curves.gate import Gate, Watched, parse_gate
 
 KEY = "mismatch_kl/mean"
@@ -64,7 +64,6 @@ def test_values_that_are_no_numbers_break_every_gate(tmp_path: Path) -> None:
 def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     """Each look finds more: no file, an empty one, good steps, half a line, bad steps."""
     log = tmp_path / "log.jsonl"
-    raised: list[Watched] = []
     looks = iter(
         [
             log.touch,
@@ -75,14 +74,10 @@ def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         ]
     )
 
-    def alarm(found: Watched) -> bool:
-        raised.append(found)
-        return False
-
     followed = FollowedLog(str(log), None, None, (parse_gate("k3<0.015"),), 0.01)
-    ended = follow(followed, Until(), 1.0, alarm, sleep=lambda _: next(looks)())
+    ended = follow(followed, 1.0, None, sleep=lambda _: next(looks)())
     assert ended == "a gate was raised"
-    (found,) = raised
+    (found,) = followed.watched.values()
     assert found.since == 31 and found.alarm is not None and 31 < found.alarm < 65
 
 
@@ -106,21 +101,19 @@ def test_a_log_that_is_not_there_is_said_where_one_look_was_asked_for(tmp_path: 
     assert code == 3 and f"there is no {tmp_path / 'nowhere.jsonl'} yet" in document["not_seen"]
 
 
-def test_it_ends_at_a_step_and_in_silence(tmp_path: Path) -> None:
+def test_it_ends_in_silence(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     write(log, [0.001] * 30)
-    words = ["curves", str(log), "--gate", "k3<0.015", "--follow", "--every", "0.1", "--quiet"]
-    assert run([*words, "--until-step", "20"]) == 0
-    assert run([*words, "--until-silent", "0.3"]) == 0
+    seconds = iter(range(100))
+    followed = FollowedLog(str(log), None, None, (parse_gate("k3<0.015"),), 0.01)
+    ended = follow(followed, 1.0, 20.0, sleep=lambda _: None, clock=lambda: float(next(seconds)))
+    assert (ended, followed.last_step) == ("nothing new for 20 seconds", 29)
 
 
-def test_a_command_is_run_and_following_goes_on(tmp_path: Path) -> None:
-    log, told = tmp_path / "log.jsonl", tmp_path / "told"
+def test_following_a_raised_gate_ends_with_1(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
     write(log, [0.02] * 30)
-    command = f"sh -c 'echo $RLAUDIT_GATE $RLAUDIT_METRIC $RLAUDIT_STEP > {told}'"
-    assert run(["curves", str(log), "--gate", "k3<0.015", "--quiet", "--on-alarm", command]) == 1
-    gate, metric, step = told.read_text().split()
-    assert (gate, metric) == ("k3<0.015", KEY) and int(step) < 15
+    assert run(["curves", str(log), "--gate", "k3<0.015", "--follow", "--quiet"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +123,7 @@ def test_a_command_is_run_and_following_goes_on(tmp_path: Path) -> None:
         ["log.jsonl", "other.jsonl", "--every", "1"],
         ["log.jsonl", "other.jsonl", "--gate", "k3<1"],
         ["log.jsonl", "--gate", "k3<1", "--seed", "1"],
-        ["log.jsonl", "--gate", "k3<1", "--until-step", "9"],
+        ["log.jsonl", "--gate", "k3<1", "--until-silent", "9"],
     ],
     ids=" ".join,
 )

@@ -94,9 +94,9 @@ def _said(arm: CanaryArm) -> str:
 def _separations(canary: Canary) -> list[Table]:
     """A row for each arm, a column for each curve."""
     compared = [
-        (arm["name"], {_short(metric): metric for metric in arm["curves"]["metrics"]})
+        (arm["name"], {_short(metric): metric for metric in curves["metrics"]})
         for arm in canary["arms"]
-        if arm["curves"]
+        if (curves := arm.get("curves"))
     ]
     names = sorted({name for _, metrics in compared for name in metrics})
     rows = [[arm, *(_step(metrics.get(name)) for name in names)] for arm, metrics in compared]
@@ -129,8 +129,6 @@ def _cost(canary: Canary) -> list[str]:
         f"{spent['seconds'] / 60:.1f} min, {spent['cells_run']} cells run and {spent['cells_kept']} kept, peak memory "
         f"of a cell {spent['peak_memory_mib'] / 1024:.1f} GiB"
     ]
-    if spent["overhead"] is not None:
-        lines.append(f"{spent['overhead']:.1%} of the loops' time was neither engine, trainer nor update")
     return [*lines, *([damaged(spent["damaged"])] if spent["damaged"] else [])]
 
 

@@ -46,9 +46,8 @@ class CanaryArm(TypedDict):
     transport: NotRequired[str | None]
     backend_start: float | None
     backend_later: float | None
-    curves: Curves | None
+    curves: NotRequired[Curves | None]
     layers: Sequence[Judged]
-    seconds: Mapping[str, float]
     logs: Sequence[str]
 
 
@@ -64,14 +63,13 @@ class CanaryClaim(TypedDict):
 
 
 class CanaryCost(TypedDict):
-    """What the run took. overhead: the share of the trainings' time that was neither engine nor trainer."""
+    """What the run took."""
 
     seconds: float
     cells_run: int
     cells_kept: int
     damaged: Sequence[str]
     peak_memory_mib: float
-    overhead: float | None
 
 
 class Canary(TypedDict):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "Training curves"
+NOTHING = "no metric could be compared"
+OLD = "an earlier release wrote this report, and kept its curves in a form that only that release draws"
 CAPTION = "Shaded: the reference's noise band"
 HEIGHT = 240
 # Of the key, in which two candidates share a row.
@@ -30,7 +32,7 @@ Candidate = tuple[str, CurveMetric]
 def pictures(document: Report) -> Sequence[Picture | Missing]:
     """One for each metric that was compared, with the candidate of `curves` or with the arms of a canary."""
     if "canary" in document:
-        sides = [(arm["name"], arm["curves"]) for arm in document["canary"]["arms"] if arm["curves"]]
+        sides = [(arm["name"], curves) for arm in document["canary"]["arms"] if (curves := arm.get("curves"))]
         reference = document["canary"]["arms"][0]["name"]
     else:
         sides, reference = [("candidate", document["curves"])], "reference"
@@ -39,8 +41,9 @@ def pictures(document: Report) -> Sequence[Picture | Missing]:
         for metric in curves["metrics"]:
             if metric["points"]:
                 drawn.setdefault(metric["name"], []).append((name, metric))
+    old = "canary" in document and not any("curves" in arm for arm in document["canary"]["arms"])
     return [_picture(place, reference, candidates) for place, candidates in enumerate(drawn.values())] or [
-        Missing(TITLE, "no metric could be compared")
+        Missing(TITLE, OLD if old else NOTHING)
     ]
 
 

@@ -92,10 +92,6 @@ def _transport(run: FinishedCanary, arm: JudgedArm) -> str | None:
 
 
 def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
-    spent: dict[str, float] = {}
-    for training in arm.trainings:
-        for name, seconds in (training.result.get("trainer") or {}).get("seconds", {}).items():
-            spent[name] = spent.get(name, 0.0) + seconds
     return {
         "name": arm.arm.name,
         "version": arm.arm.version,
@@ -120,7 +116,6 @@ def _arm(arm: JudgedArm, place: int, transport: str | None) -> CanaryArm:
         "backend_later": arm.later,
         "curves": None if arm.comparison is None else curves_of(arm.comparison),
         "layers": layers_of(arm),
-        "seconds": spent,
         "logs": [
             str(Path(*training.metrics.parts[-3:]))
             for training in arm.trainings
@@ -149,14 +144,10 @@ def _of_claim(judged: JudgedClaim) -> CanaryClaim:
 
 def _cost(run: FinishedCanary) -> CanaryCost:
     books = run.bookkeeping
-    told = [training.result["trainer"] for training in run.trainings if training.result.get("trainer")]
-    whole = sum(one["loop_seconds"] for one in told)
-    parts = sum(sum(one["seconds"].values()) for one in told)
     return {
         "seconds": books.seconds,
         "cells_run": books.cells_run,
         "cells_kept": books.cells_kept,
         "damaged": list(books.damaged),
         "peak_memory_mib": books.peak_memory_mib,
-        "overhead": 1.0 - parts / whole if whole else None,
     }

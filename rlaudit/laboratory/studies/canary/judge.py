@@ -208,7 +208,7 @@ def _judged(run: FinishedCanary, arm: TrainingArm, references: Sequence[Run]) ->
 
 
 def above_rounding(run: Run) -> Run:
-    """The run with a k3 that is at least what rounding leaves: two engines round alike or not, and nobody is apart."""
+    """Return the run with a k3 of at least what rounding leaves: engines that round differently are not apart."""
     if KL not in run.curves:
         return run
     raised = replace(run.curves[KL], values=np.maximum(run.curves[KL].values, ROUNDING))

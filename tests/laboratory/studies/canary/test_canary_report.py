@@ -51,22 +51,14 @@ def test_an_arm_is_reported_as_curves_reports_a_candidate(canaries: Canaries) ->
     assert (outcomes[KL], outcomes[ENTROPY]) == ("separated", "not separated")
 
 
-def test_there_are_six_figures_with_every_arm_in_them(canaries: Canaries) -> None:
-    drawn, missing = pictures_of(report(canaries))
-    assert len(drawn) == 6
-    assert not missing
-    assert all([line.name for line in one.sparklines] == [arm["name"] for arm in ARMS] for one in drawn)
-
-
-@pytest.mark.parametrize("width", [80, 120, None])
-def test_a_terminal_and_a_pipe_show_every_arm_and_claim(canaries: Canaries, width: int | None) -> None:
-    shown = text.render(report(canaries), width)
-    for said in ("V1 processed", "It bends", "clip rate", "raw-logprobs"):
-        assert said in " ".join(shown.split())
-
-
-def test_every_format_draws_it(canaries: Canaries) -> None:
+def test_every_format_shows_every_arm_and_claim(canaries: Canaries) -> None:
     found = report(canaries)
-    assert "<svg" in html.render(found, None)
+    drawn, missing = pictures_of(found)
+    assert (len(drawn), missing) == (6, [])
+    assert all([line.name for line in one.sparklines] == [arm["name"] for arm in ARMS] for one in drawn)
+    assert html.render(found, None).count("<svg") == 6
     assert "## Claims" in markdown.render(found, None)
     Draft202012Validator(report_schema()).validate(json.loads(as_json.render(found, None)))
+    for width in (80, 120, None):
+        shown = " ".join(text.render(found, width).split())
+        assert all(said in shown for said in ("V1 processed", "It bends", "clip rate", "raw-logprobs"))

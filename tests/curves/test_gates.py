@@ -1,4 +1,4 @@
-"""`rlaudit watch` on logs and dumps that grow while it looks at them."""
+"""`rlaudit curves LOG --gate`: one log, finished or growing, held against gates."""
 
 import json
 import os
@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from rlaudit.cli.app import run
-from rlaudit.watch.follow import Until, Watch, follow
-from rlaudit.watch.gate import Gate, Watched, parse_gate
-from rlaudit.watch.growing_log import GrowingLog
+from rlaudit.curves.follow import FollowedLog, follow
+from rlaudit.curves.gate import Gate, Watched, parse_gate
 
 KEY = "mismatch_kl/mean"
 
@@ -27,13 +26,13 @@ def append(path: Path, text: str) -> None:
 
 def report(path: Path, *words: str) -> tuple[int, dict]:
     out = path.parent / "report.json"
-    code = run(["watch", str(path), *words, "--once", "--quiet", "--output", f"json:{out}"])
+    code = run(["curves", str(path), *words, "--quiet", "--output", f"json:{out}"])
     return code, json.loads(out.read_text())
 
 
 @pytest.mark.parametrize("text", ["k3", "k3<", "<1", "k3<nan", "k3<inf", "k3=1", "k3<1<2", ""])
 def test_what_is_no_gate_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["watch", str(tmp_path), "--gate", text, "--once"]) == 2
+    assert run(["curves", str(tmp_path), "--gate", text]) == 2
     assert "k3<0.015" in capsys.readouterr().err
 
 
@@ -65,7 +64,6 @@ def test_values_that_are_no_numbers_break_every_gate(tmp_path: Path) -> None:
 def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     """Each look finds more: no file, an empty one, good steps, half a line, bad steps."""
     log = tmp_path / "log.jsonl"
-    raised: list[Watched] = []
     looks = iter(
         [
             log.touch,
@@ -76,14 +74,10 @@ def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
         ]
     )
 
-    def alarm(found: Watched) -> bool:
-        raised.append(found)
-        return False
-
-    watch = Watch(GrowingLog(str(log), None, None), (parse_gate("k3<0.015"),), 0.01)
-    ended = follow(watch, Until(), 1.0, alarm, sleep=lambda _: next(looks)())
+    followed = FollowedLog(str(log), None, None, (parse_gate("k3<0.015"),), 0.01)
+    ended = follow(followed, 1.0, None, sleep=lambda _: next(looks)())
     assert ended == "a gate was raised"
-    (found,) = raised
+    (found,) = followed.watched.values()
     assert found.since == 31 and found.alarm is not None and 31 < found.alarm < 65
 
 
@@ -92,13 +86,13 @@ def test_looking_often_or_once_is_the_same(tmp_path: Path) -> None:
     # The first series of a gate has half of its share.
     once = Watched(Gate("k3", True, 0.015), KEY, 0.01 / 2)
     log = tmp_path / "log.jsonl"
-    watch = Watch(GrowingLog(str(log), None, None), (once.gate,), 0.01)
+    followed = FollowedLog(str(log), None, None, (once.gate,), 0.01)
     for step, value in enumerate(values):
         once.see(step, value)
         write(log, [value], first=step)
         os.utime(log, ns=(step, step))
-        watch.look()
-    often = watch.watched[once.gate, KEY]
+        followed.look()
+    often = followed.watched[once.gate, KEY]
     assert (once.evidence, once.alarm) == (often.evidence, often.alarm)
 
 
@@ -107,40 +101,38 @@ def test_a_log_that_is_not_there_is_said_where_one_look_was_asked_for(tmp_path: 
     assert code == 3 and f"there is no {tmp_path / 'nowhere.jsonl'} yet" in document["not_seen"]
 
 
-def test_it_ends_at_a_step_and_in_silence(tmp_path: Path) -> None:
+def test_it_ends_in_silence(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     write(log, [0.001] * 30)
-    words = ["watch", str(log), "--gate", "k3<0.015", "--every", "0.1", "--quiet"]
-    assert run([*words, "--until-step", "20"]) == 0
-    assert run([*words, "--until-silent", "0.3"]) == 0
+    seconds = iter(range(100))
+    followed = FollowedLog(str(log), None, None, (parse_gate("k3<0.015"),), 0.01)
+    ended = follow(followed, 1.0, 20.0, sleep=lambda _: None, clock=lambda: float(next(seconds)))
+    assert (ended, followed.last_step) == ("nothing new for 20 seconds", 29)
 
 
-def test_a_command_is_told_and_watching_goes_on(tmp_path: Path) -> None:
-    log, told = tmp_path / "log.jsonl", tmp_path / "told"
+def test_following_a_raised_gate_ends_with_1(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
     write(log, [0.02] * 30)
-    command = f"sh -c 'echo $RLAUDIT_GATE $RLAUDIT_METRIC $RLAUDIT_STEP > {told}'"
-    assert run(["watch", str(log), "--gate", "k3<0.015", "--once", "--quiet", "--on-alarm", command]) == 1
-    gate, metric, step = told.read_text().split()
-    assert (gate, metric) == ("k3<0.015", KEY) and int(step) < 15
+    assert run(["curves", str(log), "--gate", "k3<0.015", "--follow", "--quiet"]) == 1
 
 
-def test_a_folder_of_dumps_is_measured_file_by_file(tmp_path: Path) -> None:
-    folder = tmp_path / "dumps"
-    folder.mkdir()
-    for number in range(1, 15):
-        off = 0.0 if number < 4 else 0.5
-        lines = [
-            {
-                "prompt_id": prompt,
-                "sample_id": 0,
-                "rollout_logprob": [-1.0, -0.5, -0.7],
-                "trainer_logprob": [-1.0 - off, -0.5, -0.7 - off],
-            }
-            for prompt in range(20)
-        ]
-        path = folder / f"step_{number}.jsonl"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        os.utime(path, (0, 0))
-    code, document = report(folder, "--gate", "k3<0.015", "--alpha", "0.1")
-    (found,) = document["watch"]["gates"]
-    assert code == 1 and (found["steps"], found["since_step"]) == (14, 4)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["log.jsonl", "--follow"],
+        ["log.jsonl", "other.jsonl", "--every", "1"],
+        ["log.jsonl", "other.jsonl", "--gate", "k3<1"],
+        ["log.jsonl", "--gate", "k3<1", "--seed", "1"],
+        ["log.jsonl", "--gate", "k3<1", "--until-silent", "9"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_would_do_nothing_is_refused(words: list[str]) -> None:
+    assert run(["curves", *words]) == 2
+
+
+def test_a_folder_of_rollout_dumps_is_refused_and_not_waited_for(tmp_path: Path, capsys) -> None:
+    line = {"prompt_id": 0, "sample_id": 0, "rollout_logprob": [-1.0, -0.5], "trainer_logprob": [-1.0, -0.5]}
+    (tmp_path / "step_1.jsonl").write_text(json.dumps(line) + "\n")
+    assert run(["curves", str(tmp_path), "--gate", "k3<0.015", "--follow"]) == 2
+    assert f"rlaudit compare {tmp_path}" in " ".join(capsys.readouterr().err.split())

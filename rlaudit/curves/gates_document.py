@@ -1,12 +1,12 @@
-"""What was watched, as the document `rlaudit-report/1`; its own part is under the key `watch`."""
+"""A log and its gates as the document `rlaudit-report/1`; its command, and the key of its own part, is `watch`."""
 
 import math
 
+from rlaudit.curves.follow import FollowedLog
+from rlaudit.curves.gate import Watched
 from rlaudit.report.new_report import new_report
 from rlaudit.report.parts.watch import GateWatched
 from rlaudit.report.report import Report
-from rlaudit.watch.follow import Watch
-from rlaudit.watch.gate import Watched
 
 METHOD = (
     "a gate is raised where more than half of the steps from some step on are beyond it, surely enough: one wild step "
@@ -17,35 +17,35 @@ METHOD = (
 )
 
 
-def document_of(watch: Watch, ended: str, fail: bool) -> Report:
+def document_of(log: FollowedLog, ended: str, fail: bool) -> Report:
     """fail: whether a raised gate makes the exit code 1."""
-    gates = list(watch.watched.values())
+    gates = list(log.watched.values())
     raised = any(one.alarm is not None for one in gates)
-    code = 3 if watch.unknown and not raised else int(fail and raised)
+    code = 3 if log.unknown and not raised else int(fail and raised)
     return {
-        **new_report("watch", code, not_seen=_not_seen(watch)),
+        **new_report("watch", code, not_seen=_not_seen(log)),
         "watch": {
-            "name": watch.growing.name,
-            "what": watch.growing.what,
-            "alpha": watch.alpha,
+            "name": log.name,
+            "what": log.what,
+            "alpha": log.alpha,
             "ended": ended,
-            "gates": [_gate(watch, one) for one in gates],
+            "gates": [_gate(log, one) for one in gates],
             "method": [
                 "while a step is as likely within its gate as beyond, any alarm ever has a probability of "
-                f"{watch.alpha:g} at most",
+                f"{log.alpha:g} at most",
                 *METHOD,
             ],
         },
     }
 
 
-def _gate(watch: Watch, one: Watched) -> GateWatched:
+def _gate(log: FollowedLog, one: Watched) -> GateWatched:
     steps = list(one.values)
     last = one.values[steps[-1]] if steps else None
     return {
         "gate": str(one.gate),
         "metric": one.key,
-        "canonical": watch.keys[one.key],
+        "canonical": log.keys[one.key],
         "limit": one.gate.limit,
         "steps": len(steps),
         "first_step": steps[0] if steps else None,
@@ -60,12 +60,12 @@ def _gate(watch: Watch, one: Watched) -> GateWatched:
     }
 
 
-def _not_seen(watch: Watch) -> list[str]:
-    said = [watch.waiting] if watch.waiting else []
-    if watch.unknown and watch.keys:
-        known = sorted({name or key for key, name in watch.keys.items()})
+def _not_seen(log: FollowedLog) -> list[str]:
+    said = [log.waiting] if log.waiting else []
+    if log.unknown and log.keys:
+        known = sorted({name or key for key, name in log.keys.items()})
         shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-        said += [f"{gate}: nothing is logged under that name; there are {shown}" for gate in watch.unknown]
-    elif watch.unknown:
-        said += [f"{gate}: nothing was logged" for gate in watch.unknown]
+        said += [f"{gate}: nothing is logged under that name; there are {shown}" for gate in log.unknown]
+    elif log.unknown:
+        said += [f"{gate}: nothing was logged" for gate in log.unknown]
     return said

@@ -47,7 +47,6 @@ def outline(report: Report) -> Outline:
             _table("decay", "Stale keys and values by distance from the cached blocks (k3)", _decay(cases)),
             listed("survival", "Stale keys and values over several updates", _survival(cases), mark=""),
             listed("transports", "How the weights came", _transports(cases), mark=""),
-            listed("faults", "Updates that had to fail", _faults(cases), mark=""),
             Section("calls", "Calls to use", _calls(report), gathers=True),
             not_seen(report, mark=""),
             listed("cost", COST, [_cost(report)], mark=""),
@@ -211,30 +210,6 @@ def _survival(cases: Sequence[UpdateCase]) -> list[str]:
             f"served from blocks of the first version: excess k3 {_interval(stale['excess'], 'difference')}, "
             f"after one update {_interval(once, 'difference')}"
         )
-    return said
-
-
-def _faults(cases: Sequence[UpdateCase]) -> list[str]:
-    """Updates that had to fail: what the engine said, called itself, was left with, and whether it came back."""
-    said = []
-    for case in cases:
-        fault = case["fault"]
-        if fault is None or case["problem"]:
-            continue
-        refused = f"refused ({fault['refused']})" if fault["refused"] else "NOT refused"
-        if case["name"] == "killed":
-            refused = ""
-        recovers = {True: "a whole update brings it back", False: "it does not come back", None: ""}
-        state = ", ".join(f"{count} {name}" for name, count in fault["state"].items())
-        sentence = [
-            refused,
-            fault["health_said"],
-            f"parameters: {state}" if state else "",
-            *(f"{call} does not come back" for call in fault["hangs"]),
-            recovers[fault["recovers"]],
-            f"requests in flight: {_requests(case['in_flight'])}",
-        ]
-        said.append(f"{case['start']}: {'; '.join(part for part in sentence if part)}")
     return said
 
 

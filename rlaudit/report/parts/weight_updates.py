@@ -87,31 +87,6 @@ class UpdateStaleness(TypedDict):
     flight_margin: float | None
 
 
-class LeftBehind(TypedDict):
-    """What a failed update left in the engine."""
-
-    new: int
-    parameters: int
-    old: Sequence[str]
-    unread: int
-
-
-class UpdateFault(TypedDict):
-    """An update that had to fail.
-
-    refused: the engine's words, null where it took the update. state: parameters by what they hold afterwards.
-    """
-
-    refused: str | None
-    healthy: bool | None
-    recovers: bool | None
-    left: LeftBehind | None
-    health_said: str
-    said: Sequence[str]
-    state: Mapping[str, int]
-    hangs: Sequence[str]
-
-
 class Update(TypedDict):
     """One update of the weights."""
 
@@ -154,7 +129,7 @@ class UpdateCase(TypedDict):
     transport: NotRequired[str | None]
     levels: Mapping[str, str]
     name: str
-    kind: Literal["matrix", "in a row", "path", "planted", "fault"]
+    kind: Literal["matrix", "in a row", "path", "planted"]
     mode: str
     clear_cache: bool
     problem: str | None
@@ -166,7 +141,6 @@ class UpdateCase(TypedDict):
     parts: UpdateParts | None
     staleness: UpdateStaleness | None
     continuity: Continuity | None
-    fault: UpdateFault | None
     seconds: float | None
     cell: str
 

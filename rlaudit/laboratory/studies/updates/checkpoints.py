@@ -1,4 +1,4 @@
-"""The checkpoints of a run by name: versions of the model, mixtures of two, and broken ones, each written once.
+"""The checkpoints of a run by name: versions of the model and mixtures of two, each written once.
 
 They live in the run directory, in the cell of the job that wrote them, because they are as large as the model.
 """
@@ -28,7 +28,7 @@ TIMEOUT_SECONDS = 900.0
 
 
 class CheckpointStore:
-    """Folders by version ("0", "1"), fault or mixture."""
+    """Folders by version ("0", "1") or mixture."""
 
     def __init__(self, recipe: UpdateRecipe, course: Course) -> None:
         self._recipe, self._course = recipe, course
@@ -51,14 +51,6 @@ class CheckpointStore:
             made_by = [order for order in orders if int(order["name"].rpartition("-")[2]) <= version]
             self._paths[name] = version_path(self._recipe, version, self._course.context.model, self._folder)
             self._made[name] = {"version": version, "orders": made_by, "own": own_contents}
-
-    def write_faults(self, faults: Sequence[str]) -> None:
-        """A broken version 1 for each fault."""
-        orders = fault_orders(self._recipe, faults)
-        self._derive(orders, f"{len(orders)} broken checkpoints")
-        for order in orders:
-            self._paths[order["name"]] = str(self._folder / order["name"])
-            self._made[order["name"]] = {"order": order, "of": self._made["1"]}
 
     def write_mixture(self, version: int, old: Sequence[str]) -> str:
         """A version with these tensors taken from version 0; returns its name."""
@@ -112,12 +104,6 @@ def version_orders(recipe: UpdateRecipe, versions: int) -> list[Order]:
             {"name": version_name(version), "after": before, "scale": settings.perturbation, "seed": recipe.seed}
         )
     return orders
-
-
-def fault_orders(recipe: UpdateRecipe, faults: Sequence[str]) -> list[Order]:
-    """Orders for a broken version 1 of each kind that is a matter of the checkpoint."""
-    whole = _name_of(recipe, 1)
-    return [{"name": fault, "breaks": whole, "how": fault} for fault in faults if fault != "killed"]
 
 
 def _name_of(recipe: UpdateRecipe, version: int) -> str:

@@ -7,7 +7,7 @@ from rlaudit.inspection.finding import Severity
 from rlaudit.laboratory.studies.updates import parts
 from rlaudit.laboratory.studies.updates.cases import OF_MATRIX, CaseKind
 from rlaudit.laboratory.studies.updates.findings import findings_of
-from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase, judge_run
+from rlaudit.laboratory.studies.updates.judge import JudgedCase, judge_run
 from rlaudit.laboratory.studies.updates.recommendation import is_clean, recommend
 from rlaudit.laboratory.studies.updates.reproduction import write_reproductions
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
@@ -18,7 +18,7 @@ from rlaudit.layers import Layer, Verdict
 from rlaudit.report.new_report import new_report, untested
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.report.parts.inspection import Finding
-from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateFault, UpdateStaleness
+from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateStaleness
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
 
@@ -80,7 +80,7 @@ def exit_code(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding], fail_
             or judged.staleness.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_TESTED)
         )
     ]
-    died = [judged for judged in cases if judged.record.status == "failed" and judged.case.kind is not CaseKind.FAULT]
+    died = [judged for judged in cases if judged.record.status == "failed"]
     if undecided or died or _without_a_sequence(cases):
         return 3
     return int(fail_on_mismatch and any(finding.severity == ERROR for finding in found))
@@ -201,7 +201,6 @@ def _case(judged: JudgedCase) -> UpdateCase:
             "continued": judged.continuity.continued,
             "repeated": judged.continuity.repeated,
         },
-        "fault": None if judged.fault is None else _fault(judged.fault),
         "seconds": judged.record.case_seconds.get(case.name),
         "cell": judged.record.cell_key,
     }
@@ -211,22 +210,6 @@ def _staleness(stale: Staleness) -> UpdateStaleness:
     decay = [{"tokens_from_cache": name} | plain(found) for name, found in stale.decay]
     reported: UpdateStaleness = plain(stale) | {"decay": decay}
     return reported
-
-
-def _fault(outcome: FaultOutcome) -> UpdateFault:
-    left = outcome.left
-    return {
-        "refused": outcome.refused,
-        "healthy": outcome.healthy,
-        "recovers": outcome.recovers,
-        "left": None
-        if left is None
-        else {"new": left.by_bytes, "parameters": left.parameters, "old": list(left.old), "unread": len(left.unread)},
-        "health_said": outcome.health_said,
-        "said": list(outcome.said),
-        "state": dict(outcome.state),
-        "hangs": list(outcome.hangs),
-    }
 
 
 def _not_seen(run: FinishedUpdates, cases: Sequence[JudgedCase]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a judged run amounts to, a sentence each: what serves wrong weights, loses requests, or hides a failure.
+"""What a judged run amounts to, a sentence each: what serves wrong weights or loses requests.
 
 An error is something that an RL run would train on without knowing. A warning would be noticed, late. A note is a fact
 about a release that a caller has to know.
@@ -7,20 +7,12 @@ about a release that a caller has to know.
 from collections.abc import Iterator, Sequence
 
 from rlaudit.laboratory.studies.updates.cases import FLIGHT, HONEST, CaseKind
-from rlaudit.laboratory.studies.updates.judge import JudgedCase, words_of
+from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, summary
 from rlaudit.laboratory.studies.updates.requests import RequestCount
 from rlaudit.laboratory.studies.updates.stale_findings import stale_findings
 from rlaudit.laboratory.studies.updates.update_finding import ERROR, NOTE, WARNING, UpdateFinding, finding_of
 from rlaudit.layers import Verdict
-
-CALLS = {
-    "resume": "resume_generation()",
-    "pause": "pause_generation()",
-    "health": "check_health()",
-    "update": "the update",
-    "restore": "loading a whole checkpoint",
-}
 
 
 def findings_of(cases: Sequence[JudgedCase]) -> tuple[UpdateFinding, ...]:
@@ -39,9 +31,6 @@ def _findings_of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:
             yield finding_of(judged, "refused", NOTE, f"vLLM {start.version}, {start.path}: {judged.problem}")
         else:
             yield finding_of(judged, "case-not-run", WARNING, f"{start.name}, {case.name}: {judged.problem}")
-        return
-    if case.fault is not None:
-        yield from _of_fault(judged)
         return
     if judged.parts is not None and case.kind is CaseKind.PLANTED:
         yield _of_planted(judged.parts, judged)
@@ -117,58 +106,6 @@ def _of_planted(parts: Parts, judged: JudgedCase) -> UpdateFinding:
 
 def _any_of(parts: Sequence[str], names: Sequence[str]) -> bool:
     return any(part in name for part in parts for name in names)
-
-
-def _of_fault(judged: JudgedCase) -> Iterator[UpdateFinding]:
-    outcome = judged.fault
-    if outcome is None:
-        return
-    fault, version = judged.case.fault, judged.record.start.version
-    if judged.in_flight.lost:
-        yield finding_of(
-            judged, "hang", ERROR, f"vLLM {version}, {fault}: {judged.in_flight.lost} requests never ended"
-        )
-    for call in outcome.hangs:
-        text = f"vLLM {version}, {fault}: {CALLS.get(call, call)} does not come back; give it a time limit of your own"
-        yield finding_of(judged, "call-hangs", WARNING, text)
-    if fault == "killed":
-        if outcome.healthy:
-            text = f"vLLM {version}: an engine killed while paused calls itself healthy"
-            yield finding_of(judged, "dead-engine-healthy", ERROR, text, outcome.health_said)
-        return
-    left = outcome.left
-    if outcome.refused is None:
-        words = (fault or "fault").replace("-", " ")
-        old = summary(left.old) if left is not None and left.old else "nothing that could be read"
-        yield finding_of(
-            judged,
-            "broken-checkpoint-accepted",
-            ERROR,
-            f"vLLM {version}, {judged.record.start.path}: a checkpoint with a {words} is loaded without an error; "
-            f"what stays old: {old}",
-            "read back: the answers of the layers" if left is not None and left.old else "",
-            "compare the names in the checkpoint with the model's before handing it over",
-        )
-        return
-    if outcome.healthy:
-        silent = "" if _says_why(outcome.refused) else "; the exception does not say what was wrong, only the log does"
-        yield finding_of(
-            judged,
-            "failed-update-healthy",
-            WARNING,
-            f"vLLM {version}, {fault}: the update fails, and check_health() raises nothing afterwards{silent}",
-            f"the parameters then hold: {words_of(outcome.state)}",
-            "never resume after an exception from the update; " + _recovery(outcome.recovers),
-        )
-
-
-def _says_why(error: str) -> bool:
-    """0.18.1 sends an assertion without a message as "Call to collective_rpc method failed:" and nothing more."""
-    return not error.rstrip().endswith(":")
-
-
-def _recovery(recovers: bool | None) -> str:
-    return "loading a whole checkpoint brings the engine back" if recovers else "start the engine again"
 
 
 def _mend_parts(parts: Parts) -> str:

@@ -1,39 +1,19 @@
-"""Every case of a run judged: requests, lag, parts, staleness, continuity, and updates that had to fail."""
+"""Every case of a run judged: requests, lag, parts, staleness, continuity."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, RECOVERED, CaseKind, UpdateCase
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
 from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.lag import LagGroup, lag_groups
-from rlaudit.laboratory.studies.updates.parts import Parts, PartsRead, judge_parts, read_parts, state_left
+from rlaudit.laboratory.studies.updates.parts import Parts, judge_parts, read_parts
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Update
 from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requests
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
 from rlaudit.laboratory.studies.updates.scoring import Scorebook
 from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
-
-
-@dataclass(frozen=True)
-class FaultOutcome:
-    """What an update that had to fail came to.
-
-    refused: the engine's words, None where it took the update. healthy: whether check_health() raised nothing
-    afterwards; health_said: its words, with the time it took. left: what a read back found in a worker that took it;
-    state: parameters by what they hold. recovers: whether a whole update and a request went through after it. hangs:
-    calls that did not come back.
-    """
-
-    refused: str | None
-    healthy: bool | None
-    left: PartsRead | None
-    recovers: bool | None
-    said: tuple[str, ...]
-    state: Mapping[str, int] = field(default_factory=dict)
-    hangs: tuple[str, ...] = ()
-    health_said: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +33,6 @@ class JudgedCase:
     parts: Parts | None = None
     staleness: Staleness | None = None
     continuity: Continuity | None = None
-    fault: FaultOutcome | None = None
     unsupported: bool = False
 
     @property
@@ -89,11 +68,8 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
     )
     if record.status != "ok":
         return judged
-    match case.kind:
-        case CaseKind.FAULT:
-            return replace(judged, fault=_fault(record, case))
-        case CaseKind.PATH | CaseKind.PLANTED:
-            return replace(judged, parts=_parts(record, case, flights, book, margin))
+    if case.kind in (CaseKind.PATH, CaseKind.PLANTED):
+        return replace(judged, parts=_parts(record, case, flights, book, margin))
     return replace(
         judged,
         lags=tuple(lag_groups(record.of(case, FLIGHT), book, run.recipe.objective.as_settings())),
@@ -106,21 +82,10 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
 def _problem(record: EngineRecord, case: UpdateCase) -> str | None:
     if record.status != "ok":
         return record.failure or record.status
-    if case.fault is not None:
-        return None
     broken = next(
         (step for step in record.steps if step.case == case.name and step.status in ("failed", "unsupported")), None
     )
-    if broken is None:
-        return None
-    told = next((read for read in record.read_backs if (read.case, read.believed) == (case.name, None)), None)
-    left = "" if told is None else f"; parameters then hold: {words_of(state_left(told))}"
-    return f"{broken.step}: {broken.message}{left}"
-
-
-def words_of(state: Mapping[str, int]) -> str:
-    """Counts in words: 60 version 1, 4 no data."""
-    return ", ".join(f"{count} {name}" for name, count in state.items()) or "nothing that could be read"
+    return None if broken is None else f"{broken.step}: {broken.message}"
 
 
 def _parts(
@@ -133,22 +98,3 @@ def _parts(
     mixture = mixture_name(int(read.believed), read.old) if read is not None and read.old else None
     cold = [flight for flight in flights if flight.run == COLD_AFTER]
     return judge_parts(read, cold, book, mixture, fit_margin(flights, book, margin))
-
-
-def _fault(record: EngineRecord, case: UpdateCase) -> FaultOutcome:
-    update = next((update for update in record.updates if update.case == case.name), None)
-    said = [step for step in record.steps if step.case == case.name]
-    health = next((step for step in said if step.step == "health"), None)
-    told = next((read for read in record.read_backs if read.case == case.name), None)
-    recovered = record.of(case, RECOVERED)
-    whole = bool(recovered) and all(flight.finish_reason == "length" and not flight.error for flight in recovered)
-    return FaultOutcome(
-        refused=None if update is None else update.error,
-        healthy=None if health is None else health.status == "ok",
-        left=None if told is None else read_parts(told),
-        recovers=None if case.fault == "killed" else whole,
-        said=tuple(f"{step.step}: {step.message}" for step in said if step.status == "failed"),
-        state={} if told is None else state_left(told),
-        health_said="" if health is None else health.message,
-        hangs=tuple(step.step for step in said if step.timed_out),
-    )

@@ -64,7 +64,7 @@ class Parts:
 
 def read_parts(read: ReadBack) -> PartsRead | None:
     """Sort the parameters of a read back; None where nothing could be read."""
-    if read.believed is None or not read.parameters:
+    if not read.parameters:
         return None
     believed = read.believed
     old, unread, hidden, foreign, checksums = [], [], [], [], {}
@@ -103,17 +103,6 @@ def read_parts(read: ReadBack) -> PartsRead | None:
         checksums,
         tuple(foreign),
     )
-
-
-def state_left(read: ReadBack) -> dict[str, int]:
-    """How many parameters hold which version after a failed update: {"version 1": 60, "no data": 4, ...}."""
-    counted: dict[str, int] = {}
-    for told in read.parameters.values():
-        held = told["probe"] if told["probe"] is not None else told["bytes"]
-        unknown = "not read" if told["data"] else "no data"
-        name = unknown if held is None else f"version {held}"
-        counted[name] = counted.get(name, 0) + 1
-    return dict(sorted(counted.items()))
 
 
 def judge_parts(

@@ -1,4 +1,4 @@
-"""From a recipe to engine starts: each release, with every level of caching and scheduling, path and fault asked for.
+"""From a recipe to engine starts: each release, with every level of caching and scheduling and every path.
 
 What happens in a start is told by its cases (cases.py).
 """
@@ -17,7 +17,6 @@ from rlaudit.laboratory.scoring import ScoringRequest
 from rlaudit.laboratory.studies.updates.cases import (
     Requests,
     UpdateCase,
-    fault_case,
     matrix_case,
     path_case,
     row_case,
@@ -155,7 +154,7 @@ def _usual_args(version: str, dtype: str, device: str) -> dict[str, Any]:
 
 
 def _starts_of(entry: _Entry) -> Iterator[EngineStart]:
-    """The matrix, then every path that it does not show, then the updates that must fail."""
+    """Yield the matrix, then every path that it does not show."""
     engine = entry.engine
     for scheduling in engine.async_scheduling or ("",):
         for caching in engine.prefix_caching:
@@ -167,8 +166,6 @@ def _starts_of(entry: _Entry) -> Iterator[EngineStart]:
         others.insert(0, entry.path)
     for path in others:
         yield _path_start(entry, path)
-    for fault in engine.faults:
-        yield _fault_start(entry, fault)
 
 
 def _matrix_start(entry: _Entry, caching: str, scheduling: str) -> EngineStart:
@@ -204,8 +201,3 @@ def _path_start(entry: _Entry, path: str) -> EngineStart:
             for in_flight in ways
         ]
     return entry.start(f"path {path}", path, "on" in engine.prefix_caching, tuple(cases), {"path": path})
-
-
-def _fault_start(entry: _Entry, fault: str) -> EngineStart:
-    cases = (fault_case(entry.settings, entry.requests, fault),)
-    return entry.start(f"fault {fault}", entry.path, "on" in entry.engine.prefix_caching, cases, {"fault": fault})

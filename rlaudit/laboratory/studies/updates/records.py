@@ -53,7 +53,7 @@ class Flight:
 @dataclass(frozen=True)
 class Update:
     """One update as it went. `error` is in the engine's words; seconds are of pause, load and resume, None
-    where it did not come to that."""
+    if it did not come to that."""
 
     case: str
     mode: str
@@ -68,14 +68,14 @@ class Update:
 
 @dataclass(frozen=True)
 class ReadBack:
-    """What a worker was found to hold. `believed`: the version it should hold, None after a failed update.
+    """What a worker was found to hold. `believed`: the version it should hold.
 
     parameters: per name the version its bytes agree with, the version its layer's answers agree with, the version of
     each of its tensors where the whole is of none, its checksum, and why something could not be read.
     """
 
     case: str
-    believed: str | None
+    believed: str
     parameters: Mapping[str, Mapping[str, Any]]
     logits: str | None
     why: str | None
@@ -83,13 +83,12 @@ class ReadBack:
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step that did not simply succeed, or has something to say. timed_out: its call did not come back."""
+    """A step that failed, or that the release cannot do."""
 
     case: str
     step: str
     status: str
     message: str
-    timed_out: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: in
         prompt_token_ids=tuple(prompts[row["prompt"]]),
         token_ids=tuple(row["token_ids"]),
         logprobs=tuple(row["logprobs"]),
-        versions=tuple(None if version is None else _number(version) for version in row["versions"]),
+        versions=tuple(None if version is None else int(version) for version in row["versions"]),
         cached_tokens=row["cached_tokens"],
         finish_reason=row["finish_reason"],
         ends=row["ends"],
@@ -167,8 +166,3 @@ def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: in
         finished=None if row["finished"] is None else int(row["finished"]),
         surplus_logprobs=row["surplus_logprobs"],
     )
-
-
-def _number(version: str) -> int:
-    """The number of a version; a broken checkpoint that was taken all the same is meant to be version 1."""
-    return int(version) if version.isdigit() else 1

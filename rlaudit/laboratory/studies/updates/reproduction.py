@@ -27,7 +27,6 @@ def smallest_recipe(recipe: UpdateRecipe, judged: JudgedCase) -> UpdateRecipe:
         "other_paths": [start.path] if case.kind in (CaseKind.PATH, CaseKind.PLANTED) else [],
         "planted": list(case.planted),
         "planted_late": list(case.late),
-        "faults": [case.fault] if case.fault else [],
     }
     one = engine.model_copy(update=changes)
     updates = recipe.weight_updates.model_copy(update={"engines": [one]})

@@ -17,7 +17,7 @@ from rlaudit.laboratory.moving_weights import seconds_to_move, stored_bytes
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.run_folder import RunFolder
 from rlaudit.laboratory.scoring import Checkpoint
-from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, unshared
+from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, HONEST, unshared
 from rlaudit.laboratory.studies.updates.checkpoints import CheckpointStore
 from rlaudit.laboratory.studies.updates.locate import Located
 from rlaudit.laboratory.studies.updates.parts import PartsRead, read_parts
@@ -68,7 +68,6 @@ def execute(plan: UpdatePlan, folder: RunFolder, surroundings: Surroundings, pro
     everyone = [*prompts, *unshared(prompts)]
     store = CheckpointStore(plan.recipe, course)
     store.write_versions(versions_needed(starts))
-    store.write_faults(list(dict.fromkeys(case.fault for start in starts for case in start.cases if case.fault)))
     records = tuple(_records(plan, course, everyone, store))
     held = {record.start.name: _held(record) for record in records}
     effective = {record.start.name: _effective(record, held[record.start.name], store) for record in records}
@@ -117,14 +116,12 @@ def _mixtures(record: EngineRecord, old: Sequence[str], store: CheckpointStore) 
 def versions_needed(starts: Sequence[EngineStart]) -> int:
     """The highest version that any step loads."""
     steps = [step for start in starts for case in start.cases for step in case.steps if step["do"] == "update"]
-    return max((int(step["version"]) for step in steps if step["version"].isdigit()), default=1)
+    return max((int(step["version"]) for step in steps), default=1)
 
 
 def checkpoints_of(start: EngineStart) -> list[str]:
-    """The checkpoints that a start loads, all versions below them included: a read back compares with those."""
-    loaded = [step["version"] for case in start.cases for step in case.steps if step["do"] == "update"]
-    highest = max([1, *(int(version) for version in loaded if version.isdigit())])
-    return [*map(str, range(highest + 1)), *(version for version in loaded if not version.isdigit())]
+    """Return the versions that a start loads, all below them included: a read back compares with those."""
+    return [str(version) for version in range(versions_needed([start]) + 1)]
 
 
 def _records(
@@ -190,7 +187,7 @@ def moves_of(start: EngineStart) -> int:
 
 
 def _held(record: EngineRecord) -> PartsRead | None:
-    """What an honest update of this engine leaves: the first read back of a case that plants and breaks nothing."""
-    honest = {case.name for case in record.start.cases if not case.planted and not case.late and case.fault is None}
+    """Return what an honest update of this engine leaves: the first read back of a case that plants nothing."""
+    honest = {case.name for case in record.start.cases if case.kind in HONEST}
     reads = [read_parts(read) for read in record.read_backs if read.case in honest]
     return reads[0] if reads else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.laboratory.scoring import SequenceKey
-from rlaudit.laboratory.studies.updates.cases import COLD, COLD_AFTER, FLIGHT, RECOVERED
+from rlaudit.laboratory.studies.updates.cases import COLD, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
@@ -54,8 +54,8 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[st
     """{checkpoint: requests} that the analysis of one engine start needs."""
     wanted: dict[str, list[Flight]] = {}
     for flight in record.flights:
-        if flight.run in (COLD, RECOVERED):
-            continue  # they fill the cache, or show that an engine samples at all: no figure is taken from them
+        if flight.run == COLD:
+            continue  # it fills the cache: no figure is taken from it
         sampled = {version for version in flight.versions if version is not None}
         names = {effective.get(version, str(version)) for version in sampled}
         if flight.run == FLIGHT:

@@ -40,7 +40,6 @@ ENGINE: dict[str, Any] = {
     "clear_cache": [True, False],
     "prefix_caching": ["on"],
     "in_a_row": 2,
-    "faults": ["truncated"],
 }
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -115,13 +114,6 @@ def test_lags_reach_as_far_as_there_were_updates(report: dict[str, Any]) -> None
     assert sum(group["tokens"] for group in row["lags"]) == 32 * 9
 
 
-def test_a_torn_checkpoint_is_reported_with_the_state_it_leaves(report: dict[str, Any]) -> None:
-    fault = case(report, "truncated")["fault"]
-    assert "JSONDecodeError" in fault["refused"]
-    assert fault["recovers"] is True
-    assert [one["severity"] for one in report["findings"] if one["rule"] == "failed-update-healthy"] == ["warning"]
-
-
 def test_the_sequence_that_is_clean_is_recommended_as_code(report: dict[str, Any]) -> None:
     (recommended,) = report["weight_updates"]["recommendations"]
     assert 'mode="keep"' in recommended["code"] and "clear_cache=True" in recommended["code"]
@@ -145,7 +137,7 @@ def test_stale_keys_fail_the_audit(report: dict[str, Any]) -> None:
 def test_the_text_holds_the_figures_of_every_case(report: dict[str, Any]) -> None:
     text = TEXT.render(report, None)
     for one in report["weight_updates"]["cases"]:
-        assert one["name"] in text or one["kind"] == "fault"
+        assert one["name"] in text
     assert "STALE" in text and "pause_generation" in text
 
 
@@ -167,7 +159,7 @@ def test_markdown_holds_the_matrix_the_findings_and_the_code(report: dict[str, A
 
 
 def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0, faults=[])
+    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0)
     first = run_in(tmp_path, monkeypatch, recipe)
     again = run_in(tmp_path, monkeypatch, recipe)
     assert document_of(first, Path("recipe.yaml"), fail_on_mismatch=True)["exit_code"] == 0
@@ -175,7 +167,7 @@ def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeyp
 
 
 def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0, faults=[])
+    recipe = recipe_with(modes=["keep"], clear_cache=[True], in_a_row=0)
     variables = {**recipe.environment_variables, "FAKE_AILMENT": "repeat"}
     run = run_in(tmp_path, monkeypatch, recipe.model_copy(update={"environment_variables": variables}))
     document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
@@ -197,7 +189,7 @@ def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None
 
 
 def test_the_way_weights_came_is_told_on_a_gpu_as_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0, faults=[]))
+    run = run_in(tmp_path, monkeypatch, recipe_with(modes=["wait"], clear_cache=[True], in_a_row=0))
     on_cuda = replace(run.surroundings, accelerator=replace(run.surroundings.accelerator, kind="cuda"))
     for found in (run, replace(run, surroundings=on_cuda)):
         document = document_of(found, Path("recipe.yaml"), fail_on_mismatch=True)

@@ -92,18 +92,5 @@ def test_a_mixture_of_a_layer_stays_tied(model: Path) -> None:
     assert np.array_equal(read_checkpoint(output / "mixture")[OUTPUT], read_checkpoint(model)[OUTPUT])
 
 
-@pytest.mark.engine
-def test_broken_checkpoints_are_broken_in_the_way_they_are_named_after(model: Path) -> None:
-    faults = [
-        {"name": how, "breaks": "version-1", "how": how} for how in ("truncated", "wrong-shape", "missing-tensor")
-    ]
-    outcome, output = derive(model, "out", STEP, *faults)
-    assert outcome.status == "ok", outcome.failure
-    whole = (output / "version-1" / "model.safetensors").stat().st_size
-    assert (output / "truncated" / "model.safetensors").stat().st_size < whole
-    assert read_checkpoint(output / "wrong-shape")[OUTPUT].shape == (7, 4)
-    assert set(tensor_names(str(output / "missing-tensor"))) == {EMBEDDING}
-
-
 def test_tensor_names_come_from_the_header_without_loading_anything(model: Path) -> None:
     assert sorted(tensor_names(str(model))) == sorted([EMBEDDING, OUTPUT])

@@ -8,7 +8,7 @@ import pytest
 from rlaudit.laboratory.studies.updates.cases import CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.document import exit_code
 from rlaudit.laboratory.studies.updates.findings import findings_of
-from rlaudit.laboratory.studies.updates.judge import FaultOutcome, JudgedCase
+from rlaudit.laboratory.studies.updates.judge import JudgedCase
 from rlaudit.laboratory.studies.updates.parts import HEAD, Parts, PartsRead
 from rlaudit.laboratory.studies.updates.plan import EngineStart
 from rlaudit.laboratory.studies.updates.recommendation import recommend
@@ -105,45 +105,6 @@ def test_a_planted_part_named_among_others_is_not_found() -> None:
 )
 def test_requests_that_do_not_come_back_whole_are_an_error(count: RequestCount, named: list[str]) -> None:
     assert names(judged(in_flight=count)) == named
-
-
-def test_a_broken_checkpoint_that_is_taken_is_an_error() -> None:
-    taken = FaultOutcome(None, True, read("model.layers.0.w"), True, ())
-    (finding,) = findings_of([judged("fault", {"fault": "missing-tensor"}, fault=taken)])
-    assert (finding.name, finding.severity) == ("broken-checkpoint-accepted", "error")
-    assert "model.layers.0.w" in finding.message
-
-
-@pytest.mark.parametrize(("recovers", "words"), [(True, "brings the engine back"), (False, "start the engine again")])
-def test_a_failed_update_behind_a_healthy_engine_is_a_warning(recovers: bool, words: str) -> None:
-    outcome = FaultOutcome("ValueError: no", True, read(), recovers, ())
-    (finding,) = findings_of([judged("fault", {"fault": "truncated"}, fault=outcome)])
-    assert finding.name == "failed-update-healthy" and words in finding.next
-
-
-def test_an_exception_without_words_is_called_so() -> None:
-    outcome = FaultOutcome("Exception: Call to collective_rpc method failed:", True, None, False, (), {"no data": 4})
-    (finding,) = findings_of([judged("fault", {"fault": "wrong-shape"}, fault=outcome)])
-    assert "does not say what was wrong" in finding.message and "4 no data" in finding.sure
-
-
-def test_a_call_on_a_dead_engine_that_does_not_come_back_is_named() -> None:
-    dead = FaultOutcome(None, False, None, None, ("resume: TimeoutError:",), {}, ("resume",))
-    (finding,) = findings_of([judged("fault", {"fault": "killed"}, fault=dead)])
-    assert finding.name == "call-hangs" and "resume_generation() does not come back" in finding.message
-
-
-def test_an_engine_that_raises_after_a_failed_update_says_enough_itself() -> None:
-    outcome = FaultOutcome("ValueError: no", False, None, False, ())
-    assert names(judged("fault", {"fault": "truncated"}, fault=outcome)) == []
-
-
-def test_a_killed_engine_must_not_call_itself_healthy_or_hang() -> None:
-    dead = FaultOutcome(None, False, None, None, ())
-    assert names(judged("fault", {"fault": "killed"}, fault=dead)) == []
-    lying = FaultOutcome(None, True, None, None, ())
-    lost = RequestCount(submitted=16, lost=16)
-    assert names(judged("fault", {"fault": "killed"}, fault=lying, in_flight=lost)) == ["hang", "dead-engine-healthy"]
 
 
 def test_the_cheapest_clean_sequence_is_recommended() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from flights import ScoredFlights, run_of
 
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER
-from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts, state_left
+from rlaudit.laboratory.studies.updates.parts import HEAD, judge_parts, read_parts
 from rlaudit.laboratory.studies.updates.records import ReadBack
 from rlaudit.layers import Verdict
 
@@ -37,11 +37,6 @@ def test_a_tied_head_that_computes_with_a_copy_is_seen_in_the_logits() -> None:
     assert found is not None and found.old == (HEAD,) and found.hidden == (HEAD,)
 
 
-def test_what_a_failed_update_left_is_counted_by_version_and_by_what_holds_nothing() -> None:
-    left = read(new=told("1", "1"), hidden=told("1", "0"), meta=told(None, None, data=False), odd=told(None, None))
-    assert state_left(left) == {"no data": 1, "not read": 1, "version 0": 1, "version 1": 1}
-
-
 def test_what_neither_witness_can_tell_is_counted_as_unread() -> None:
     found = read_parts(read(odd=told(None, None)))
     assert found is not None and found.unread == ("odd",) and not found.old
@@ -60,10 +55,6 @@ def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
     parts = judge_parts(read_parts(read(qk=odd)), scored.flights, scored.book, None, MARGIN)
     assert parts.verdict is Verdict.MISMATCH
     assert parts.because == "q holds what is of no version"
-
-
-def test_a_failed_update_is_not_read_as_one() -> None:
-    assert read_parts(ReadBack("case", None, {"w": told("0", "0", "w")}, "0", None)) is None
 
 
 def test_scores_that_fit_the_new_weights_and_a_clean_read_back_prove_the_update() -> None:

@@ -11,7 +11,7 @@ from rlaudit.laboratory.prompts import load_prompts
 from rlaudit.laboratory.studies.updates.cases import AFTER, COLD_AFTER, UNSHARED, WARM_AFTER, Requests, unshared
 from rlaudit.laboratory.studies.updates.plan import EngineStart, plan_starts
 from rlaudit.laboratory.studies.updates.recipe import update_recipe_of
-from rlaudit.laboratory.studies.updates.run import checkpoints_of, versions_needed
+from rlaudit.laboratory.studies.updates.run import versions_needed
 from rlaudit.laboratory.study import load_study
 
 
@@ -54,12 +54,6 @@ def test_several_updates_need_as_many_versions_and_a_cache_that_can_be_stale() -
     assert all(case.kind == "matrix" for case in starts[1].cases)
 
 
-def test_a_start_loads_only_the_checkpoints_that_its_cases_name() -> None:
-    starts = {start.name: start for start in starts_of(in_a_row=0, faults=["truncated", "killed"])}
-    assert checkpoints_of(starts["vLLM 0.18.1, fault truncated"]) == ["0", "1", "truncated"]
-    assert checkpoints_of(starts["vLLM 0.18.1, fault killed"]) == ["0", "1"]
-
-
 def test_a_part_is_planted_only_where_a_path_can_leave_it_out() -> None:
     starts = starts_of(other_paths=["reload_from_iterator", "load_weights"], planted=["layers.1."], in_a_row=0)
     kinds = {start.path: [case.kind for case in start.cases] for start in starts}
@@ -98,9 +92,9 @@ def test_on_a_gpu_what_another_process_brings_is_given_to_load_weights() -> None
     assert {start.path for start in starts} == {"load_weights"}
 
 
-def test_an_engine_without_prefix_caching_has_none_on_any_path_or_fault() -> None:
-    starts = starts_of(prefix_caching=["off"], other_paths=["load_weights"], faults=["truncated"])
-    assert len(starts) == 3
+def test_an_engine_without_prefix_caching_has_none_on_any_path() -> None:
+    starts = starts_of(prefix_caching=["off"], other_paths=["load_weights"])
+    assert len(starts) == 2
     assert not any(start.engine_args["enable_prefix_caching"] for start in starts)
 
 
@@ -136,5 +130,5 @@ def test_the_estimate_names_every_start_and_the_minutes() -> None:
     study, recipe, _ = load_study("weight-update", "cpu")
     cpu, prompts = detect(cpu=True), load_prompts(recipe.prompts)
     cost = study.cost(study.plan(recipe, cpu, prompts), cpu, prompts)
-    assert cost.engine_starts == 14 == sum(" cases, loading by " in line for line in cost.lines)
+    assert cost.engine_starts == 10 == sum(" cases, loading by " in line for line in cost.lines)
     assert cost.seconds > 60

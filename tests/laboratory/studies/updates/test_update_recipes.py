@@ -44,6 +44,7 @@ def test_a_mode_that_vllm_does_not_have_is_refused() -> None:
         ({"transport": "broadcast", "other_paths": ["reload_weights"]}, "reload_weights reads a folder"),
         ({"transport": "ipc"}, "Input should be 'disk' or 'broadcast'"),
         ({"transport": "native"}, "Input should be 'disk' or 'broadcast'"),
+        ({"faults": ["truncated"]}, "faults was removed"),
         ({"transport": "carrier pigeon"}, "weight_updates.engines.0.transport"),
     ],
 )

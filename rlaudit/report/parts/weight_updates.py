@@ -165,16 +165,6 @@ class Recommendation(TypedDict):
     because: str
 
 
-class Located(TypedDict):
-    """Which parts of the model explain the tokens where they were not updated."""
-
-    parts: Sequence[str]
-    tensors: Sequence[str]
-    k3: float
-    fits: bool
-    mixtures: int
-
-
 class UpdateCost(TypedDict):
     """What the run took."""
 
@@ -191,7 +181,6 @@ class WeightUpdates(TypedDict):
     cases: Sequence[UpdateCase]
     conclusions: Sequence[Conclusion]
     recommendations: Sequence[Recommendation]
-    located: Mapping[str, Located]
     equivalence_margin: float
     dtype: str
     cost: UpdateCost

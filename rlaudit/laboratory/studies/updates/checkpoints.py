@@ -19,7 +19,6 @@ from rlaudit.laboratory.moving_weights import require_room, seconds_to_move, sto
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.laboratory.scoring import Checkpoint
 from rlaudit.laboratory.studies.updates.recipe import UpdateRecipe
-from rlaudit.parse_json import parse_json
 from rlaudit.trainer import __path__ as trainer_folder
 
 DERIVE = Path(trainer_folder[0]) / "derive_checkpoints.py"
@@ -136,13 +135,3 @@ def derive_cell(
 def version_path(recipe: UpdateRecipe, version: int, model: str, folder: Path) -> str:
     """The folder of a version: the model, the user's own checkpoint, or one that was written into `folder`."""
     return model if version == 0 else str(folder / _name_of(recipe, version))
-
-
-def tensor_names(folder: str) -> list[str]:
-    """The names of all tensors of a checkpoint, from the headers of its safetensors files; nothing is loaded."""
-    names: list[str] = []
-    for file in sorted(Path(folder).glob("*.safetensors")):
-        with file.open("rb") as weights:
-            header = parse_json(weights.read(int.from_bytes(weights.read(8), "little")))
-        names += [name for name in header if name != "__metadata__"]
-    return names

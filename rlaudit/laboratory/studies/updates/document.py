@@ -49,7 +49,6 @@ def document_of(
             "cases": [_case(judged) for judged in cases],
             "conclusions": [_conclusion(one, commands.get(one)) for one in found],
             "recommendations": plain(recommended),
-            "located": plain(run.located),
             "equivalence_margin": run.recipe.equivalence_margin,
             "dtype": run.recipe.dtype,
             "cost": {

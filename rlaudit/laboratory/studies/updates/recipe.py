@@ -6,7 +6,7 @@ pass through each engine, and every token is scored with those that should have 
 """
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 

@@ -1,9 +1,6 @@
-"""Every sampled sequence scored with every version that should have sampled one of its tokens, and with the trainer's.
+"""Every sampled sequence scored with each version that should have sampled some of its tokens, and the trainer's."""
 
-One job per checkpoint, over all engines and cases: equal engines sample equal tokens, and those cost nothing twice.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,9 +47,8 @@ class Scorebook:
         return result_T
 
 
-def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[str, list[Flight]]:
-    """{checkpoint: requests} that the analysis of one engine start needs."""
-    wanted: dict[str, list[Flight]] = {}
+def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> Iterator[tuple[str, Flight]]:
+    """Yield checkpoint and request of every score that the analysis of one engine start needs."""
     for flight in record.flights:
         if flight.run == COLD:
             continue  # it fills the cache: no figure is taken from it
@@ -64,9 +60,7 @@ def wanted_scores(record: EngineRecord, effective: Mapping[int, str]) -> dict[st
         if flight.run == COLD_AFTER:
             # The weights as they should be, and the old ones: the scale of an excess, and the witnesses of parts.py.
             names |= {str(version) for version in sampled} | {"0"}
-        for name in names:
-            wanted.setdefault(name, []).append(flight)
-    return wanted
+        yield from ((name, flight) for name in names)
 
 
 def pairs_of(

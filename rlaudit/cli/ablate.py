@@ -177,11 +177,10 @@ def _judged_arms(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool
 
 
 def _judged_updates(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":
-    """The report of finished weight updates, and beside it recipes that show each finding again."""
+    """The report of finished weight updates."""
     from rlaudit.laboratory.studies.updates.document import document_of
 
-    reproduce_in = folder / "reproduce"
-    return document_of(finished, path, fail_on_mismatch=fail_on_mismatch, reproduce_in=reproduce_in), None
+    return document_of(finished, path, fail_on_mismatch=fail_on_mismatch), None
 
 
 def _judged_canary(finished: Any, path: Path, folder: Path, fail_on_mismatch: bool) -> "Judged":

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rlaudit.inspection.finding import Severity
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.figures import damaged
 from rlaudit.report.outline import (
     COST,
-    Code,
-    Either,
-    Entries,
+    Brief,
+    Findings,
     Indents,
     Outline,
     Section,
@@ -18,7 +18,7 @@ from rlaudit.report.outline import (
     not_seen,
     verdicts,
 )
-from rlaudit.report.parts.weight_updates import Conclusion, UpdateCase, UpdateRequests
+from rlaudit.report.parts.weight_updates import UpdateCase, UpdateRequests
 from rlaudit.report.report import Report
 
 STALE = {
@@ -29,9 +29,6 @@ STALE = {
 }
 CLEAN = {True: "yes", False: "no", None: ""}
 ENDS: Final = ("completed", "aborted", "truncated", "duplicated", "lost", "failed")
-CONCLUSIONS = ("what", "severity", "found", "how sure", "next", "see it again")
-# What was found stands at the end of the text, on the screen when a run of minutes is over.
-MOST_LINES = 35
 
 
 def outline(report: Report) -> Outline:
@@ -40,17 +37,16 @@ def outline(report: Report) -> Outline:
     return Outline(
         f"Weight updates in vLLM {', '.join(dict.fromkeys(case['version'] for case in cases))}",
         [
-            verdicts(report, page_only=True),
+            verdicts(report),
+            Section("findings", "What was found", [Findings(report["findings"])] if report["findings"] else []),
+            listed("to-use", "Which sequence of calls to use", report["weight_updates"]["to_use"], mark=""),
             _table("sequences", "Sequences of calls (k3 in nats)", _sequences(cases)),
             _table("lag-table", "Tokens in flight by version lag", _lags(cases)),
             listed("updated", "What is updated", _parts(cases), mark=""),
-            _table("decay", "Stale keys and values by distance from the cached blocks (k3)", _decay(cases)),
-            listed("survival", "Stale keys and values over several updates", _survival(cases), mark=""),
             listed("transports", "How the weights came", _transports(cases), mark=""),
-            Section("calls", "Calls to use", _calls(report), gathers=True),
             not_seen(report, mark=""),
             listed("cost", COST, [_cost(report)], mark=""),
-            Section("conclusions", "What was found", _conclusions(report), gathers=True, closes=True),
+            Section("in-short", "In short", [_in_short(report)], closes=True, terminal_only=True),
         ],
         lead=report.get("description", ""),
         facts=[f"{len(cases)} cases on {len({case['start'] for case in cases})} engines"],
@@ -63,41 +59,17 @@ def _table(name: str, title: str, rows: Sequence[Sequence[str]]) -> Section:
     return Section(name, title, [Table(rows[0], rows[1:])] if len(rows) > 1 else [])
 
 
-def _conclusions(report: Report) -> list[Either]:
-    """Errors and warnings with their figures and the next step, notes in a line each, as many as there is room for."""
-    found = report["weight_updates"]["conclusions"]
-    entries = list[tuple[str, Sequence[str]]]()
-    for place, one in enumerate(found):
-        entry = _entry(one)
-        if sum(1 + len(said) for _, said in [*entries, entry]) > MOST_LINES:
-            entries.append((f"and {len(found) - place} more, in the JSON report", ()))
-            break
-        entries.append(entry)
-    rows = [
-        [one["rule"], one["severity"], one["found"], one["sure"], one["next"], one["reproduce"] or ""] for one in found
-    ]
-    return [Either(Entries(entries), Table(CONCLUSIONS, rows), _verdict(report))] if found else []
-
-
-def _entry(one: Conclusion) -> tuple[str, Sequence[str]]:
-    again = f"see it again: {one['reproduce']}" if one["reproduce"] else ""
-    following = "; ".join(said for said in (one["next"], again) if said)
-    labelled = (("sure", one["sure"]), ("next", following)) if one["severity"] != "note" else ()
-    return f"{one['severity']} {one['rule']}: {one['found']}", [f"{label}: {said}" for label, said in labelled if said]
-
-
-def _calls(report: Report) -> list[Code]:
-    """What to call on each engine; no code where nothing that was tried is clean."""
-    return [
-        Code(one["code"] or "", "python", f"Calls to use, vLLM {one['version']} ({one['levels']})", one["because"])
-        for one in report["weight_updates"]["recommendations"]
-    ]
-
-
-def _verdict(report: Report) -> str:
-    """The layer's verdict in a line."""
+def _in_short(report: Report) -> Brief:
+    """Return the verdict, every error and warning, and what to call instead."""
     layer = next(layer for layer in report["layers"] if layer["layer"] == Layer.INFERENCE_PATH)
-    return f"{layer['layer']}: {layer['verdict'].upper()}: {layer['because']}"
+    serious = [one for one in report["findings"] if one["severity"] != Severity.NOTE]
+    return Brief(
+        [
+            (1, f"{layer['layer']} {layer['verdict'].upper()}: {layer['because']}"),
+            *((1, f"{one['severity']} {one['rule']}: {one['message']}") for one in serious),
+            *((1, said) for said in report["weight_updates"]["to_use"]),
+        ]
+    )
 
 
 def _cost(report: Report) -> str:
@@ -165,20 +137,6 @@ def _parts(cases: Sequence[UpdateCase]) -> list[str]:
     return said
 
 
-def _decay(cases: Sequence[UpdateCase]) -> list[list[str]]:
-    """Stale keys and values by distance: a column for each number of tokens since the cached blocks."""
-    judged = [(case, case["staleness"]) for case in cases]
-    found = [(case, stale) for case, stale in judged if stale and stale["verdict"] == Verdict.MISMATCH]
-    if not found:
-        return [[]]
-    distances = list(dict.fromkeys(one["tokens_from_cache"] for _, stale in found for one in stale["decay"]))
-    rows = [["engine", "sequence", *(f"{name} tokens after" for name in distances)]]
-    for case, stale in found:
-        figures = {one["tokens_from_cache"]: _interval(one) for one in stale["decay"]}
-        rows.append([case["start"], case["name"], *(figures.get(name, "-") for name in distances)])
-    return rows
-
-
 def _transports(cases: Sequence[UpdateCase]) -> list[str]:
     """What brought the weights in each engine start that ran; starts alike in a line."""
     starts: dict[str, list[str]] = {}
@@ -187,30 +145,6 @@ def _transports(cases: Sequence[UpdateCase]) -> list[str]:
         if told and case["start"] not in starts.setdefault(told, []):
             starts[told].append(case["start"])
     return [f"{told}: {'; '.join(names)}" for told, names in starts.items()]
-
-
-def _survival(cases: Sequence[UpdateCase]) -> list[str]:
-    """How long stale blocks live: the excess after several updates beside the one after a single update."""
-    said = []
-    for case in cases:
-        stale = case["staleness"]
-        if case["kind"] != "in a row" or case["problem"] or stale is None:
-            continue
-        once = next(
-            (
-                other["staleness"]["excess"]
-                for other in cases
-                if other["start"] == case["start"] and other["kind"] == "matrix" and other["staleness"]
-                if (other["mode"], other["clear_cache"]) == (case["mode"], case["clear_cache"])
-            ),
-            None,
-        )
-        said.append(
-            f"{case['start']}: after {len(case['updates'])} updates {stale['cached_tokens']} prompt tokens are still "
-            f"served from blocks of the first version: excess k3 {_interval(stale['excess'], 'difference')}, "
-            f"after one update {_interval(once, 'difference')}"
-        )
-    return said
 
 
 def _interval(found: Any, key: str = "value") -> str:

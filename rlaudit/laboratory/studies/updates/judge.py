@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from rlaudit.laboratory.studies.updates.cases import COLD_AFTER, FLIGHT, CaseKind, UpdateCase
 from rlaudit.laboratory.studies.updates.checkpoints import mixture_name
 from rlaudit.laboratory.studies.updates.continuity import Continuity, judge_continuity
-from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
 from rlaudit.laboratory.studies.updates.lag import LagGroup, lag_groups
 from rlaudit.laboratory.studies.updates.parts import Parts, judge_parts, read_parts
-from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight, Update
+from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.laboratory.studies.updates.requests import RequestCount, count_requests
 from rlaudit.laboratory.studies.updates.run import FinishedUpdates
-from rlaudit.laboratory.studies.updates.scoring import Scorebook
+from rlaudit.laboratory.studies.updates.scoring import Scorebook, fit_margin
 from rlaudit.laboratory.studies.updates.staleness import Staleness, judge_staleness
+from rlaudit.layers import Verdict
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,6 @@ class JudgedCase:
     problem: str | None
     in_flight: RequestCount
     others: RequestCount
-    updates: tuple[Update, ...]
     lags: tuple[LagGroup, ...] = ()
     parts: Parts | None = None
     staleness: Staleness | None = None
@@ -44,6 +43,28 @@ class JudgedCase:
     def where(self) -> str:
         """The engine start and the case: what a finding of it is known by."""
         return f"{self.record.start.name}: {self.case.name}"
+
+    @property
+    def clean(self) -> bool:
+        """Whether the case lost nothing and served nothing stale: prefix cache, and keys and values of flights."""
+        return self.ran and self.blemish is None
+
+    @property
+    def blemish(self) -> str | None:
+        """Why a case that ran is not clean, in a few words; None if it is."""
+        stale = self.staleness
+        if not (self.in_flight.in_order and self.others.in_order):
+            return "requests are lost"
+        if stale is None or stale.verdict is not Verdict.MATCH:
+            return "stale keys and values are served" if stale is not None and stale.found else "not decided"
+        if self.continuity is not None and self.continuity.verdict is Verdict.MISMATCH:
+            return "tokens after the resume do not follow from those before"
+        # A request that went on over the update on its old keys and values is as stale as a cached prompt.
+        flight, margin = stale.flight, stale.flight_margin
+        if flight is None or flight.high is None or margin is None or flight.high <= margin:
+            return None
+        k3 = "" if flight.value is None else f", k3 {flight.value:.2g}"
+        return f"nothing stale is served to new requests, but those in flight go on with old keys and values{k3}"
 
 
 def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
@@ -64,7 +85,6 @@ def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> 
         unsupported=refused or record.status == "unsupported",
         in_flight=count_requests(record.of(case, FLIGHT), paused=paused),
         others=count_requests([flight for flight in flights if flight.run != FLIGHT], paused=paused),
-        updates=tuple(update for update in record.updates if update.case == case.name),
     )
     if record.status != "ok":
         return judged

@@ -1,4 +1,4 @@
-"""What an engine process left: every request with the version that sampled each of its tokens, and every update."""
+"""What an engine process left: every request with the version that sampled each of its tokens, and every read back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,34 +51,17 @@ class Flight:
 
 
 @dataclass(frozen=True)
-class Update:
-    """One update as it went. `error` is in the engine's words; seconds are of pause, load and resume, None
-    if it did not come to that."""
-
-    case: str
-    mode: str
-    clear_cache: bool
-    to: str
-    in_flight: int
-    error: str | None
-    pause_seconds: float
-    load_seconds: float
-    resume_seconds: float | None = None
-
-
-@dataclass(frozen=True)
 class ReadBack:
     """What a worker was found to hold. `believed`: the version it should hold.
 
     parameters: per name the version its bytes agree with, the version its layer's answers agree with, the version of
-    each of its tensors where the whole is of none, its checksum, and why something could not be read.
+    each of its tensors if the whole is of none.
     """
 
     case: str
     believed: str
     parameters: Mapping[str, Mapping[str, Any]]
     logits: str | None
-    why: str | None
 
 
 @dataclass(frozen=True)
@@ -102,7 +85,6 @@ class EngineRecord:
     resolved: Mapping[str, Any]
     kind: str
     flights: tuple[Flight, ...]
-    updates: tuple[Update, ...]
     read_backs: tuple[ReadBack, ...]
     steps: tuple[StepReport, ...]
     case_seconds: Mapping[str, float]
@@ -128,9 +110,6 @@ def read_record(
         resolved=result["resolved"],
         kind=result["kind"],
         flights=tuple(_flight(row, prompts, shared) for row in rows),
-        updates=tuple(
-            Update(**{name: row[name] for name in Update.__annotations__ if name in row}) for row in result["updates"]
-        ),
         read_backs=tuple(
             ReadBack(**{name: row[name] for name in ReadBack.__annotations__}) for row in result["read_backs"]
         ),
@@ -143,7 +122,7 @@ def read_record(
 
 def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
     """The record of a cell without a result."""
-    return EngineRecord(start, status, failure, {}, "", (), (), (), (), {}, cell_key)
+    return EngineRecord(start, status, failure, {}, "", (), (), (), {}, cell_key)
 
 
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:

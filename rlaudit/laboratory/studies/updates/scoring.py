@@ -7,7 +7,7 @@ import numpy as np
 
 from rlaudit.arrays import Floats
 from rlaudit.laboratory.scoring import SequenceKey
-from rlaudit.laboratory.studies.updates.cases import COLD, COLD_AFTER, FLIGHT
+from rlaudit.laboratory.studies.updates.cases import BEFORE, COLD, COLD_AFTER, FLIGHT
 from rlaudit.laboratory.studies.updates.records import EngineRecord, Flight
 from rlaudit.measurement.measure import Measurement, all_metrics, measure
 from rlaudit.tokens.pairs import LogprobPairs
@@ -95,3 +95,19 @@ def pairs_of(
 def k3_of(pairs: LogprobPairs) -> Measurement | None:
     """k3 in nats with its interval over prompts; None without a token."""
     return measure(pairs, metrics=[all_metrics()["k3"]])["k3"] if pairs.tokens else None
+
+
+def fit_margin(flights: Sequence[Flight], book: Scorebook, margin: float) -> float:
+    """Return k3 in nats below which tokens fit their weights: `margin` above the upper end of k3 before the update.
+
+    What separates engine and trainer before any update is blamed on none: in float32 nothing (1e-10 nats of k3), in
+    bfloat16 about 2e-3, above any useful margin.
+    """
+    before = [flight for flight in flights if flight.run in (BEFORE, FLIGHT) and flight.error is None]
+    pairs = pairs_of(
+        before,
+        lambda flight: book.logprobs("0", flight),
+        lambda flight: [version == 0 for version in flight.versions],
+    )
+    floor = k3_of(pairs)
+    return margin if floor is None else margin + max(floor.high or 0.0, floor.value or 0.0)

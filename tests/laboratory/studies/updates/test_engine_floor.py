@@ -3,7 +3,7 @@
 from flights import ScoredFlights, run_of
 
 from rlaudit.laboratory.studies.updates.cases import BEFORE, COLD_AFTER, FLIGHT
-from rlaudit.laboratory.studies.updates.engine_floor import fit_margin
+from rlaudit.laboratory.studies.updates.scoring import fit_margin
 
 MARGIN = 1e-3
 

@@ -12,13 +12,12 @@ from rlaudit.layers import Verdict
 MARGIN = 1e-3
 
 
-def told(bytes_: str | None, probe: str | None, *tensors: str, data: bool = True) -> dict[str, Any]:
-    digest = "abc" if bytes_ else None
-    return {"tensors": list(tensors), "data": data, "bytes": bytes_, "probe": probe, "sha256": digest, "why": None}
+def told(bytes_: str | None, probe: str | None, *tensors: str) -> dict[str, Any]:
+    return {"tensors": list(tensors), "bytes": bytes_, "probe": probe}
 
 
 def read(logits: str = "1", **parameters: dict[str, Any]) -> ReadBack:
-    return ReadBack("case", "1", parameters, logits, None)
+    return ReadBack("case", "1", parameters, logits)
 
 
 def cold(**checkpoints: float) -> ScoredFlights:
@@ -29,12 +28,12 @@ def test_a_layer_that_answers_with_old_weights_is_old_whatever_its_parameter_hol
     found = read_parts(read(qkv=told("1", "0", "q", "k", "v"), norm=told("1", None, "norm")))
     assert found is not None
     assert found.old == ("q", "k", "v")
-    assert found.hidden == ("qkv",)
+    assert found.old_behind_new_bytes == ("qkv",)
 
 
 def test_a_tied_head_that_computes_with_a_copy_is_seen_in_the_logits() -> None:
     found = read_parts(read("0", embed=told("1", "1", "model.embed_tokens.weight")))
-    assert found is not None and found.old == (HEAD,) and found.hidden == (HEAD,)
+    assert found is not None and found.old == (HEAD,) and found.old_behind_new_bytes == (HEAD,)
 
 
 def test_what_neither_witness_can_tell_is_counted_as_unread() -> None:
@@ -46,7 +45,7 @@ def test_a_packed_layer_of_no_version_is_told_by_its_tensors() -> None:
     qkv = {**told(None, None, "q", "k", "v"), "parts": {"q": "0", "k": "1", "v": None}}
     found = read_parts(read(qkv=qkv, norm=told("1", None, "norm")))
     assert found is not None
-    assert (found.old, found.foreign, found.unread, found.new) == (("q",), ("v",), (), 1)
+    assert (found.old, found.of_no_version, found.unread, found.new) == (("q",), ("v",), (), 1)
 
 
 def test_what_is_of_no_version_is_named_where_scores_fit_nothing() -> None:
@@ -74,14 +73,14 @@ def test_versions_that_are_too_near_to_each_other_prove_nothing() -> None:
 def test_a_part_is_named_when_the_mixture_with_its_old_weights_fits() -> None:
     scored = cold(v1=0.3, v0=0.3, mixture=0.0)
     parts = judge_parts(read_parts(read("0", w=told("1", "1", "w"))), scored.flights, scored.book, "mixture", MARGIN)
-    assert parts.stale
+    assert parts.verdict is Verdict.MISMATCH
     assert parts.because.startswith("the head kept the old weights")
 
 
 def test_an_update_that_did_nothing_fits_the_old_weights() -> None:
     scored = cold(v1=0.3, v0=0.0)
     parts = judge_parts(None, scored.flights, scored.book, None, MARGIN)
-    assert parts.stale and parts.because == "nothing was updated: the scores fit the old weights"
+    assert parts.verdict is Verdict.MISMATCH and parts.because == "nothing was updated: the scores fit the old weights"
 
 
 def test_a_read_back_that_the_scores_contradict_convicts_nobody() -> None:
@@ -93,4 +92,4 @@ def test_a_read_back_that_the_scores_contradict_convicts_nobody() -> None:
 def test_scores_that_fit_nothing_are_a_mismatch_without_a_culprit() -> None:
     scored = cold(v1=0.3, v0=0.3)
     parts = judge_parts(read_parts(read(w=told("1", "1", "w"))), scored.flights, scored.book, None, MARGIN)
-    assert parts.stale and "nothing that was read explains it" in parts.because
+    assert parts.verdict is Verdict.MISMATCH and "nothing that was read explains it" in parts.because

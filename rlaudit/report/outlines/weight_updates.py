@@ -75,7 +75,7 @@ def _in_short(report: Report) -> Brief:
 def _cost(report: Report) -> str:
     spent = report["weight_updates"]["cost"]
     said = f"{spent['seconds']:.0f} s, {spent['cells_run']} cells run, {spent['cells_kept']} kept"
-    return f"{said}; {damaged(spent['damaged'])}" if spent.get("damaged") else said
+    return f"{said}; {damaged(spent['damaged'])}" if spent["damaged"] else said
 
 
 def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
@@ -141,7 +141,7 @@ def _transports(cases: Sequence[UpdateCase]) -> list[str]:
     """What brought the weights in each engine start that ran; starts alike in a line."""
     starts: dict[str, list[str]] = {}
     for case in cases:
-        told = case.get("transport")
+        told = case["transport"]
         if told and case["start"] not in starts.setdefault(told, []):
             starts[told].append(case["start"])
     return [f"{told}: {'; '.join(names)}" for told, names in starts.items()]

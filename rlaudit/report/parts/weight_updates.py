@@ -1,7 +1,7 @@
 """What an audit of weight updates reports: which weights sampled which token."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -103,7 +103,7 @@ class UpdateCase(TypedDict):
     start: str
     version: str
     path: str
-    transport: NotRequired[str | None]
+    transport: str | None
     levels: Mapping[str, str]
     name: str
     kind: Literal["matrix", "in a row", "path", "planted"]
@@ -127,7 +127,7 @@ class UpdateCost(TypedDict):
     seconds: float
     cells_run: int
     cells_kept: int
-    damaged: NotRequired[Sequence[str]]
+    damaged: Sequence[str]
     peak_memory_mib: float
 
 

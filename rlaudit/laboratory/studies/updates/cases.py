@@ -159,35 +159,20 @@ def row_case(settings: WeightUpdates, requests: Requests, updates: int) -> Updat
 
 
 def path_case(
-    settings: WeightUpdates,
-    requests: Requests,
-    *,
-    planted: tuple[str, ...] = (),
-    late: tuple[str, ...] = (),
-    in_flight: bool = False,
+    settings: WeightUpdates, requests: Requests, planted: Sequence[str] = (), late: Sequence[str] = ()
 ) -> UpdateCase:
-    """One update, of an idle engine or of one with requests in flight, what it holds afterwards, and what it samples
-    before and after."""
-    length = settings.flight_tokens if in_flight else settings.after_tokens
-    until = length // 3 if in_flight else None
-    mode, clear = ("keep", False) if in_flight else ("wait", True)
+    """One update of an idle engine, what it holds afterwards, and what it samples before and after."""
+    name, kind = "what the path updates", CaseKind.PATH
+    if planted:
+        name, kind = f"planted: {', '.join(planted)} left out", CaseKind.PLANTED
+    elif late:
+        name, kind = f"planted: {', '.join(late)} sent again, as before", CaseKind.PLANTED
     steps = (
         {"do": "restore"},
-        _submit(FLIGHT if in_flight else BEFORE, requests.of(stream=1), length, until),
-        _update(1, mode, clear, [], planted, late),
-        {"do": "settle"},
+        _submit(BEFORE, requests.of(stream=1), settings.after_tokens),
+        _update(1, "wait", True, [], planted, late),
         {"do": "read_back"},
         {"do": "reset_prefix_cache"},
         _submit(COLD_AFTER, requests.of(stream=2), settings.after_tokens),
     )
-    kind = CaseKind.PLANTED if planted or late else CaseKind.PATH
-    return UpdateCase(_path_name(planted, late, in_flight), kind, steps, mode, clear, planted, late)
-
-
-def _path_name(planted: Sequence[str], late: Sequence[str], in_flight: bool) -> str:
-    met = ", requests in flight" if in_flight else ""
-    if planted:
-        return f"planted: {', '.join(planted)} left out{met}"
-    if late:
-        return f"planted: {', '.join(late)} sent again, as before{met}"
-    return f"what the path updates{met}"
+    return UpdateCase(name, kind, steps, "wait", True, tuple(planted), tuple(late))

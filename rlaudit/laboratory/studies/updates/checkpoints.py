@@ -40,16 +40,21 @@ class CheckpointStore:
         return Checkpoint(self._paths[name], json.dumps(self._made[name], sort_keys=True))
 
     def write_versions(self, versions: int) -> None:
-        """Versions 1 to `versions`."""
-        orders = version_orders(self._recipe, versions)
-        self._derive(orders, f"{versions} versions of the weights")
-        own = self._recipe.weight_updates.checkpoint
-        own_contents = None if own is None else contents(expanded(own))
+        """Write versions 1 to `versions`, each a step after the one before; the first is the user's own if given."""
+        settings = self._recipe.weight_updates
+        orders: list[Order] = []
         for version in range(1, versions + 1):
             name = str(version)
-            made_by = [order for order in orders if int(order["name"].rpartition("-")[2]) <= version]
-            self._paths[name] = version_path(self._recipe, version, self._course.context.model, self._folder)
-            self._made[name] = {"version": version, "orders": made_by, "own": own_contents}
+            if version == 1 and settings.checkpoint is not None:
+                own = expanded(settings.checkpoint).resolve()
+                self._paths[name], self._made[name] = str(own), {"own": contents(own)}
+                continue
+            step = {"scale": settings.perturbation, "seed": self._recipe.seed}
+            before = self._paths[str(version - 1)] if version > 1 else ""
+            orders.append({"name": _folder_of(version), "after": before, **step})
+            self._paths[name] = str(self._folder / _folder_of(version))
+            self._made[name] = {"after": self._made[str(version - 1)], **step}
+        self._derive(orders, f"{versions} versions of the weights")
 
     def write_mixture(self, version: int, old: Sequence[str]) -> str:
         """A version with these tensors taken from version 0; returns its name."""
@@ -79,35 +84,15 @@ def mixture_name(version: int, old: Sequence[str]) -> str:
     """The name of a version whose `old` tensors are those of version 0."""
     shown = "-".join(name.removesuffix(".weight").replace(".", "-") for name in old[:2])
     rest = f"-and-{len(old) - 2}-more-{_mark(old)}" if len(old) > 2 else ""
-    return f"{version_name(version)}-but-{shown}{rest}"
+    return f"{_folder_of(version)}-but-{shown}{rest}"
 
 
 def _mark(names: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()[:8]
 
 
-def version_name(version: int) -> str:
-    """The folder of a version; 0 is the model itself."""
+def _folder_of(version: int) -> str:
     return f"version-{version}"
-
-
-def version_orders(recipe: UpdateRecipe, versions: int) -> list[Order]:
-    """Orders for versions 1 to `versions`, each a step after the one before."""
-    settings = recipe.weight_updates
-    orders: list[Order] = []
-    for version in range(1, versions + 1):
-        if version == 1 and settings.checkpoint is not None:
-            continue
-        before = "" if version == 1 else _name_of(recipe, version - 1)
-        orders.append(
-            {"name": version_name(version), "after": before, "scale": settings.perturbation, "seed": recipe.seed}
-        )
-    return orders
-
-
-def _name_of(recipe: UpdateRecipe, version: int) -> str:
-    own = recipe.weight_updates.checkpoint
-    return str(expanded(own).resolve()) if version == 1 and own is not None else version_name(version)
 
 
 def derive_cell(
@@ -130,8 +115,3 @@ def derive_cell(
         writes=tuple(folder / order["name"] for order in orders),
         gpus=1,
     )
-
-
-def version_path(recipe: UpdateRecipe, version: int, model: str, folder: Path) -> str:
-    """The folder of a version: the model, the user's own checkpoint, or one that was written into `folder`."""
-    return model if version == 0 else str(folder / _name_of(recipe, version))

@@ -152,8 +152,8 @@ class AsyncLLM:
         if method == "rlaudit_read_back":
             versions = [read_version(path) for path in args[0]]
             place = versions.index(self.version)
-            told = {"tensors": ["w"], "data": True, "bytes": place, "probe": place, "sha256": "0", "why": None}
-            return [json.dumps({"parameters": {"w": told}, "logits": place, "why": None})]
+            told = {"tensors": ["w"], "bytes": place, "probe": place, "parts": None}
+            return [json.dumps({"parameters": {"w": told}, "logits": place})]
         raise AttributeError(f"the worker has no {method}")
 
     async def abort(self, request_id):

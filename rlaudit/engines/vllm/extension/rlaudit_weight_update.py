@@ -61,7 +61,7 @@ class WeightUpdate:
 
 
 def read_back(model, vllm_config, paths):
-    """Return {"parameters": {name: {"tensors", "bytes", "probe", "parts"}}, "logits"}; without parameters if weights are
+    """Return {"parameters": {name: {"tensors", "bytes", "probe", "parts"}}, "logits"}; no parameters if the weights are
     split over several workers.
 
     tensors: the checkpoint's names of what the parameter holds. bytes, probe: the place in `paths` that the parameter's

@@ -126,22 +126,14 @@ def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) 
 
 
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:
-    return Flight(
-        case=row["case"],
-        run=row["run"],
-        prompt=row["prompt"] % shared,
-        sample=row["sample"],
-        max_tokens=row["max_tokens"],
-        prompt_token_ids=tuple(prompts[row["prompt"]]),
-        token_ids=tuple(row["token_ids"]),
-        logprobs=tuple(row["logprobs"]),
-        versions=tuple(None if version is None else int(version) for version in row["versions"]),
-        cached_tokens=row["cached_tokens"],
-        finish_reason=row["finish_reason"],
-        ends=row["ends"],
-        lost=row["lost"],
-        error=row["error"],
-        submitted=int(row["submitted"]),
-        finished=None if row["finished"] is None else int(row["finished"]),
-        surplus_logprobs=row["surplus_logprobs"],
-    )
+    values = {
+        **row,
+        "prompt": row["prompt"] % shared,
+        "prompt_token_ids": tuple(prompts[row["prompt"]]),
+        "token_ids": tuple(row["token_ids"]),
+        "logprobs": tuple(row["logprobs"]),
+        "versions": tuple(None if version is None else int(version) for version in row["versions"]),
+        "submitted": int(row["submitted"]),
+        "finished": None if row["finished"] is None else int(row["finished"]),
+    }
+    return Flight(**values)

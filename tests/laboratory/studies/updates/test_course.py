@@ -142,7 +142,7 @@ def test_a_terminal_ends_with_the_verdict_the_errors_and_what_to_use(report: dic
 
 def test_markdown_holds_the_matrix_and_the_findings(report: dict[str, Any]) -> None:
     text = MARKDOWN.render(report, None)
-    assert "| **error** |" in text and "`stale-kv`" in text and "| engine | sequence |" in text
+    assert "`stale-kv`" in text and "| engine | sequence |" in text
 
 
 def test_a_clean_recipe_ends_with_0_and_is_not_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,14 +159,6 @@ def test_a_request_that_is_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.
     run = run_in(tmp_path, monkeypatch, recipe.model_copy(update={"environment_variables": variables}))
     document = document_of(run, Path("recipe.yaml"), fail_on_mismatch=True)
     assert "requests-lost" in [one["rule"] for one in document["findings"]]
-
-
-def test_a_terminal_breaks_sentences_and_no_figures(report: dict[str, Any]) -> None:
-    lines = ANSI.sub("", TEXT.render(report, 80)).splitlines()
-    assert all(len(line) <= 80 for line in lines)
-    flowing = " ".join(" ".join(lines).split())
-    completed = [case["in_flight"]["completed"] for case in report["weight_updates"]["cases"]]
-    assert all(f"{count} completed" in flowing for count in completed if count)
 
 
 def test_the_report_follows_the_published_schema(report: dict[str, Any]) -> None:

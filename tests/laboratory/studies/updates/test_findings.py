@@ -59,28 +59,22 @@ def test_a_path_that_the_release_refuses_is_a_note_and_not_a_failure() -> None:
     assert (finding.name, finding.severity) == ("refused", "note")
 
 
-def test_a_planted_part_must_be_named() -> None:
-    case = {"planted": ("layers.12.",)}
-    parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.mlp.w", HEAD))
-    assert names(judged("planted", case, parts=parts)) == ["planted-found"]
-    missed = Parts(Verdict.MATCH, "", "", read())
-    assert names(judged("planted", case, parts=missed)) == ["planted-missed"]
+LEFT_OUT, LATE = {"planted": ("layers.12.",)}, {"late": ("layers.7.norm",)}
 
 
-def test_a_part_sent_again_as_it_was_is_named_or_was_not_taken() -> None:
-    case = {"late": ("layers.7.norm",)}
-    named = Parts(Verdict.MISMATCH, "", "", read("model.layers.7.norm.weight", HEAD))
-    assert names(judged("planted", case, parts=named)) == ["planted-found"]
-    ignored = Parts(Verdict.MISMATCH, "", "", read(HEAD))
-    (finding,) = findings_of([judged("planted", case, parts=ignored)])
-    assert (finding.name, finding.severity) == ("late-copy-ignored", "note")
-    blind = Parts(Verdict.MATCH, "", "", replace(read(), unread=("model.layers.7.norm.weight",)))
-    assert names(judged("planted", case, parts=blind)) == ["planted-missed"]
-
-
-def test_a_planted_part_named_among_others_is_not_found() -> None:
-    parts = Parts(Verdict.MISMATCH, "", "", read("model.layers.12.w", "model.layers.13.w"))
-    assert names(judged("planted", {"planted": ("layers.12.",)}, parts=parts)) == ["planted-missed"]
+@pytest.mark.parametrize(
+    ("case", "held", "named"),
+    [
+        (LEFT_OUT, read("model.layers.12.mlp.w", HEAD), "planted-found"),
+        (LEFT_OUT, read(), "planted-missed"),
+        (LEFT_OUT, read("model.layers.12.w", "model.layers.13.w"), "planted-missed"),
+        (LATE, read("model.layers.7.norm.weight", HEAD), "planted-found"),
+        (LATE, read(HEAD), "late-copy-ignored"),
+        (LATE, replace(read(), unread=("model.layers.7.norm.weight",)), "planted-missed"),
+    ],
+)
+def test_a_part_that_is_planted_must_be_named_and_no_other(case: dict[str, Any], held: PartsRead, named: str) -> None:
+    assert names(judged("planted", case, parts=Parts(Verdict.MISMATCH, "", "", held))) == [named]
 
 
 @pytest.mark.parametrize(
@@ -127,20 +121,14 @@ def test_the_cheapest_clean_sequence_is_the_one_to_use() -> None:
 
 def test_none_is_to_be_used_if_none_was_clean() -> None:
     (sentence,) = sequences_to_use([judged(staleness=replace(CLEAN, verdict=Verdict.INCONCLUSIVE))])
-    assert (
-        sentence
-        == "the start: no sequence that was tried is clean; not clean: mode=keep, clear_cache=True (not decided)"
-    )
+    assert "no sequence that was tried is clean" in sentence
 
 
-def test_an_engine_without_a_pause_is_to_be_held_between_two_steps() -> None:
-    (sentence,) = sequences_to_use([judged(case={"clear_cache": False}, kind_of_engine="V0")])
-    assert "hold the loop that steps the engine" in sentence
-
-
-def test_a_part_that_stays_old_is_said_beside_every_sequence() -> None:
+def test_an_engine_without_a_pause_is_to_be_held_and_a_part_that_stays_old_is_said() -> None:
     parts = Parts(Verdict.MISMATCH, "the head kept the old weights", "", read(HEAD))
-    (sentence,) = sequences_to_use([judged(), judged("path", parts=parts)])
+    cases = [judged(case={"clear_cache": False}, kind_of_engine="V0"), judged("path", parts=parts)]
+    (sentence,) = sequences_to_use(cases)
+    assert "hold the loop that steps the engine" in sentence
     assert sentence.endswith("with any of them, the head kept the old weights")
 
 

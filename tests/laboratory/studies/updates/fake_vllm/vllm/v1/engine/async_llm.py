@@ -97,7 +97,7 @@ class AsyncLLM:
         value = -(1.0 + self.version) - 0.25 * stale
         token = running.made - again
         running.made += not again
-        wanted = running.sampling.max_tokens - (AILMENT == "short")
+        wanted = running.sampling.max_tokens
         done = running.made >= wanted
         self._emit(running, [token], [{token: Logprob(value)}], "length" if done else None)
         if done and running in self.running:

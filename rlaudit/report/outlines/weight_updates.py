@@ -51,7 +51,7 @@ def outline(report: Report) -> Outline:
         lead=report.get("description", ""),
         facts=[f"{len(cases)} cases on {len({case['start'] for case in cases})} engines"],
         indents=Indents(line=2, table=2),
-        pictured=frozenset({"markdown"}),
+        pictured=frozenset(),
     )
 
 

@@ -82,7 +82,6 @@ class EngineRecord:
     start: EngineStart
     status: str
     failure: str | None
-    resolved: Mapping[str, Any]
     kind: str
     flights: tuple[Flight, ...]
     read_backs: tuple[ReadBack, ...]
@@ -107,7 +106,6 @@ def read_record(
         start=start,
         status="ok",
         failure=None,
-        resolved=result["resolved"],
         kind=result["kind"],
         flights=tuple(_flight(row, prompts, shared) for row in rows),
         read_backs=tuple(
@@ -122,7 +120,7 @@ def read_record(
 
 def failed_record(start: EngineStart, status: str, failure: str, cell_key: str) -> EngineRecord:
     """The record of a cell without a result."""
-    return EngineRecord(start, status, failure, {}, "", (), (), (), {}, cell_key)
+    return EngineRecord(start, status, failure, "", (), (), (), {}, cell_key)
 
 
 def _flight(row: Mapping[str, Any], prompts: Sequence[Sequence[int]], shared: int) -> Flight:

@@ -34,7 +34,7 @@ def judged(
 ) -> JudgedCase:
     mine = UpdateCase(**{"name": "the case", "kind": CaseKind(kind), "steps": (), **(case or {})})
     start = EngineStart("the start", "0.18.1", path, {}, (mine,), {"prefix-caching": "on"})
-    record = EngineRecord(start, "ok", None, {}, kind_of_engine, (), (), (), {})
+    record = EngineRecord(start, "ok", None, kind_of_engine, (), (), (), {})
     whole = JudgedCase(record, mine, None, COUNT, COUNT, staleness=CLEAN if kind == "matrix" else None)
     return replace(whole, **more)
 

@@ -5,6 +5,7 @@ Python 3.9 syntax, standard library only.
 """
 
 import asyncio
+import json
 import time
 
 LATE_SECONDS = 0.05
@@ -118,27 +119,20 @@ class Session:
 
     async def do_update(self, step):
         """Pause, load, resume, with the times that tell before from after. A failed load is never resumed from."""
-        now, mode = time.monotonic, step["mode"]
-        update = {"case": self.case, "from": self.version, "to": step["version"], "mode": mode, "error": None}
-        planted = {name: list(step.get(name, ())) for name in ("skip", "late")}
-        update.update(clear_cache=step["clear_cache"], **planted)
-        update["in_flight"] = sum(not flight.ended for flight in self.flights)
-        begun = now()
+        mode, in_flight = step["mode"], sum(not flight.ended for flight in self.flights)
         if mode != "none":
             await self.pause(mode, step["clear_cache"])
-        paused = now()
-        update["pause_seconds"] = paused - begun
+        paused = time.monotonic()
         if mode != "none":
             self.submit_all(step["while_paused"])
+        update = {"case": self.case, "to": step["version"], "in_flight": in_flight, "error": None}
         self.updates.append(update)
         try:
-            await self.load(step["version"], **planted)
+            await self.load(step["version"], step.get("skip", ()), step.get("late", ()))
         except Exception as error:
             update["error"] = describe_error(error)
             raise
-        finally:
-            update["load_seconds"] = now() - paused
-        loaded = now()
+        loaded = time.monotonic()
         # Without a pause, outputs of the last step under the old weights may still be on their way.
         self.windows.append((paused, loaded + (LATE_SECONDS if mode == "none" else 0.0), self.version))
         if mode == "none":
@@ -146,7 +140,6 @@ class Session:
             self.submit_all(step["while_paused"])
         else:
             await self.resume()
-        update["resume_seconds"] = now() - loaded
 
     def submit_all(self, steps):
         """Start the requests of several steps."""
@@ -165,7 +158,8 @@ class Session:
         """Compare what the worker holds with this version and those before it."""
         versions = [version for version in self.job["checkpoints"] if int(version) <= int(self.version)]
         folders = [self.job["checkpoints"][version] for version in versions]
-        told = await asyncio.wait_for(self.engine.read_back(folders), self.job["drain_seconds"])
+        answers = await asyncio.wait_for(self.engine.call("rlaudit_read_back", folders), self.job["drain_seconds"])
+        told = json.loads(answers[0])
         for parameter in told["parameters"].values():
             for way in ("bytes", "probe"):
                 parameter[way] = None if parameter[way] is None else versions[parameter[way]]

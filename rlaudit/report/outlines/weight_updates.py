@@ -67,15 +67,15 @@ def _in_short(report: Report) -> Brief:
         [
             (1, f"{layer['layer']} {layer['verdict'].upper()}: {layer['because']}"),
             *((1, f"{one['severity']} {one['rule']}: {one['message']}") for one in serious),
-            *((1, said) for said in report["weight_updates"]["to_use"]),
+            *((1, sentence) for sentence in report["weight_updates"]["to_use"]),
         ]
     )
 
 
 def _cost(report: Report) -> str:
     spent = report["weight_updates"]["cost"]
-    said = f"{spent['seconds']:.0f} s, {spent['cells_run']} cells run, {spent['cells_kept']} kept"
-    return f"{said}; {damaged(spent['damaged'])}" if spent["damaged"] else said
+    spent_in_words = f"{spent['seconds']:.0f} s, {spent['cells_run']} cells run, {spent['cells_kept']} kept"
+    return f"{spent_in_words}; {damaged(spent['damaged'])}" if spent["damaged"] else spent_in_words
 
 
 def _sequences(cases: Sequence[UpdateCase]) -> list[list[str]]:
@@ -126,25 +126,25 @@ def _lags(cases: Sequence[UpdateCase]) -> list[list[str]]:
 
 def _parts(cases: Sequence[UpdateCase]) -> list[str]:
     """Which parameters each way of loading reaches, a sentence for every case that was read back."""
-    said = []
+    lines = []
     for case in cases:
         where = f"{case['start']}, loading by {case['path']}"
         planted = f" ({case['name']})" if case["kind"] == "planted" else ""
         if case["kind"] in ("path", "planted") and case["problem"]:
-            said.append(f"{where}{planted}: refused. {case['problem']}")
+            lines.append(f"{where}{planted}: refused. {case['problem']}")
         elif case["parts"]:
-            said.append(f"{where}{planted}: {case['parts']['because']}. {case['parts']['sure']}")
-    return said
+            lines.append(f"{where}{planted}: {case['parts']['because']}. {case['parts']['sure']}")
+    return lines
 
 
 def _transports(cases: Sequence[UpdateCase]) -> list[str]:
     """What brought the weights in each engine start that ran; starts alike in a line."""
     starts: dict[str, list[str]] = {}
     for case in cases:
-        told = case["transport"]
-        if told and case["start"] not in starts.setdefault(told, []):
-            starts[told].append(case["start"])
-    return [f"{told}: {'; '.join(names)}" for told, names in starts.items()]
+        transport = case["transport"]
+        if transport and case["start"] not in starts.setdefault(transport, []):
+            starts[transport].append(case["start"])
+    return [f"{transport}: {'; '.join(names)}" for transport, names in starts.items()]
 
 
 def _interval(found: Any, key: str = "value") -> str:
@@ -157,6 +157,6 @@ def _interval(found: Any, key: str = "value") -> str:
 
 
 def _requests(count: UpdateRequests) -> str:
-    said = [f"{count[name]} {name}" for name in ENDS if count[name]]
+    ends = [f"{count[name]} {name}" for name in ENDS if count[name]]
     leaked = [f"{count['leaked_tokens']} tokens leaked"] if count["leaked_tokens"] else []
-    return ", ".join(said + leaked) or "none"
+    return ", ".join(ends + leaked) or "none"

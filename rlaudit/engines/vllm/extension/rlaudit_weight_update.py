@@ -93,38 +93,38 @@ def read_back(model, vllm_config, paths):
 def read_parameter(name, parameter, module, checkpoints, packed, dtype):
     """What one parameter, and the layer that it belongs to, are found to hold."""
     names = sources(name, checkpoints[0], packed)
-    told = {"tensors": names, "bytes": None, "probe": None, "parts": None}
+    holds = {"tensors": names, "bytes": None, "probe": None, "parts": None}
     wanted = [joined(names, tensors) for tensors in checkpoints]
     if parameter.is_meta or any(tensor is None for tensor in wanted):
-        return told
+        return holds
     if parameter.numel():
-        told["bytes"] = same_bytes(parameter, wanted)
+        holds["bytes"] = same_bytes(parameter, wanted)
     given = None
     if name.endswith(".weight") and wanted[0].dim() == 2:
         given = answer_of(module, wanted[0].shape[1], dtype, parameter.device)
     if given is not None:
-        told["probe"] = nearest_weight(given, wanted)
-    if told["bytes"] is None and told["probe"] is None and len(names) > 1 and given is not None:
+        holds["probe"] = nearest_weight(given, wanted)
+    if holds["bytes"] is None and holds["probe"] is None and len(names) > 1 and given is not None:
         rows = [checkpoints[0][one].shape[0] for one in names]
-        told["parts"] = {
+        holds["parts"] = {
             one: nearest_weight(given[:, end - size : end], [tensors[one] for tensors in checkpoints])
             for one, size, end in zip(names, rows, itertools.accumulate(rows))
         }
-    return told
+    return holds
 
 
 def read_experts(parameter, experts, checkpoints):
     """What a parameter of fused experts is found to hold; see rlaudit_expert_weights."""
-    told = {"tensors": [name for names in experts for name in names], "bytes": None, "probe": None, "parts": None}
+    holds = {"tensors": [name for names in experts for name in names], "bytes": None, "probe": None, "parts": None}
     if parameter.is_meta or not parameter.is_floating_point() or len(parameter) != len(experts):
-        return told
+        return holds
     parts = versions_held(parameter, experts, checkpoints)
     versions = set(parts.values())
     if len(versions) == 1:
-        told["bytes"] = versions.pop()
+        holds["bytes"] = versions.pop()
     else:
-        told["parts"] = parts
-    return told
+        holds["parts"] = parts
+    return holds
 
 
 def sources(name, tensors, packed):

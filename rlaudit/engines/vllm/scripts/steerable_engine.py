@@ -244,7 +244,7 @@ class SteppedEngine:
             del self.waiting[request_id]
 
     async def check_health(self):
-        """Raises what a step raised: nobody steps the engine after that, and a request would wait for ever."""
+        """Raises what a step raised: no step follows that one, and a request would wait for ever."""
         if self.failure is not None:
             raise self.failure
 

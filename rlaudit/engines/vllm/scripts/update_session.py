@@ -20,7 +20,7 @@ class Session:
     def __init__(self, job, engine, transport, channel):
         self.job, self.engine, self.transport, self.channel = job, engine, transport, channel
         self.version, self.paused = "0", False
-        self.rows, self.updates, self.read_backs, self.said, self.seconds = [], [], [], [], {}
+        self.rows, self.updates, self.read_backs, self.steps, self.seconds = [], [], [], [], {}
         self.case, self.flights, self.windows = None, [], []
 
     async def play(self, case):
@@ -45,7 +45,7 @@ class Session:
 
     def say(self, step, status, message):
         """Keep what a step came to."""
-        self.said.append({"case": self.case, "step": step, "status": status, "message": message})
+        self.steps.append({"case": self.case, "step": step, "status": status, "message": message})
 
     async def do_restore(self, step):
         """Version 0 again, with nothing cached. Not measured, but it must work for a case to mean anything."""
@@ -159,14 +159,14 @@ class Session:
         versions = [version for version in self.job["checkpoints"] if int(version) <= int(self.version)]
         folders = [self.job["checkpoints"][version] for version in versions]
         answers = await asyncio.wait_for(self.engine.call("rlaudit_read_back", folders), self.job["drain_seconds"])
-        told = json.loads(answers[0])
-        for parameter in told["parameters"].values():
+        held = json.loads(answers[0])
+        for parameter in held["parameters"].values():
             for way in ("bytes", "probe"):
                 parameter[way] = None if parameter[way] is None else versions[parameter[way]]
             parts = parameter.get("parts") or {}
-            parameter["parts"] = {name: None if held is None else versions[held] for name, held in parts.items()}
-        told["logits"] = None if told["logits"] is None else versions[told["logits"]]
-        self.read_backs.append({"case": self.case, "believed": self.version, **told})
+            parameter["parts"] = {name: None if one is None else versions[one] for name, one in parts.items()}
+        held["logits"] = None if held["logits"] is None else versions[held["logits"]]
+        self.read_backs.append({"case": self.case, "believed": self.version, **held})
 
     async def drain(self):
         """Wait for what is still under way; what does not end in time is lost."""
@@ -221,7 +221,7 @@ class Flight:
             self.token_ids.append(token)
             self.logprobs.append(position[token].logprob)
         # V1 ends an aborted request with no tokens and, in place of none, all logprobs of the request once more
-        # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): whoever appends deltas has them twice.
+        # (vllm/v1/engine/output_processor.py of 0.18.1 slices them with [-0:]): a caller that appends has them twice.
         self.surplus_logprobs += len(logprobs) - len(ids)
         self.deltas.append((at, len(ids)))
         if output.num_cached_tokens is not None and self.cached_tokens is None:

@@ -26,7 +26,7 @@ job
 
 samples.jsonl    one line per request: token ids, logprobs, the version each token was sampled with (null: while the
                  update ran), cached tokens, how it ended
-result           resolved, kind, transport (what it really was), updates, read_backs, steps (what each said), seconds
+result           resolved, kind, transport (what it really was), updates, read_backs, steps (what each came to), seconds
 """
 
 import asyncio
@@ -81,7 +81,7 @@ async def play(job, channel):
         "transport": ran,
         "updates": session.updates,
         "read_backs": session.read_backs,
-        "steps": session.said,
+        "steps": session.steps,
         "load_seconds": loaded_after,
         "case_seconds": session.seconds,
     }

@@ -5,7 +5,7 @@ A case of the matrix is the stale-KV protocol with a flight in the middle of it.
     flight        version 0, served from that cache; the update meets it after a third of its tokens
     after         version 1, submitted while the engine is paused: warm, and stale if anything is kept;
                   with it `unshared`, the same prompts behind a token of their own, which no cache can hold
-    cold after    version 1, cache emptied: what `after` should have said
+    cold after    version 1, cache emptied: what `after` should have sampled
     warm after    version 1, cache of `cold after`: the noise control
 Many cases share one engine start (plan.py), and each begins by restoring version 0.
 """

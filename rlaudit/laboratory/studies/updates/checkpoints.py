@@ -98,7 +98,7 @@ def _folder_of(version: int) -> str:
 def derive_cell(
     context: RolloutContext, folder: Path, orders: Sequence[Order], trainer: Environment, timeout_seconds: float
 ) -> Cell:
-    """The job that writes checkpoints into `folder`, where whoever changes or deletes one gets it again."""
+    """The job that writes checkpoints into `folder`, which writes one again that was changed or deleted."""
     return Cell(
         job={
             "script": shipped(DERIVE),

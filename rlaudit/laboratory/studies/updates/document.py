@@ -105,7 +105,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
         if judged.case.kind in (CaseKind.MATRIX, CaseKind.PATH) and judged.ran and judged.parts
     ]
     whole = [parts for parts in paths if parts.verdict is Verdict.MATCH]
-    said = [
+    sentences = [
         f"{len(good)} of {len(tried)} {what}"
         for good, tried, what in (
             (clean, matrix, "sequences of calls are clean"),
@@ -115,7 +115,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
     ]
     nothing = _without_a_sequence(cases)
     if nothing:
-        said.append(f"no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}")
+        sentences.append(f"no sequence of calls that was asked for exists in vLLM {', '.join(nothing)}")
     if errors:
         verdict = Verdict.MISMATCH
     elif nothing:
@@ -131,7 +131,7 @@ def _layers(cases: Sequence[JudgedCase], found: Sequence[UpdateFinding]) -> list
             "verdict": verdict,
             "cause": errors[0].name if errors else None,
             "causes": [error.name for error in errors[:1]],
-            "because": "; ".join(said) or "nothing was read back and no sequence of calls ran",
+            "because": "; ".join(sentences) or "nothing was read back and no sequence of calls ran",
             "evidence": [finding.message for finding in errors],
             "falsifier": "the same sequence of calls with the excess and the old part gone",
             "next": "use a sequence that is clean here, and audit it with your model" if errors else "",

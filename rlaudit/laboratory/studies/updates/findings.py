@@ -58,11 +58,11 @@ def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> s
     clean = {(judged.case.mode, judged.case.clear_cache): judged for judged in matrix if judged.clean}
     choice = next((clean[wanted] for wanted in PREFERENCE if wanted in clean), None)
     if choice is None:
-        said = "no sequence that was tried is clean"
+        advice = "no sequence that was tried is clean"
     elif choice.record.kind == "V0":
-        said = f"use {choice.case.name}: hold the loop that steps the engine meanwhile, which has no pause of its own"
+        advice = f"use {choice.case.name}: hold the loop that steps the engine meanwhile, which has no pause of its own"
     else:
-        said = f"use {choice.case.name}"
+        advice = f"use {choice.case.name}"
     bad: dict[str, list[JudgedCase]] = {}
     for judged in matrix:
         if judged.ran and judged.blemish is not None:
@@ -79,7 +79,7 @@ def _choice(matrix: Sequence[JudgedCase], everything: Sequence[JudgedCase]) -> s
         None,
     )
     seen = "".join(f"; not clean: {sequences(those)} ({blemish})" for blemish, those in bad.items())
-    return said + seen + (f"; with any of them, {old}" if old else "")
+    return advice + seen + (f"; with any of them, {old}" if old else "")
 
 
 def _of_case(judged: JudgedCase) -> Iterator[UpdateFinding]:

@@ -73,7 +73,7 @@ def judge_run(run: FinishedUpdates) -> tuple[JudgedCase, ...]:
 
 
 def judge_case(run: FinishedUpdates, record: EngineRecord, case: UpdateCase) -> JudgedCase:
-    """One case, whatever its kind."""
+    """Judge one case of any kind."""
     book, margin = run.book_of(record), run.recipe.equivalence_margin
     flights = record.of(case)
     paused = case.mode != "none"
@@ -111,10 +111,10 @@ def _problem(record: EngineRecord, case: UpdateCase) -> str | None:
 def _parts(
     record: EngineRecord, case: UpdateCase, flights: Sequence[Flight], book: Scorebook, margin: float
 ) -> Parts | None:
-    told = next((read for read in record.read_backs if read.case == case.name), None)
-    if told is None:
+    read_back = next((read for read in record.read_backs if read.case == case.name), None)
+    if read_back is None:
         return None
-    read = read_parts(told)
+    read = read_parts(read_back)
     mixture = mixture_name(int(read.believed), read.old) if read is not None and read.old else None
     cold = [flight for flight in flights if flight.run == COLD_AFTER]
     return judge_parts(read, cold, book, mixture, fit_margin(flights, book, margin))

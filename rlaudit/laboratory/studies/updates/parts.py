@@ -23,7 +23,7 @@ EMBEDDING = "model.embed_tokens.weight"
 class PartsRead:
     """What one read back says.
 
-    A parameter that is of no version as a whole is told by its tensors.
+    A parameter that is of no version as a whole counts by its tensors.
 
     new: parameters that a witness proves new and none old; new_by_bytes, new_by_answer: by each of the witnesses. old:
     checkpoint names of tensors that did not get to the believed version. of_no_version: tensors whose layer answers,
@@ -70,19 +70,19 @@ def read_parts(read: ReadBack) -> PartsRead | None:
     believed = read.believed
     old, unread, hidden, of_no_version = [], [], [], []
     new = by_bytes = by_answer = 0
-    for name, told in read.parameters.items():
-        ways = [told[way] for way in ("bytes", "probe") if told[way] is not None]
-        parts = told.get("parts") or {}
-        by_bytes += told["bytes"] == believed
-        by_answer += told["probe"] == believed
+    for name, parameter in read.parameters.items():
+        ways = [parameter[way] for way in ("bytes", "probe") if parameter[way] is not None]
+        parts = parameter.get("parts") or {}
+        by_bytes += parameter["bytes"] == believed
+        by_answer += parameter["probe"] == believed
         if parts:
             old += [tensor for tensor, held in parts.items() if held not in (None, believed)]
             of_no_version += [tensor for tensor, held in parts.items() if held is None]
         elif not ways:
             unread.append(name)
         elif any(way != believed for way in ways):
-            old += list(told["tensors"]) or [name]
-            if told["bytes"] == believed:
+            old += list(parameter["tensors"]) or [name]
+            if parameter["bytes"] == believed:
                 hidden.append(name)
         else:
             new += 1
@@ -147,28 +147,28 @@ def _below(found: Measurement, margin: float) -> bool:
 
 
 def _figures(read: PartsRead | None, k3: K3Under) -> str:
-    said = []
+    figures = []
     if read is not None:
         behind = summary(read.old_behind_new_bytes)
         hidden = f"; {behind} answers with old weights behind new bytes" if behind else ""
         foreign = f"; of no version: {summary(read.of_no_version)}" if read.of_no_version else ""
         unread = f"; {len(read.unread)} could not be read" if read.unread else ""
-        said.append(
+        figures.append(
             f"{read.new} of {read.parameters} parameters read back as new ({read.new_by_bytes} by their bytes, "
             f"{read.new_by_answer} by their layer's answer){hidden}{foreign}{unread}"
         )
     if k3.new is not None:
-        said.append(f"k3 {_short(k3.new)} under the new weights")
+        figures.append(f"k3 {_short(k3.new)} under the new weights")
     if k3.read is not None:
-        said.append(f"{_short(k3.read)} under the new ones with that part old")
-    return "; ".join(said)
+        figures.append(f"{_short(k3.read)} under the new ones with that part old")
+    return "; ".join(figures)
 
 
 def summary(names: Sequence[str], shown: int = 3) -> str:
     """A few names in words: the head and the embedding by what they are."""
-    said = [{HEAD: "the head", EMBEDDING: "the embedding"}.get(name, name) for name in names]
-    more = f" and {len(said) - shown} more" if len(said) > shown else ""
-    return ", ".join(said[:shown]) + more
+    words = [{HEAD: "the head", EMBEDDING: "the embedding"}.get(name, name) for name in names]
+    more = f" and {len(words) - shown} more" if len(words) > shown else ""
+    return ", ".join(words[:shown]) + more
 
 
 def _under(flights: Sequence[Flight], book: Scorebook, checkpoint: str) -> Measurement | None:

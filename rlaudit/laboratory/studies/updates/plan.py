@@ -1,6 +1,6 @@
 """From a recipe to engine starts: each release, with every level of caching and scheduling and every path.
 
-What happens in a start is told by its cases (cases.py).
+What happens in a start is in its cases (cases.py).
 """
 
 from collections import Counter

@@ -109,9 +109,9 @@ class UpdateRecipe(AnyRecipe):
         """How many prompts of the set a run reads; None for all."""
         return self.prompts_used
 
-    def overridden(self, *, samples: int | None = None, **said: Any) -> "UpdateRecipe":
+    def overridden(self, *, samples: int | None = None, **options: Any) -> "UpdateRecipe":
         """The recipe with what the command line says instead."""
-        changed = super().overridden(**said)
+        changed = super().overridden(**options)
         if samples is None:
             return changed
         updates = changed.weight_updates.model_copy(update={"samples": samples})

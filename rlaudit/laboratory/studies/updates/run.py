@@ -96,20 +96,20 @@ def _scored(
 
 def _of_read_backs(record: EngineRecord, store: CheckpointStore) -> Iterator[tuple[str, Flight]]:
     """Yield the mixtures that were read back, each with the requests of a cold cache that have to fit it."""
-    for told in record.read_backs:
-        read = read_parts(told)
+    for read_back in record.read_backs:
+        read = read_parts(read_back)
         if read is not None and read.old and read.believed != "0":
             name = store.write_mixture(int(read.believed), read.old)
             for flight in record.flights:
-                if (flight.case, flight.run) == (told.case, COLD_AFTER):
+                if (flight.case, flight.run) == (read_back.case, COLD_AFTER):
                     yield name, flight
 
 
 def _effective(record: EngineRecord, store: CheckpointStore) -> dict[int, str]:
     """Return version to mixture if an honest update of this engine left something old, as its first read back says."""
     honest = {case.name for case in record.start.cases if case.kind in HONEST}
-    told = next((read for read in record.read_backs if read.case in honest), None)
-    held = None if told is None else read_parts(told)
+    read_back = next((read for read in record.read_backs if read.case in honest), None)
+    held = None if read_back is None else read_parts(read_back)
     if held is None or not held.old or held.believed == "0":
         return {}
     used = {version for flight in record.flights for version in flight.versions if version}
@@ -175,7 +175,7 @@ def cell_of_start(
         },
         timeout_minutes=recipe.timeout_minutes + seconds_to_move(size, moves_of(start)) / 60.0,
         identity={"checkpoints": [checkpoint.identity for checkpoint in checkpoints.values()]},
-        # Which token meets an update is told by the clock.
+        # Which token meets an update depends on the clock.
         timed=True,
     )
     return engine_cell(context, environment, process)

@@ -29,7 +29,7 @@ RELEVANT_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Staleness:
-    """What the protocol said of one case.
+    """What the protocol found in one case.
 
     cached_tokens: prompt tokens that the requests after the update took from the cache. distance: k3 of tokens of the
     new version under the old one, which is what an engine without the update would show. margin: where excess starts
@@ -72,8 +72,8 @@ def judge_staleness(flights: Sequence[Flight], book: Scorebook, relevant: float)
     distance = _distance(runs[COLD_AFTER], book)
     margin = min(RELEVANT_SHARE * distance, relevant)
     noise = max(abs(control.high or 0.0), abs(control.low or 0.0))
-    told = any(flight.cached_tokens is not None for flight in runs[AFTER])
-    verdict, because = _judge(excess, margin, noise, cached if told else None)
+    counted = any(flight.cached_tokens is not None for flight in runs[AFTER])
+    verdict, because = _judge(excess, margin, noise, cached if counted else None)
     return Staleness(
         verdict=verdict,
         because=because,

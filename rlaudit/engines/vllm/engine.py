@@ -38,7 +38,7 @@ ENGINE = Engine(
     update=_SCRIPTS / "update_weights.py",
     update_with=(
         *_scripts("loaded_engine", "steerable_engine", "weight_transports", "weight_sender", "update_session"),
-        *_scripts("request_in_flight", "engine_processes", "generate"),
+        *_scripts("generate"),
         *_UPDATES,
     ),
     train=_SCRIPTS / "rollouts_for_training.py",

@@ -15,7 +15,6 @@ from rlaudit.report.outline import (
     Block,
     Brief,
     Code,
-    Either,
     Entries,
     Findings,
     Folded,
@@ -123,9 +122,7 @@ class _Page:
                     self.line(0, line)
             case Table():
                 self.table(block)
-            case Code(code, _, _, because):
-                if because:
-                    self.line(self.indents.line, because)
+            case Code(code):
                 # To be pasted: a line that a narrow terminal cut in two would not be what is meant.
                 self.lines += [" " * self.indents.table + line for line in code.splitlines()]
             case Verdicts(layers):
@@ -137,8 +134,6 @@ class _Page:
             case Findings(findings):
                 for finding in findings:
                     self.finding(finding)
-            case Either(lines):
-                self.block(lines)
             case Brief(statements):
                 self.brief(statements)
             case Folded():

@@ -85,7 +85,6 @@ def engine_cell(context: RolloutContext, environment: Environment, process: Engi
             **process.job,
         },
         command=environment.command,
-        environment=environment,
         variables={**environment.variables, **kernel_cache(process.variables), **process.variables},
         timeout_seconds=60.0 * (process.timeout_minutes or context.timeout_minutes),
         identity={

@@ -249,7 +249,6 @@ def tokenize_cell(
             "prompts": list(prompts.prompts),
         },
         command=trainer.command,
-        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=TOKENIZE_TIMEOUT_SECONDS,
         identity={"lock": list(trainer.lock), "weights": model.weight_hash, "files": model.files_hash},

@@ -17,7 +17,6 @@ from rlaudit.engines.cells.cell import Cell
 from rlaudit.engines.cells.executor import Note, OnEvent, run_here
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.own_cache import with_own_cache
-from rlaudit.engines.cells.placement import Placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 from rlaudit.engines.hardware.shares import Share, share_of
 from rlaudit.engines.hardware.visible_gpus import only_these
@@ -77,9 +76,6 @@ class AtOnce:
                 return
             self._waiting.popleft()
             self._free = [place for place in self._free if place not in given.taken]
-            for other in self._running:
-                other.beside.add(job.cell.key)
-                job.beside.add(other.cell.key)
             self._running.append(job)
             job.thread = threading.Thread(
                 target=self._run, args=(job, given.taken, given.shown), name=f"rlaudit-{job.cell.key}", daemon=True
@@ -100,15 +96,13 @@ class AtOnce:
 
     def _outcome(self, job: "_Job", shown: Sequence[int]) -> Outcome:
         shares = [self._shares[place] for place in shown]
-        gpus = [share.gpu for share in shares if share.gpu is not None]
         cores = sorted({core for share in shares for core in share.cores})
         if cores:
             # Of this thread alone, and inherited by what it starts.
             os.sched_setaffinity(0, cores)
         cell = with_own_cache(job.cell, f"share-{shown[0]}")
-        if gpus:
+        if shares[0].gpu is not None:
             cell = replace(cell, variables={**cell.variables, **only_these(cell.variables, shown)})
-        place = replace(Placement.here(), gpus=[gpu.uuid for gpu in gpus], cores=cores)
         return run_here(
             self._folder,
             cell,
@@ -116,7 +110,6 @@ class AtOnce:
             [self._memory[place] for place in shown],
             self._note,
             job.cancelled.is_set,
-            placement=lambda: place.with_others(list(job.beside)),
         )
 
 
@@ -127,7 +120,6 @@ class _Job:
     cell: Cell
     on_event: OnEvent
     at: AtOnce
-    beside: set[str] = field(default_factory=set)
     cancelled: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None

@@ -12,7 +12,6 @@ from typing import Protocol, Self
 
 from rlaudit.engines.cells.cell import Cell, run_cell
 from rlaudit.engines.cells.launch import NO_MEMORY, Event, Outcome
-from rlaudit.engines.cells.placement import Placement, write_placement
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
 
 MEMORY_TIMEOUT_SECONDS = 120.0
@@ -65,9 +64,7 @@ class OneAtATime:
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
     ) -> Submitted:
         """Take a cell."""
-        return _Waiting(
-            lambda: run_here(self._folder, cell, on_event, [self._memory], self._note, placement=Placement.here)
-        )
+        return _Waiting(lambda: run_here(self._folder, cell, on_event, [self._memory], self._note))
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +80,8 @@ def run_here(
     memory: Sequence[GpuMemory],
     note: Note,
     cancelled: Callable[[], bool] = lambda: False,
-    *,
-    placement: Callable[[], Placement],
 ) -> Outcome:
-    """Run a cell on this machine, in this thread, with GPUs of this `memory`; `placement` is asked when it has ended.
+    """Run a cell on this machine, in this thread, with GPUs of this `memory`.
 
     Raises OSError where its files cannot be written or read, Cancelled once `cancelled` says so.
     """
@@ -95,9 +90,7 @@ def run_here(
         more_mib = max((one.wait_until_free(MEMORY_TIMEOUT_SECONDS) for one in memory), default=0)
         if more_mib:
             note(f"{more_mib} MiB more of the GPU are in use than before; starting anyway")
-    outcome = run_cell(folder, cell, on_event, cancelled)
-    write_placement(folder / cell.key, placement())
-    return _explained(outcome, memory)
+    return _explained(run_cell(folder, cell, on_event, cancelled), memory)
 
 
 def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:

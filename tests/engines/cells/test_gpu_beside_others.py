@@ -36,7 +36,6 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tuple[
         FakeNvml(FakeGpu("GPU-a", used_mib=used_mib, processes=((4711, 70_000),))).install(monkeypatch)
         monkeypatch.setattr(executor, "MEMORY_TIMEOUT_SECONDS", 0.0)
         monkeypatch.setattr(executor, "run_cell", lambda *_: outcome)
-        monkeypatch.setattr(executor, "write_placement", lambda *_: None)
         waited: list[float] = []
         wait = GpuMemory.wait_until_free
 

@@ -17,6 +17,9 @@ REPLACEMENTS: dict[tuple[str, ...], str] = {
     ("compare", "--sql"): (
         """duckdb -c "COPY (QUERY) TO 'tokens.parquet'" makes the table, rlaudit compare tokens.parquet reads it"""
     ),
+    ("engines", "--drivers"): (
+        "rlaudit engines build VERSION names the driver that a release needs, if this machine has none or an older one"
+    ),
     ("curves", "--tensorboard"): "write the metrics with tensorboardX, or log both runs to one TensorBoard directory",
 }
 END_OF_OPTIONS = "--"

@@ -13,8 +13,7 @@ from rlaudit.engines.cells.launch import shipped
 from rlaudit.engines.environments.environment_spec import Environment
 from rlaudit.engines.hardware.ieee_float32 import ieee_float32, kernel_cache
 from rlaudit.engines.models.model_identity import identities_in
-from rlaudit.engines.vllm.engine import ENGINE
-from rlaudit.engines.vllm.engine_gpus import gpus_of
+from rlaudit.engines.vllm.engine import ENGINE, gpus_of
 from rlaudit.engines.vllm.expected_engine import ExpectedEngine
 from rlaudit.laboratory.rollout_context import RolloutContext
 from rlaudit.vllm.cpu_block_size import smallest_cpu_block

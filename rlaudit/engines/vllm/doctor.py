@@ -19,7 +19,7 @@ from platformdirs import user_cache_path
 from rlaudit.engines.cells.handed_over import hand_over
 from rlaudit.engines.cells.launch import Outcome, launch, shipped
 from rlaudit.engines.environments.environment_spec import Environment
-from rlaudit.engines.environments.kernel_compiler import missing_for_triton
+from rlaudit.engines.environments.health import missing_for_triton
 from rlaudit.engines.hardware.accelerator import detect, machine_of
 from rlaudit.engines.hardware.visible_gpus import gpu_variables
 from rlaudit.engines.vllm.expected_engine import expected_engine

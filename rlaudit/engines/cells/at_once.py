@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from rlaudit.engines.cells.cell import Cell
-from rlaudit.engines.cells.executor import Note, OnEvent, run_here
+from rlaudit.engines.cells.executor import Note, OnEvent, Submitted, run_here
 from rlaudit.engines.cells.launch import Outcome
 from rlaudit.engines.cells.own_cache import with_own_cache
 from rlaudit.engines.hardware.gpu_memory import GpuMemory
@@ -39,13 +39,13 @@ class AtOnce:
 
     def submit(
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> "_Job":
+    ) -> Submitted:
         """Take a cell, which begins as soon as its share of the machine is free."""
-        job = _Job(cell, on_event, self)
+        job = _Job(cell, on_event)
         with self._lock:
             self._waiting.append(job)
             self._start_what_fits()
-        return job
+        return Submitted(job.result, lambda: self._drop(job))
 
     def __enter__(self) -> Self:
         return self
@@ -59,8 +59,8 @@ class AtOnce:
         for job in left:
             _joined(job)
 
-    def drop(self, job: "_Job") -> None:
-        """A cell that nobody waits for any more."""
+    def _drop(self, job: "_Job") -> None:
+        """Begin a cell no more, or end it."""
         with self._lock:
             job.cancelled.set()
             if job in self._waiting:
@@ -119,7 +119,6 @@ class _Job:
 
     cell: Cell
     on_event: OnEvent
-    at: AtOnce
     cancelled: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
@@ -135,10 +134,6 @@ class _Job:
             raise self.error
         assert self.outcome is not None
         return self.outcome
-
-    def cancel(self) -> None:
-        """Begin it no more, or end it."""
-        self.at.drop(self)
 
 
 def _alone(cell: Cell) -> bool:

@@ -6,7 +6,7 @@ can be run where the package lies elsewhere.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -20,15 +20,17 @@ Note = Callable[[str], None]
 OnEvent = Callable[[Event], None]
 
 
-class Submitted(Protocol):
-    """A cell that an executor has taken."""
+@dataclass(frozen=True)
+class Submitted:
+    """A cell that an executor has taken.
 
-    def result(self) -> Outcome:
-        """How the cell ended, once it has. Raises OSError where its files cannot be written or read, and NotFinished
-        where the executor cannot run it any more."""
+    result: waits until the cell has ended, and returns how. It raises OSError if the cell's files cannot be written or
+    read, and NotFinished if the executor cannot run it any more. cancel: called when the result is not wanted any more:
+    what has not begun does not begin, and what runs is ended.
+    """
 
-    def cancel(self) -> None:
-        """Nobody waits for it any more: what has not begun does not begin, and what runs is ended."""
+    result: Callable[[], Outcome]
+    cancel: Callable[[], None] = lambda: None
 
 
 class Executor(Protocol):
@@ -64,7 +66,14 @@ class OneAtATime:
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
     ) -> Submitted:
         """Take a cell."""
-        return _Waiting(lambda: run_here(self._folder, cell, on_event, [self._memory], self._note))
+        ended: list[Outcome] = []
+
+        def result() -> Outcome:
+            if not ended:
+                ended.append(run_here(self._folder, cell, on_event, [self._memory], self._note))
+            return ended[0]
+
+        return Submitted(result)
 
     def __enter__(self) -> Self:
         return self
@@ -106,21 +115,3 @@ def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
         return outcome
     advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
     return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))
-
-
-class _Waiting:
-    """A cell that runs when it is asked for, once."""
-
-    def __init__(self, run: Callable[[], Outcome]) -> None:
-        self._run: Callable[[], Outcome] | None = run
-        self._outcome: Outcome | None = None
-
-    def result(self) -> Outcome:
-        if self._outcome is None:
-            if self._run is None:
-                raise RuntimeError("the result of a cell that was cancelled was asked for")
-            self._outcome = self._run()
-        return self._outcome
-
-    def cancel(self) -> None:
-        self._run = None

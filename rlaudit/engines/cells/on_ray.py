@@ -24,7 +24,7 @@ from typing import Any, Self
 
 import rlaudit
 from rlaudit.engines.cells.cell import Cell, describe, ended
-from rlaudit.engines.cells.executor import Note, OnEvent
+from rlaudit.engines.cells.executor import Note, OnEvent, Submitted
 from rlaudit.engines.cells.inherited_variables import deciding
 from rlaudit.engines.cells.launch import EventTail, Failure, Outcome
 from rlaudit.engines.cells.ray_node import look, run
@@ -201,11 +201,11 @@ class OnRay:
 
     def submit(
         self, cell: Cell, title: str = "", on_event: OnEvent = lambda event: None, number: int | None = None
-    ) -> "_Task":
+    ) -> Submitted:
         """Take a cell: Ray begins it when a node has room."""
         task = _Task(self, cell, title, on_event)
         self._tasks.append(task)
-        return task
+        return Submitted(task.result, task.cancel)
 
     def remove_drafts(self) -> None:
         """Remove what this process, or a run that was killed, left of cells that did not end."""

@@ -103,7 +103,7 @@ def run_here(
 
 
 def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
-    """The outcome; one that ran out of memory beside others on the GPU says who they are and what to do."""
+    """Return the outcome; one that ran out of memory beside others on the GPU says so and what to do."""
     failure = outcome.failure
     if failure is None or failure.boundary != NO_MEMORY:
         return outcome
@@ -113,5 +113,5 @@ def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
     others = ", ".join(held for one in memory if (held := one.held_by_others()) is not None)
     if not others:
         return outcome
-    advice = f"{others} are in use by others: free them, or lower gpu_memory_utilization in engine_args"
+    advice = f"{others} are in use by others, which nvidia-smi names: free them, or lower gpu_memory_utilization in engine_args"
     return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))

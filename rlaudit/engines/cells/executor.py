@@ -113,5 +113,7 @@ def _explained(outcome: Outcome, memory: Sequence[GpuMemory]) -> Outcome:
     others = ", ".join(held for one in memory if (held := one.held_by_others()) is not None)
     if not others:
         return outcome
-    advice = f"{others} are in use by others, which nvidia-smi names: free them, or lower gpu_memory_utilization in engine_args"
+    advice = (
+        f"{others} are in use by others (see nvidia-smi): free them, or lower gpu_memory_utilization in engine_args"
+    )
     return replace(outcome, failure=replace(failure, message=f"{failure.message} ({advice})"))

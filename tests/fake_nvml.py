@@ -29,7 +29,6 @@ class FakeGpu:
     fault: int | None = None
     minor: int | None = None
     used_mib: Sequence[int] = (0,)
-    processes: Sequence[tuple[int, int]] = ()
 
 
 class FakeNvml:
@@ -115,6 +114,3 @@ class FakeNvml:
         if uuid is None:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
         return handle, uuid
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: FakeGpu) -> list[Any]:
-        return [SimpleNamespace(pid=pid, usedGpuMemory=mib * MIB) for pid, mib in handle.processes]

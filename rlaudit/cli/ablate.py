@@ -62,9 +62,9 @@ def ablate(
     # Statistics and tables take a second to import, which no other command should wait for.
     from rlaudit.engines.hardware.accelerator import detect
     from rlaudit.engines.hardware.shares import split
-    from rlaudit.laboratory.at_once import cells_at_once, local
     from rlaudit.laboratory.course import carried_out
     from rlaudit.laboratory.estimate import estimate
+    from rlaudit.laboratory.place import cells_at_once, local
     from rlaudit.laboratory.prompts import load_prompts
 
     outputs = parse_outputs(output or [])

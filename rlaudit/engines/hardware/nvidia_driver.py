@@ -5,7 +5,6 @@ under `CUDA_DEVICE_ORDER=PCI_BUS_ID`, but it may count GPUs that this process ma
 Source: NVIDIA, "NVML API Reference"; "Multi-Instance GPU User Guide".
 """
 
-import ctypes
 import errno
 import os
 from collections.abc import Iterator
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from rlaudit.engines.hardware.driver import offered_cuda
 
 MIB = 1024 * 1024
 
@@ -154,25 +155,11 @@ def _may_open(nvml: Any, handle: Any, root: Path) -> bool:
 
 
 def _newest_cuda(nvml: Any) -> str:
-    """The larger of what the driver says and what the libcuda says that programs load: a cuda-compat package, found
-    through LD_LIBRARY_PATH, raises it."""
     try:
-        said = int(nvml.nvmlSystemGetCudaDriverVersion_v2())
+        reported = int(nvml.nvmlSystemGetCudaDriverVersion_v2())
     except nvml.NVMLError:
-        said = 0
-    newest = max(said, _libcuda_version())
-    return f"{newest // 1000}.{newest % 1000 // 10}" if newest else ""
-
-
-def _libcuda_version() -> int:
-    """CUDA's version as libcuda gives it, 12080 for 12.8; 0 where no libcuda loads."""
-    version = ctypes.c_int(0)
-    try:
-        libcuda = ctypes.CDLL("libcuda.so.1")
-        failed = libcuda.cuDriverGetVersion(ctypes.byref(version))
-    except (OSError, AttributeError):
-        return 0
-    return 0 if failed else version.value
+        reported = 0
+    return offered_cuda(reported)
 
 
 def _text(value: str | bytes) -> str:

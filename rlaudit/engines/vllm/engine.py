@@ -1,6 +1,9 @@
 """vLLM, as rlaudit has to know it."""
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rlaudit.engines.engine import Engine, Package
 from rlaudit.vllm.milestones import OLDEST_RUN, VISIBLE_UUIDS
@@ -47,3 +50,14 @@ ENGINE = Engine(
         *sorted(EXTENSION.glob("*.py")),
     ),
 )
+
+
+def gpus_of(engine_args: Mapping[str, Any]) -> int:
+    """Return over how many GPUs an engine spreads its model.
+
+    Tensor times pipeline parallelism, and where experts are spread over the replicas, these too.
+    """
+    names = ["tensor_parallel_size", "pipeline_parallel_size"]
+    if engine_args.get("enable_expert_parallel"):
+        names.append("data_parallel_size")
+    return math.prod(max(1, int(engine_args.get(name) or 1)) for name in names)

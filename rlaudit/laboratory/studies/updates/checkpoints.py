@@ -108,7 +108,6 @@ def derive_cell(
             "make": list(orders),
         },
         command=trainer.command,
-        environment=trainer,
         variables=dict(trainer.variables),
         timeout_seconds=timeout_seconds,
         identity={"lock": list(trainer.lock), "model": dict(context.model_identity)},

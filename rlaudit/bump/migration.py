@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from rlaudit.bump.moves import Move, Pins
-from rlaudit.pins.pin import Pin
-from rlaudit.pins.requirement import span
+from rlaudit.pins.pin import Pin, span
 from rlaudit.vllm.catalogue import known_versions
 
 MOST_NAMED = 5

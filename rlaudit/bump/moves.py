@@ -7,9 +7,8 @@ from pathlib import PurePosixPath
 from packaging.version import Version
 
 from rlaudit.bump.tree import Tree
-from rlaudit.pins.known import LARGEST_BYTES, kind_of, pins_in
-from rlaudit.pins.pin import Pin, PinFile
-from rlaudit.pins.requirement import span
+from rlaudit.pins.files import LARGEST_BYTES, PinFile, kind_of, pins_in
+from rlaudit.pins.pin import Pin, span
 from rlaudit.vllm.catalogue import known_versions
 
 

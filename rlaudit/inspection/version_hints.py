@@ -11,11 +11,9 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from rlaudit.pins.around import PinnedIn, pinned_around, text_of
-from rlaudit.pins.image import images
+from rlaudit.pins.files import PinnedIn, pinned_around, text_of
 from rlaudit.pins.package import VLLM
-from rlaudit.pins.pin import Pin, line_at, release
-from rlaudit.pins.requirement import requirements, span
+from rlaudit.pins.pin import Pin, images, line_at, release, requirements, span
 
 # What an engine and its server say of themselves in a log.
 _LOGGED = re.compile(r"(?:LLM engine \(v|vLLM API server version )(?P<version>\d+\.\d+[\w.+!-]*)")

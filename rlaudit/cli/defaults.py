@@ -29,6 +29,7 @@ GROUPS: "Mapping[Part, Group]" = {
     Part.VARIABLE: "environment",
     Part.SAMPLING: "sampling",
     Part.METHOD: "method",
+    Part.IMPORT: "import",
 }
 
 

@@ -107,7 +107,7 @@ KINDS = (
         ("pyproject.toml",),
         (
             *REQUIREMENTS,
-            # Poetry's `vllm = "0.9.1"` and `vllm = {version = "0.9.1", extras = [...]}`; a caret is a range of Poetry's.
+            # Poetry: `vllm = "0.9.1"`, and `vllm = {version = "0.9.1", extras = [...]}`; a caret is a range.
             r"""^NAME\s*=\s*(?:\{[^}\n]*?version\s*=\s*)?["'](?P<clauses>[\^~]?[<>=!]*\s*\d[^"']*)["']""",
             # uv's sources.
             r"""^NAME\s*=\s*\{[^}\n]*?git\s*=[^}\n]*?(?:rev|tag|branch)\s*=\s*["'](?P<revision>[^"']+)["']""",

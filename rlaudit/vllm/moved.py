@@ -12,7 +12,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.layers import Layer
 from rlaudit.vllm.catalogue import Catalogue, Declared
 from rlaudit.vllm.machine import Machine
-from rlaudit.vllm.removed import removed
+from rlaudit.vllm.removed import removed, removed_imports
 from rlaudit.vllm.resolve import resolution_rules, resolve
 from rlaudit.vllm.why_it_matters import WHY
 
@@ -36,6 +36,7 @@ class Part(StrEnum):
     VARIABLE = "variable"
     SAMPLING = "sampling parameter"
     METHOD = "method"
+    IMPORT = "import"
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def moved(before: Version, after: Version, machine: Machine) -> tuple[Moved, ...
         *_defaults(Part.SAMPLING, old.sampling, new.sampling),
         *_methods(old, new),
         *_names(old, new),
+        *_imports(before, after),
     )
 
 
@@ -151,6 +153,11 @@ def _names(old: Catalogue, new: Catalogue) -> Iterator[Moved]:
         for name in sorted(after - before):
             layer, why = WHY.get(name, (Layer.INFERENCE_PATH, ""))
             yield Moved(Change.ADDED, part, name, None, _default(new, part, name), layer, why=why)
+
+
+def _imports(before: Version, after: Version) -> Iterator[Moved]:
+    for gone in removed_imports(before, after):
+        yield Moved(Change.REMOVED, Part.IMPORT, gone.name, None, None, Layer.INFERENCE_PATH, gone.effect, gone.instead)
 
 
 def _default(catalogue: Catalogue, part: Part, name: str) -> Any:

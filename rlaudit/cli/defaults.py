@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from rlaudit.cli.output import Output, write_file, write_outputs
 from rlaudit.errors import UsageError
-from rlaudit.inspection.as_json import as_json
+from rlaudit.inspection.audit import as_json
 from rlaudit.inspection.versions import choose
 from rlaudit.layers import Layer
 from rlaudit.report.new_report import new_report, untested

@@ -10,8 +10,7 @@ from typing import Any
 from rlaudit.configs.recorded_source import RecordedSource
 from rlaudit.configs.rollout_config import OF_UPDATES, RolloutConfig
 from rlaudit.configs.syntax.node import Unknown
-from rlaudit.inspection.as_json import as_json
-from rlaudit.inspection.audit import Audit, Side
+from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
 from rlaudit.report.parts.trainings import Difference, Kind

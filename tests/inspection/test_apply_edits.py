@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rlaudit.configs.syntax.edit import Edit
-from rlaudit.inspection.apply_edits import Misplaced, Span, apply, moved, overlap
+from rlaudit.inspection.fix import Misplaced, Span, apply, moved, overlap
 
 
 def edit(start: int, end: int, text: str) -> Edit:

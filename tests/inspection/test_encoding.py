@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from rlaudit.inspection.encoding import NotText, decode
+from rlaudit.inspection.files import NotText, decode
 
 
 @pytest.mark.parametrize(

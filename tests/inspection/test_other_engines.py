@@ -4,7 +4,7 @@ import pytest
 from toy_dialect import Desk
 
 from rlaudit.configs.source import Source
-from rlaudit.inspection.other_engines import OtherEngine, other_engine, sentences
+from rlaudit.inspection.without_config import OtherEngine, about_engines, other_engine
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_file_that_only_looks_like_these_is_left_alone(path: str, text: str) -
 
 
 def test_many_files_make_one_sentence() -> None:
-    (said,) = sentences(OtherEngine(f"{name}.sh", "SGLang", 1) for name in "abcde")
+    (said,) = about_engines(OtherEngine(f"{name}.sh", "SGLang", 1) for name in "abcde")
     assert said.startswith("a.sh:1, b.sh:1, c.sh:1 and 2 more files: rollouts run on SGLang")
 
 

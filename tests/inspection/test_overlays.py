@@ -7,8 +7,8 @@ from packaging.version import Version
 
 from rlaudit.cli.app import run
 from rlaudit.configs.source import Source
-from rlaudit.inspection.mentions import MOST_NAMED, Mention, mention, sentences
 from rlaudit.inspection.read_configs import known_dialects, recognise
+from rlaudit.inspection.without_config import MOST_OF_A_WORD, Mention, about_mentions, mention
 
 NEMO = "policy:\n  generation:\n    backend: vllm\n    vllm_cfg: {tensor_parallel_size: 2}\n    vllm_kwargs: {}\n"
 VERL = "actor_rollout_ref:\n  rollout:\n    name: vllm\n    gpu_memory_utilization: 0.5\n"
@@ -66,8 +66,8 @@ def test_a_folder_run_names_what_it_does_not_read(
 
 
 def test_many_files_are_counted_by_folder_after_the_first() -> None:
-    found = [Mention(f"{'a' if at < MOST_NAMED else 'b'}/{at}.py", "vllm", 1) for at in range(MOST_NAMED + 2)]
-    (sentence,) = sentences(found)
+    found = [Mention(f"{'a' if at < MOST_OF_A_WORD else 'b'}/{at}.py", "vllm", 1) for at in range(MOST_OF_A_WORD + 2)]
+    (sentence,) = about_mentions(found)
     assert ", 2 more in b: mention vllm, and no rollout config is read there" in sentence
 
 
@@ -109,14 +109,14 @@ def test_a_config_named_from_where_the_script_is_started_is_found_from_the_root_
 ])  # fmt: skip
 def test_a_script_that_hands_over_to_another_names_it_where_it_is_named(text: str) -> None:
     found = mention(Source("run.sh", text), named=True)
-    assert found is not None and sentences([found])[0].endswith("hands over to base.sh: inspect that one")
+    assert found is not None and about_mentions([found])[0].endswith("hands over to base.sh: inspect that one")
     assert mention(Source("run.sh", text)) is None
 
 
 def test_a_script_that_starts_a_program_names_it_and_the_way_to_know_what_it_decides() -> None:
     found = mention(Source("run.sh", "# vllm\ntorchrun --nproc_per_node 8 \\\n  src/grpo.py --use 1\n"), named=True)
     assert found is not None
-    started, mentioned = sentences([found])
+    started, mentioned = about_mentions([found])
     assert started == "run.sh:2 hands over to src/grpo.py: inspect that one" and "`rlaudit record`" in mentioned
 
 
@@ -124,7 +124,7 @@ def test_a_script_that_starts_a_program_names_it_and_the_way_to_know_what_it_dec
 def test_a_program_that_is_not_read_names_the_way_to_know_what_it_decides(path: str, there: bool) -> None:
     found = mention(Source(path, "# vllm\n"))
     assert found is not None
-    assert ("`rlaudit record`" in sentences([found])[0]) is there
+    assert ("`rlaudit record`" in about_mentions([found])[0]) is there
 
 
 def test_a_script_that_hands_over_to_nobody_names_none() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 from toy_dialect import PLAIN, Desk
 
-from rlaudit.inspection.stdin_name import stdin_name
+from rlaudit.inspection.files import stdin_name
 
 
 @pytest.mark.parametrize(

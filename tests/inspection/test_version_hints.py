@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlaudit.errors import UsageError
-from rlaudit.inspection.version_hints import hints_for
-from rlaudit.inspection.versions import choose, version_named
+from rlaudit.inspection.versions import choose, hints_for, version_named
 from rlaudit.pins.files import pin_files_in, pinned_around
 
 UV = '[[package]]\nname = "vllm"\nversion = "0.18.1"\nsource = { registry = "x" }\n'

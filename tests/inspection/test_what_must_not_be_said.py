@@ -6,8 +6,7 @@ import pytest
 from packaging.version import Version
 
 from rlaudit.configs.source import Source
-from rlaudit.inspection.encoding import decode
-from rlaudit.inspection.files import TextFile
+from rlaudit.inspection.files import TextFile, decode
 from rlaudit.inspection.inspect_file import Context, InspectedFile, inspect_file
 from rlaudit.inspection.read_configs import known_dialects
 from rlaudit.inspection.selection import known_rules

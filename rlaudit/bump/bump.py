@@ -36,7 +36,7 @@ class Bump:
 
 
 def find_bump(words: str, paths: Sequence[str]) -> Bump:
-    """What `--bump` names. Raises as `trees_named` does."""
+    """Find the trees that `--bump` names and the pins that move between them. Raises as `trees_named` does."""
     trees = trees_named(words, paths)
     pins = pins_of(trees.before, trees.after)
     return Bump(trees, pins, migration_of(pins))
@@ -44,7 +44,7 @@ def find_bump(words: str, paths: Sequence[str]) -> Bump:
 
 @contextmanager
 def in_tree_after(trees: Trees) -> Iterator[None]:
-    """The tree after as working directory, so that whatever is read or said of a file is as in that repository."""
+    """Make the tree after the working directory, so that files are read and named as in that repository."""
     if isinstance(trees.after, FolderTree):
         with chdir(trees.after.root):
             yield
@@ -56,7 +56,7 @@ def in_tree_after(trees: Trees) -> Iterator[None]:
 
 
 def brought_by(bump: Inspection, today: Inspection) -> tuple[Judged, ...]:
-    """The findings that the old release does not have on the same files."""
+    """Return the findings that the old release does not have on the same files."""
     standing: dict[tuple[object, ...], int] = {}
     for one in today.counted:
         standing[_identity(one)] = max(one.finding.severity.rank, standing.get(_identity(one), 0))
@@ -105,7 +105,7 @@ Change = Literal["entered", "left", "still open"]
 
 
 def crossed_defects(migration: Migration, inspection: Inspection) -> "list[CrossedDefect]":
-    """Those of the new release first."""
+    """Return the known defects that the move enters, keeps and leaves, in this order."""
     found = crossed(migration.before, migration.after)
     moves: tuple[tuple[Change, Mapping[str, Advisory]], ...] = (
         ("entered", found.entered),
@@ -116,21 +116,21 @@ def crossed_defects(migration: Migration, inspection: Inspection) -> "list[Cross
 
 
 def _defect(name: str, advisory: Advisory, move: Change, inspection: Inspection) -> "CrossedDefect":
-    told = [*_undecided(advisory, move, inspection)]
+    undecided = [*_undecided(advisory, move, inspection)]
     return {
         "name": name,
         "says": sentence(name),
         "window": str(advisory.window),
         "move": move,
         "way_out": advisory.way_out,
-        "certain": sum(not clauses for clauses in told),
-        "open": sum(bool(clauses) for clauses in told),
-        "undecided": list(dict.fromkeys(clause for clauses in told for clause in clauses)),
+        "certain": sum(not clauses for clauses in undecided),
+        "open": sum(bool(clauses) for clauses in undecided),
+        "undecided": list(dict.fromkeys(clause for clauses in undecided for clause in clauses)),
     }
 
 
 def _undecided(advisory: Advisory, move: Change, inspection: Inspection) -> Iterator[tuple[str, ...]]:
-    """For each config that can meet it, what of its conditions cannot be told; under the release that has it."""
+    """Yield, for each config that can meet a defect, the conditions that its file leaves open."""
     for config in (config for file in inspection.files for config in file.configs):
         side = config.audit.before if move == "left" else config.audit.after
         undecided = advisory.undecided(side)

@@ -17,7 +17,7 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Move:
-    """A pin of one file. before, after: None where the file had or has none."""
+    """A pin of one file. before, after: None if the file had or has none."""
 
     path: str
     kind: PinFile
@@ -26,8 +26,9 @@ class Move:
 
     @property
     def versions(self) -> tuple[Version, Version] | None:
-        """What it moves from and to. A range stands for the newest known release that it allows, or for the oldest
-        where only that moves; None where that does not tell either.
+        """Return what it moves from and to, None if that is not known.
+
+        A range stands for the newest known release that it allows, or for the oldest if only that moves.
         """
         if self.before is None or self.after is None:
             return None
@@ -53,7 +54,7 @@ def _end(pin: Pin, end: int) -> Version | None:
 
 @dataclass(frozen=True)
 class Pins:
-    """moves: what is not as it was. stays: one for each pin of the tree after that is. files: that were looked at."""
+    """moves: pins that changed. stays: one for each pin that did not. files: how many have a pin."""
 
     moves: tuple[Move, ...]
     stays: tuple[Move, ...]
@@ -61,7 +62,7 @@ class Pins:
 
 
 def pins_of(before: Tree, after: Tree) -> Pins:
-    """What was resolved first, then by path."""
+    """Compare the pins of two trees: what was resolved first, then by path."""
     old, new = _pinned(before), _pinned(after)
     renamed = _renamed(set(old) - set(new), set(new) - set(old))
     moves: list[Move] = []
@@ -88,14 +89,14 @@ def _pinned(tree: Tree) -> dict[str, tuple[PinFile, tuple[Pin, ...]]]:
 
 
 def _renamed(gone: set[str], come: set[str]) -> Mapping[str, str]:
-    """New path to old, where a name left one folder and came into another."""
+    """Map new paths to old, of files that left one folder and came into another."""
     names = [PurePosixPath(path).name for path in (*gone, *come)]
     olds = {PurePosixPath(path).name: path for path in gone}
     return {path: olds[name] for path in come if (name := PurePosixPath(path).name) in olds and names.count(name) == 2}
 
 
 def _paired(before: Sequence[Pin], after: Sequence[Pin]) -> list[tuple[Pin | None, Pin | None]]:
-    """Pins that are not in both, each with what it was; one of many equal ones."""
+    """Pair the pins that are not in both, each with what it was; one of many equal ones."""
     if len(before) == len(after):
         pairs: list[tuple[Pin | None, Pin | None]] = [
             (was, now) for was, now in zip(before, after, strict=True) if _key(was) != _key(now)
@@ -134,23 +135,24 @@ class Migration:
 
 
 def migration_of(pins: Pins) -> Migration | None:
-    """The move of the file that says most: what was resolved before what was asked for, one release before a range,
-    then what most files say. None where no pin moves from one known release to another.
+    """Choose the move of the file that says most; None if no pin moves from one known release to another.
+
+    What was resolved comes before what is required, one release before a range, then what most files say.
     """
-    told = {move: move.versions for move in pins.moves if move.versions is not None}
-    usable = {move: versions for move, versions in told.items() if min(versions) >= known_versions()[0]}
+    moving = {move: move.versions for move in pins.moves if move.versions is not None}
+    usable = {move: versions for move, versions in moving.items() if min(versions) >= known_versions()[0]}
     if not usable:
         return None
     files = Counter(usable.values())
     chosen = min(usable, key=lambda move: (not move.exact, move.kind.rank, -files[usable[move]], move.path))
     before, after = usable[chosen]
-    return Migration(before, after, tuple(_said(pins, chosen, told, (before, after))))
+    return Migration(before, after, tuple(_said(pins, chosen, moving, (before, after))))
 
 
 def _said(
     pins: Pins,
     chosen: Move,
-    told: dict[Move, tuple[Version, Version]],
+    moving: dict[Move, tuple[Version, Version]],
     versions: tuple[Version, Version],
 ) -> list[str]:
     said = []
@@ -161,7 +163,7 @@ def _said(
         )
     others = [
         f"{move.path} moves {_written(move.before)} to {_written(move.after)}"
-        for move, one in told.items()
+        for move, one in moving.items()
         if one != versions and not _allows(move, versions[1])
     ]
     said += _named(others, f"the pins disagree, and {chosen.path} is believed: ")
@@ -175,7 +177,7 @@ def _said(
 
 
 def _written(pin: Pin | None) -> str:
-    """A release as one, whatever names it; a range as it is written."""
+    """Write a release as a number, also of a wheel or an image; a range as it is written."""
     return "nothing" if pin is None else str(pin.version or pin.written)
 
 

@@ -123,7 +123,7 @@ class GitTree:
 
 
 def git(repository: Path, *words: str, given: bytes = b"") -> bytes:
-    """What a git command prints. Raises GitFailed with git's own words, NotFinished where there is no git."""
+    """Return what a git command prints. Raises GitFailed with git's own words, NotFinished if there is no git."""
     try:
         finished = subprocess.run(
             ["git", "-C", str(repository), *words],
@@ -144,7 +144,7 @@ class GitFailed(Exception):
 
 
 def _stays_inside(path: str) -> bool:
-    """Whether a path of a tree, which anybody may have made, stays below the folder it is written to."""
+    """Return whether a path of a tree, which is not trusted, stays below the folder that it is written to."""
     parts = PurePosixPath(path).parts
     return bool(parts) and parts[0] != "/" and not {"..", ".git"} & set(parts)
 
@@ -154,7 +154,7 @@ EXAMPLE = "rlaudit inspect --bump main...HEAD, or --bump OLD_FOLDER NEW_FOLDER"
 
 @dataclass(frozen=True)
 class Trees:
-    """Before and after. paths: what of the tree after is to be inspected, from its root."""
+    """Before and after. paths: the part of the tree after that is inspected, from its root."""
 
     before: Tree
     after: Tree
@@ -162,7 +162,7 @@ class Trees:
 
 
 def trees_named(bump: str, paths: Sequence[str]) -> Trees:
-    """The two trees. Raises UsageError for what names none, NotFinished where a shallow clone lacks one."""
+    """Find the two trees. Raises UsageError for what names none, NotFinished if a shallow clone lacks one."""
     if "-" in paths:
         raise UsageError("--bump inspects files of a tree: standard input is in none")
     if ".." not in bump.replace("../", "") and Path(bump).is_dir():

@@ -1,8 +1,9 @@
 """Which files are looked at, read once each, and why others were not.
 
-A named file is read whatever it is called. A folder is walked: hidden entries, virtual environments and packages are
-left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs are written
-in are opened. A recording that is named counts as one file. Byte order marks, UTF-16 and line ends stay what they were.
+A named file is read, also one without a known ending. A folder is walked: hidden entries, virtual environments and
+packages are left out, linked folders are not followed (so no loop can be entered), and only kinds of file that configs
+are written in are opened. A recording that is named counts as one file. Byte order marks, UTF-16 and line ends stay
+what they were.
 """
 
 import codecs

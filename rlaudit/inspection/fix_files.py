@@ -58,7 +58,7 @@ class Fixes:
 
 
 def fix_files(inspection: Inspection, unsafe: bool, write: bool) -> Fixes:
-    """Fix what counts: a suppressed finding is somebody's decision and is left alone."""
+    """Fix what counts: a suppressed finding is a decision of the user and is left alone."""
     request = inspection.request
 
     def counted(file: InspectedFile) -> Sequence[Finding]:
@@ -103,16 +103,16 @@ def diff_of(fixes: Fixes) -> str:
 
 
 def obstacle(file: TextFile, given: Sequence[str]) -> str | None:
-    """Why the file is not to be rewritten, None where it may be. given: the paths of the command line.
+    """Return why the file is not to be rewritten, None if it may be. given: the paths of the command line.
 
-    Raises OSError where the file cannot be looked at.
+    Raises OSError if the file cannot be looked at.
     """
     path = Path(file.path)
     target = Path(os.path.realpath(path))
     if not file.named and not any(_inside(target, Path(os.path.realpath(folder))) for folder in given):
         return f"it is a link to {target}, which is not in what was given"
     status = target.stat()
-    # The superuser may write whatever the mode says: it is asked for what its owner meant.
+    # The superuser may write in spite of the mode, which says what the file's owner meant.
     if not status.st_mode & _ANYBODY_WRITES or not os.access(target, os.W_OK):
         return "it is read-only"
     if status.st_nlink > 1:

@@ -72,7 +72,7 @@ class Inspection:
 
     @property
     def counted(self) -> tuple[Judged, ...]:
-        """Findings that nobody suppressed."""
+        """Findings that are not suppressed."""
         return tuple(one for one in self.judged if one.suppressed is None)
 
     @property

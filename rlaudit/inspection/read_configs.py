@@ -99,7 +99,7 @@ def recognise(source: Source, known: Mapping[str, Dialect]) -> tuple[tuple[Diale
         except Exception as error:
             bugs.append(Bug(source.path, f"recognising {dialect.name}", error))
     if source.refusals and not found and speaks_of_rollouts(source.text):
-        # Every dialect passes over what it cannot read: it may be somebody else's. Nobody's it must not be in silence.
+        # Every dialect passes over what it cannot read, which another one may read. If none does, it is said.
         raise Unreadable(_at_line(next(iter(source.refusals.values()))))
     best = max((dialect.specific for dialect in found), default=0)
     found = [dialect for dialect in found if dialect.specific >= 0 or best < 0]

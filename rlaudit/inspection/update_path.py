@@ -96,7 +96,7 @@ def _of_framework(side: Side) -> UpdatePath | Unknown:
 
 
 def updates(audit: Audit) -> str | None:
-    """How weights are updated, as a clause for a sentence; None where they are not, or nobody said so."""
+    """Return how weights are updated, as a clause for a sentence; None if they are not, or nothing says so."""
     setting = audit.config.trainer.get("weight_updates")
     if setting is None or setting.value in (None, "none"):
         return None

@@ -88,8 +88,10 @@ KINDS = (
         ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "pylock.*.toml"),
         # One for each resolution: a fork of uv's lock file holds several.
         (r'^name = "NAME"\r?\n(?:marker[^\n]*\n)?version = "(?P<locked>[^"]+)"',),
+        # Ten megabytes that a program writes, without comments.
+        prepare=str,
     ),
-    PinFile("Pipfile.lock", ("Pipfile.lock",), (r'"NAME":\s*\{[^{}]*"version":\s*"(?P<clauses>==[^"]+)"',)),
+    PinFile("Pipfile.lock", ("Pipfile.lock",), (r'"NAME":\s*\{[^{}]*"version":\s*"(?P<clauses>==[^"]+)"',), str),
     PinFile(
         "requirements",
         ("requirements*.txt", "requirements/*.txt", "*requirements.txt", "constraints*.txt", "requirements*.in"),

@@ -4,10 +4,10 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from rlaudit.did_you_mean import nearest
 from rlaudit.discover import discover
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.remote_log import exists, files_below, is_file, is_remote, size_of
@@ -260,8 +260,8 @@ def _found(path: Path, of_trainer: bool, groups: str) -> str:
 def _renaming(path: Path, of_trainer: bool, groups: str) -> str:
     """The way out where columns have names that are nearly ours; "" where none has."""
     names = _names(path) if path.is_file() else []
-    alike = {ours: get_close_matches(ours, names, n=1) for ours in _missing(names, of_trainer, groups)}
-    given = " ".join(f"--columns {theirs[0]}={ours}" for ours, theirs in alike.items() if theirs)
+    alike = {ours: nearest(ours, names) for ours in _missing(names, of_trainer, groups)}
+    given = " ".join(f"--columns {theirs}={ours}" for ours, theirs in alike.items() if theirs)
     return f"columns that have other names are named: {given}; otherwise " if given else ""
 
 

@@ -1,10 +1,21 @@
-"""Rollouts on an engine that is not read here are named, and take nothing from what is read beside them."""
+"""A file without a config is named if it runs rollouts on another engine, or has words of vLLM or a framework."""
+
+from pathlib import Path
 
 import pytest
 from toy_dialect import Desk
 
+from rlaudit.cli.app import run
 from rlaudit.configs.source import Source
-from rlaudit.inspection.other_engines import OtherEngine, other_engine, sentences
+from rlaudit.inspection.without_config import (
+    MOST_OF_A_WORD,
+    Mention,
+    OtherEngine,
+    about_engines,
+    about_mentions,
+    mention,
+    other_engine,
+)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +118,7 @@ def test_a_file_that_only_looks_like_these_is_left_alone(path: str, text: str) -
 
 
 def test_many_files_make_one_sentence() -> None:
-    (said,) = sentences(OtherEngine(f"{name}.sh", "SGLang", 1) for name in "abcde")
+    (said,) = about_engines(OtherEngine(f"{name}.sh", "SGLang", 1) for name in "abcde")
     assert said.startswith("a.sh:1, b.sh:1, c.sh:1 and 2 more files: rollouts run on SGLang")
 
 
@@ -118,3 +129,61 @@ def test_the_report_says_it_and_the_exit_code_is_that_of_no_config(desk: Desk) -
     desk.file("x.yaml")
     assert desk.inspect(".", "--fail-on", "never") == 0
     assert "run.sh:1: rollouts run on SGLang" in desk.out
+
+
+def test_a_folder_run_names_what_it_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.sh").write_text("vllm serve m\n")
+    Path("overlay.yaml").write_text("# of NeMo-RL\ndefaults: gone.yaml\npolicy: {generation: {vllm: true}}\n")
+    Path("notes.yaml").write_text("a: 1\n")
+    run(["inspect", ".", "--from", "0.8.5", "--to", "0.18.1"])
+    out = capsys.readouterr().out
+    assert "overlay.yaml:3: mentions vllm, and no rollout config is read there" in out
+    assert "notes.yaml" not in out
+
+
+def test_many_files_are_counted_by_folder_after_the_first() -> None:
+    found = [Mention(f"{'a' if at < MOST_OF_A_WORD else 'b'}/{at}.py", "vllm", 1) for at in range(MOST_OF_A_WORD + 2)]
+    (sentence,) = about_mentions(found)
+    assert ", 2 more in b: mention vllm, and no rollout config is read there" in sentence
+
+
+@pytest.mark.parametrize("text", ["x = EngineArgs(num_scheduler_steps=1)", "_engine_args: {tensor_parallel_size: 2}"])
+def test_arguments_for_an_engine_are_a_mention_without_vllms_name(text: str) -> None:
+    assert mention(Source("a.py", text)) is not None
+
+
+@pytest.mark.parametrize("text", ["", "evllm: 1", "overlay: trl", "converl"])
+def test_other_words_are_no_mention(text: str) -> None:
+    assert mention(Source("a.yaml", text)) is None
+
+
+@pytest.mark.parametrize("text", [
+    'BASE="${HERE}/base.sh"\nexport TOP_P=0.9\nexec bash "${BASE}"\n',
+    "bash scripts/base.sh --fast\n",
+    "sh ./base.sh\n",
+])  # fmt: skip
+def test_a_script_that_hands_over_to_another_names_it_where_it_is_named(text: str) -> None:
+    found = mention(Source("run.sh", text), named=True)
+    assert found is not None and about_mentions([found])[0].endswith("hands over to base.sh: inspect that one")
+    assert mention(Source("run.sh", text)) is None
+
+
+def test_a_script_that_starts_a_program_names_it_and_the_way_to_know_what_it_decides() -> None:
+    found = mention(Source("run.sh", "# vllm\ntorchrun --nproc_per_node 8 \\\n  src/grpo.py --use 1\n"), named=True)
+    assert found is not None
+    started, mentioned = about_mentions([found])
+    assert started == "run.sh:2 hands over to src/grpo.py: inspect that one" and "`rlaudit record`" in mentioned
+
+
+@pytest.mark.parametrize(("path", "there"), [("train.py", True), ("train.yaml", False)])
+def test_a_program_that_is_not_read_names_the_way_to_know_what_it_decides(path: str, there: bool) -> None:
+    found = mention(Source(path, "# vllm\n"))
+    assert found is not None
+    assert ("`rlaudit record`" in about_mentions([found])[0]) is there
+
+
+def test_a_script_that_hands_over_to_nobody_names_none() -> None:
+    assert mention(Source("run.sh", "echo base.sh\nbash -c 'ls'\nbash \"$1\"\n"), named=True) is None

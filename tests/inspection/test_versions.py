@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from rlaudit.errors import UsageError
-from rlaudit.inspection.version_hints import hints_for
-from rlaudit.inspection.versions import choose, version_named
-from rlaudit.pins.around import pin_files_in, pinned_around
+from rlaudit.inspection.versions import choose, hints_for, version_named
+from rlaudit.pins.files import pin_files_in, pinned_around
 
 UV = '[[package]]\nname = "vllm"\nversion = "0.18.1"\nsource = { registry = "x" }\n'
 
@@ -26,17 +25,7 @@ def hinted(folder: Path, text: str = "") -> list[str]:
     ("name", "content", "hint"),
     [
         ("uv.lock", UV, "0.18.1 uv.lock:3"),
-        ("poetry.lock", UV.replace("0.18.1", "0.8.5"), "0.8.5 poetry.lock:3"),
-        ("Pipfile.lock", '{"default": {"vllm": {"hashes": [], "version": "==0.9.2"}}}', "0.9.2 Pipfile.lock:1"),
         ("requirements.txt", "torch\nvllm==0.8.5.post1  # pinned\n", "0.8.5.post1 requirements.txt:2"),
-        (
-            "requirements-cuda.txt",
-            "vllm[flashinfer] == 0.8.5+cu121 ; python_version > '3.9'\n",
-            "0.8.5 requirements-cuda.txt:1",
-        ),
-        ("pyproject.toml", 'dependencies = [\n  "vllm[runai]==0.10.2; sys_platform",\n]\n', "0.10.2 pyproject.toml:2"),
-        ("pyproject.toml", '[tool.poetry.dependencies]\nvllm = "0.9.1"\n', "0.9.1 pyproject.toml:2"),
-        ("environment.yml", "dependencies:\n  - pip:\n    - vllm==0.11.0\n", "0.11.0 environment.yml:3"),
         ("pyproject.toml", 'dependencies = ["openrlhf[vllm]==0.11.2"]\n', "0.29.0 openrlhf 0.11.2 in pyproject.toml"),
     ],
 )

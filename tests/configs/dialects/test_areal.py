@@ -137,4 +137,4 @@ def test_the_class_of_the_checkout_says_what_is_passed(tmp_path: Path) -> None:
     assert "uvicorn_log_level" not in config.engine
     negated = OLD_CLASS.replace("enable_prefix_caching: bool = False", "no_enable_prefix_caching: bool = True")
     newer = of_checkout(tmp_path / "b", negated, "0.19.1")
-    assert newer.engine["enable_prefix_caching"].value is False and newer.write("enable_prefix_caching", False)
+    assert not newer.engine["enable_prefix_caching"].known and newer.write("enable_prefix_caching", False)

@@ -1,9 +1,10 @@
 """axolotl: YAML with `rl:` and `trl.use_vllm`, whose `vllm:` section `axolotl vllm-serve` hands to TRL's server.
 
-Where its source is not there, values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so that a
+Values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so that a
 written false is the same as nothing, and logprobs_mode is TRL's doing and depends on its release.
 """
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +12,10 @@ from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.axolotl.release import trl_release
-from rlaudit.configs.dialects.axolotl.source import SERVER, SOURCE, drops_false
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.questions import ask
-from rlaudit.configs.framework_source.tell import tell
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.omitted_flag import dropped
@@ -24,6 +23,15 @@ from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
 
+# The module that serves if the config names no other.
+SERVER = "axolotl.scripts.vllm_serve_lora"
+_STARTS = "axolotl/cli/vllm_serve.py"
+FILES = FrameworkFiles(
+    "axolotl",
+    engine=(f"{SERVER.replace('.', '/')}.py",),
+    options=("axolotl/utils/schemas/vllm.py#VllmConfig",),
+    marks=(_STARTS,),
+)
 SERVE = "axolotl cli/vllm_serve.py (067b021)"
 _ENGINE = (
     "tensor_parallel_size",
@@ -69,7 +77,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     draft = Draft("axolotl", source.path)
     trl, section = root.get("trl"), root.get("vllm")
     colocated = known(trl.get("vllm_mode")) == "colocate" if trl is not None else False
-    checkout = SOURCE.checkout(source)
+    checkout = FILES.checkout(source)
     _engine(draft, section, trl, vllm, checkout)
     draft.engine.by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
     told = trl_release(source, checkout, vllm, colocated=colocated)
@@ -80,7 +88,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     )
     # Only the server of axolotl's own is started by its source.
     serves = not colocated and known(within(section, "serve_module"), SERVER) == SERVER
-    tell(draft, SOURCE if serves else replace(SOURCE, engine=()), checkout, vllm)
+    hold_against(draft, FILES if serves else replace(FILES, engine=()), checkout, vllm)
     draft.refused_pin = told.refused_pin
     if not colocated and section is None:
         draft.not_seen.append(
@@ -111,6 +119,9 @@ def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version,
             continue
         if name not in _ENGINE:
             draft.lose(name, node, Loss.UNKNOWN_KEY, f"{SERVE}: the vllm section has no such key")
+        elif node.value is False and _drops(name, checkout) is None:
+            reason = f"whether {_STARTS} of the axolotl that is here takes a false is not followed"
+            draft.engine.by_file(name, node, Unknown(reason), reason)
         elif node.value is False and _drops(name, checkout):
             reason = f"{SERVE} takes `cfg.vllm.{name} or ...`: false counts as not written (#3764)"
             draft.engine[name] = dropped(draft, name, node, vllm, reason)
@@ -118,10 +129,12 @@ def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version,
             draft.engine.by_file(name, node)
 
 
-def _drops(name: str, checkout: Checkout | None) -> bool:
-    """As releases did before the checkout's, where there is none."""
-    answer = ask(drops_false(name), checkout) if checkout is not None else None
-    return answer is None or answer.value is True
+def _drops(name: str, checkout: Checkout | None) -> bool | None:
+    """Whether a false counts as nothing, as in the releases read here; None if no `or` in the copy shows it."""
+    starts = checkout.file(_STARTS) if checkout is not None else None
+    if starts is None or re.search(rf"\bor\b[^\n]*\.{name}\b|\.{name}\s+or\b", starts.text):
+        return True
+    return None
 
 
 def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:

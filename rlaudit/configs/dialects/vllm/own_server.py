@@ -73,7 +73,7 @@ def _own_server(program: Source) -> OwnServer | None:
         return None
     # Reading Python costs start-up time that other files should not pay.
     from rlaudit.configs.dialects.vllm.python import ENGINES, FROM_COMMAND_LINE
-    from rlaudit.configs.framework_source.bindings import nodes_in
+    from rlaudit.configs.syntax.python_text import parse
 
     try:
         calls = program.calls((_ADDS, _PARSER, FROM_COMMAND_LINE, *ENGINES))
@@ -85,7 +85,7 @@ def _own_server(program: Source) -> OwnServer | None:
     parses = [call for call in ours if call.name in (_ADDS, _PARSER)]
     if not parses or not (built or any(call.name == _PARSER for call in parses)):
         return None
-    nodes = nodes_in(program)
+    nodes = tuple(sorted(ast.walk(parse(program.text)), key=lambda node: getattr(node, "lineno", 0)))
     named = {name: call.place.line for call in built if call.name in ENGINES for name in call.arguments}
     return OwnServer(
         program,

@@ -18,7 +18,7 @@ from rlaudit.configs.mapping_writer import dotlist_writer, one_mapping, plain_sp
 from rlaudit.configs.merging import mapping_of, merged, reread
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
-from rlaudit.configs.syntax.node import Node, Unknown, entries
+from rlaudit.configs.syntax.node import Node, entries
 
 if TYPE_CHECKING:
     from rlaudit.configs.syntax.shell_command import Command
@@ -187,11 +187,9 @@ def _facts(draft: Draft, root: Node) -> None:
     draft.trains("seeds_replicas", True, note)
     nodes, gpus = (known(root.get("trainer", name)) for name in ("nnodes", "n_gpus_per_node"))
     ranks = draft.engine["tensor_parallel_size"].value
-    if all(isinstance(size, int) for size in (nodes, gpus, ranks)) and ranks:
-        draft.trains("replicas", nodes * gpus // ranks, "nodes x GPUs of the config / ranks of one engine")
-    else:
-        reason = "nodes, GPUs and ranks are not all in this file"
-        draft.trains("replicas", Unknown(reason), reason)
+    devices = nodes * gpus if isinstance(nodes, int) and isinstance(gpus, int) else None
+    missing = "nodes, GPUs and ranks are not all in this file"
+    draft.count_replicas(devices, [ranks], "nodes x GPUs of the config", missing)
 
 
 DIALECT = Dialect("easyr1", "EasyR1", 10, recognise, read)

@@ -188,7 +188,7 @@ def _tree(command: Command, source: Source) -> tuple[Node | None, tuple[str, ...
         before = words[index - 1].value if index else ""
         home = (before[2:],) if isinstance(before, str) and before[2:] in _SECTIONS else section
         name = words[index + 1].value
-        beside = source.neighbour(name) or source.neighbour(PurePath(name).name)
+        beside = source.named_file(words[index + 1])
         root = _toml(beside) if beside is not None else None
         if beside is None or root is None:
             missing.append(name)

@@ -196,10 +196,8 @@ def _replicas(draft: Draft, root: Node) -> None:
     per_worker = known(root.get("actor_infer", "num_gpus_per_worker"), 1)
     parallel = draft.engine.get("tensor_parallel_size")
     size = parallel.value if parallel is not None else per_worker
-    if mapping is not None and devices and isinstance(size, int) and size > 0 and devices >= size:
-        draft.trains("replicas", devices // size, "devices of actor_infer / ranks of one engine", mapping)
-    else:
-        draft.not_seen.append("the number of rollout engines: actor_infer.device_mapping is not a plain list of GPUs")
+    missing = "actor_infer.device_mapping is not a plain list of GPUs"
+    draft.count_replicas(devices, [size], "devices of actor_infer", missing, mapping)
 
 
 DIALECT = Dialect("roll", "ROLL", 10, recognise, read)

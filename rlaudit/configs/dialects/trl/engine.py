@@ -13,7 +13,7 @@ from packaging.version import Version
 from rlaudit.configs.dialects.trl.release import TRL, Releases, releases
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.dialects.trl.trainer import collect_facts
-from rlaudit.configs.draft import Draft, by_code, is_said, known
+from rlaudit.configs.draft import Draft, by_code, is_said, known, moved_default
 from rlaudit.configs.elsewhere import Elsewhere
 from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.release_here import release_here
@@ -128,9 +128,8 @@ def _objective(draft: Draft, arguments: Mapping[str, Node], trainer: str, told: 
     for field, (before, release, later) in _MOVED.items() if trainer == "GRPO" else ():
         if is_said(arguments.get(field)):
             continue
-        newer = told.since(release)
-        open_default = Unknown(f"{field} is not written: TRL's default is {before} before {release}, {later} since")
-        value = open_default if newer is None else later if newer else before
+        reason = f"{field} is not written: TRL's default is {before} before {release}, {later} since"
+        value = moved_default(told.since(release), before, later, reason)
         draft.options.by_code(field, value, f"TRL's default; {later} since {release}")
 
 

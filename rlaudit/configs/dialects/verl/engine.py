@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from rlaudit.configs.dialects.verl.own_arguments import IN_PROCESS_EXECUTOR, NOTHING, agreed
 from rlaudit.configs.dialects.verl.release import FIRST_SERVER, Release
-from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known
+from rlaudit.configs.draft import Draft, arriving, by_code, by_file, is_said, known, moved_default
 from rlaudit.configs.engine_names import canonical
 from rlaudit.configs.framework_source.checkout import shown
 from rlaudit.configs.omitted_flag import dropped, false_is_default, is_optional_bool
@@ -94,11 +94,9 @@ def engine_arguments(draft: Draft, root: Node, vllm: Version, release: Release, 
 def _changed(field: str, name: str, release: Release) -> Setting:
     older, since, newer = _CHANGED[field]
     said = f"rollout.{field} is not in this file; verl's default is {older} before v{since} and {newer} from then on"
-    if release.first >= since:
-        return by_code(name, newer, f"{said} ({release.why()})")
-    if release.last < since:
-        return by_code(name, older, f"{said} ({release.why()})")
-    return by_code(name, Unknown(said), said)
+    is_newer = True if release.first >= since else False if release.last < since else None
+    note = said if is_newer is None else f"{said} ({release.why()})"
+    return by_code(name, moved_default(is_newer, older, newer, said), note)
 
 
 def _passed_on(draft: Draft, key: str, node: Node, vllm: Version, release: Release) -> None:

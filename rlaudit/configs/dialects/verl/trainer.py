@@ -189,14 +189,8 @@ def _replicas(draft: Draft, root: Node) -> None:
     alone = known(within(rollout, "nnodes"))
     if isinstance(alone, int) and alone > 0:
         nodes, gpus = alone, known(within(rollout, "n_gpus_per_node"))
-    sizes = [
+    ranks = [
         draft.engine[name].value for name in ("tensor_parallel_size", "data_parallel_size") if name in draft.engine
     ]
-    if isinstance(nodes, int) and isinstance(gpus, int) and sizes and all(isinstance(size, int) for size in sizes):
-        ranks = 1
-        for size in sizes:
-            ranks *= size
-        if ranks > 0 and nodes * gpus >= ranks:
-            draft.trains("replicas", nodes * gpus // ranks, "nodes x GPUs of the config / ranks of one engine")
-            return
-    draft.not_seen.append("the number of rollout engines: nodes and GPUs are not both in this file")
+    devices = nodes * gpus if isinstance(nodes, int) and isinstance(gpus, int) else None
+    draft.count_replicas(devices, ranks, "nodes x GPUs of the config", "nodes and GPUs are not both in this file")

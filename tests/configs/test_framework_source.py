@@ -165,6 +165,14 @@ def test_what_the_config_writes_stays_as_it_is(tmp_path: Path) -> None:
     assert config.sampling["temperature"].value == 0.7
 
 
+def test_an_expression_of_an_unreleased_copy_is_open_and_an_option_that_it_hands_on_is_not(tmp_path: Path) -> None:
+    more = "seed=self.rank // 2, model_impl=args.vllm_model_impl, kv_cache_dtype=chosen(args),"
+    for version, known in (("0.23.0", True), ("0.24.0.dev0", False)):
+        engine = colocated(trl(tmp_path / version, more, version), tmp_path).engine
+        assert engine["seed"].known is known and engine["model_impl"].known
+        assert ("kv_cache_dtype" in engine) is not known
+
+
 def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:
     home = trl(tmp_path, 'logprobs_mode="raw_logprobs",')
     (home / "examples").mkdir()
@@ -286,7 +294,7 @@ def test_an_update_that_nowhere_resets_or_pauses_is_known_to_do_neither(tmp_path
     )
     (config,) = PRIME_RL.read(Source(str(tmp_path / "infer.toml"), OLD_RUN, (str(home),)), NOW)
     assert config.says("pause_mode") is None and "seed" not in config.engine
-    assert not config.engine["logprobs_mode"].known
+    assert config.engine["logprobs_mode"].value == "processed_logprobs"
     assert config.says("salts_prefix_cache") is False
     assert config.says("resets_prefix_cache") is (None if resets else False)
 

@@ -34,8 +34,9 @@ _FIELD = r"(?:[fF]ield\(\s*(?:default\s*=\s*)?)?"
 _WORDS: Mapping[str, str] = {
     "divides_by_temperature": r"/=?\s*\(?[\w.]*temperature|div_?\([^)]*temperature",
     "replays_filters": r"TopPLogitsWarper|TopKLogitsWarper|top_[pk]_(?:filter|logits)",
-    "resets_prefix_cache": r"\breset_prefix_cache\b|\bclear_cache\b|\b(?!time\b|asyncio\b)\w+\.sleep\b",
+    "resets_prefix_cache": r"\breset_prefix_cache\b|\bclear_cache\b|(?:engine|llm|server|rollout)\w*\.sleep\b",
     "salts_prefix_cache": r"\bcache_salt\b",
+    "reads_prompt_logprobs": r"\bprompt_logprobs\b",
     "pause_mode": r"\bpause_generation\b|/pause\b",
     "pause_clears_cache": r"\bpause_generation\b|/pause\b",
     "pause_arguments": r"\bpause_generation\b",
@@ -48,6 +49,8 @@ _CHOICE = "VLLM_USE_V1"
 _CHOOSES = re.compile(rf"""environ(?:\[|\.setdefault\()\s*["']{_CHOICE}["']\s*(?:\]\s*=(?!=)|,)""")
 # What a framework does only by a name of vLLM's: without the word it does not.
 _BY_ITS_NAME = {"resets_prefix_cache", "salts_prefix_cache"}
+# What a word anywhere makes doubtful.
+_DOUBTFUL = {"salts_prefix_cache", "reads_prompt_logprobs"}
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,23 @@ def hold_against(draft: Draft, files: FrameworkFiles, checkout: Checkout | None,
         _engine(draft, files, checkout, vllm, options, is_released)
     _variables(draft, files, checkout)
     _facts(draft, checkout, options)
+    # A name as common as temperature tells something in a class that is known alone.
+    classes = tuple(one for one in options if one.text.lstrip().startswith("class "))
+    requests = tuple(one for one in options if not is_released and _makes_requests(one))
     for name, setting in list(draft.sampling.items()):
-        if setting.origin is Origin.FRAMEWORK and name not in draft.decided and options:
-            literals, where = _literals((name, f"{files.prefix}{name}"), options)
-            sent = is_released or any({name, f"{files.prefix}{name}"} & words_of(one) for one in options)
-            _by_literals(
-                draft, draft.sampling, name, literals if sent else [Unknown("")], where or shown(checkout.root)
-            )
+        if setting.origin is not Origin.FRAMEWORK or name in draft.decided:
+            continue
+        literals, where = _literals((name,), classes)
+        if requests and not any(name in words_of(one) for one in options):
+            _leave_open(draft, draft.sampling, name, shown(checkout.root))
+        elif literals == [None]:
+            draft.sampling.by_code(name, None, where)
+        else:
+            _by_literals(draft, draft.sampling, name, literals, where)
+
+
+def _makes_requests(source: Source) -> bool:
+    return not {"RequestConfig", "SamplingParams"}.isdisjoint(words_of(source))
 
 
 def engine_file(checkout: Checkout, names: Iterable[str], vllm: Version) -> Source | None:
@@ -164,7 +177,7 @@ def part_of(checkout: Checkout, name: str) -> Source | None:
     if source is None or not owner:
         return source
     before, found, rest = source.text.partition(f"class {owner}")
-    rest = re.split(r"^class ", rest, flags=re.M)[0]
+    rest = re.split(r"\n(?=[@\w])", rest, maxsplit=1)[0]
     # Blank lines keep the numbers of the others.
     return Source(source.path, "\n" * before.count("\n") + found + rest) if found else None
 
@@ -193,7 +206,9 @@ def _engine(
             if _by_a_table(one) and name not in draft.decided:
                 _leave_open(draft, draft.engine, name, shown(f"{checkout.root}/{checkout.folder}"))
         return
-    path, given, words = shown(built.path), given_in(built, engine_names(vllm)), words_of(built)
+    path, given = shown(built.path), given_in(built, engine_names(vllm))
+    # What the fields of one class leave out, the rest of its file may store.
+    words = words_of(checkout.file(built.path.removeprefix(f"{checkout.root}/")) or built)
     draft.bare = makes_bare_engine(built.text)
     draft.parts = tuple(dict.fromkeys((*draft.parts, path)))
     for name in sorted(engine_names(vllm)):
@@ -203,22 +218,33 @@ def _engine(
         if name not in words:
             draft.decided[name] = f"{path}, which does not name it"
             draft.engine.pop(name, None)
-        elif name not in draft.decided and (name in given or (setting is not None and not is_released)):
-            values = given.get(name, ())
-            where = f"{path}:{values[0].lineno}" if values else path
-            literals = [_literal(value) for value in values]
-            spelt = (name, f"{files.prefix}{name}")
-            if values and all(_is_option(value, spelt) for value in values):
-                literals, at = _literals(spelt, options)
-                where = at or where
-            elif all(isinstance(one, Unknown) for one in literals):
-                literals = []
+        elif name in draft.decided:
+            continue
+        elif name in given:
+            names = (f"{files.prefix}{name}", name)
+            literals, where = _given_literals(given[name], path, names, options)
             if files.omits_false and literals in ([False], [""]):
                 literals = [None]
-            if literals or not is_released:
-                _by_literals(draft, draft.engine, name, literals or [Unknown("")], where)
-            else:
-                draft.decided[name] = where
+            handed_on = any(_is_option(one, names) for value in given[name] for one in ast.walk(value))
+            if not literals and not is_released and (setting is None or not handed_on):
+                literals = [Unknown("")]
+            _by_literals(draft, draft.engine, name, literals, where)
+            draft.decided.setdefault(name, where)
+        elif setting is not None and not is_released and not checkout.says(rf"\b{re.escape(str(setting.value))}\b"):
+            # A store, or a key of a dictionary of its own.
+            _leave_open(draft, draft.engine, name, path)
+
+
+def _given_literals(
+    values: tuple[ast.expr, ...], path: str, names: tuple[str, str], options: tuple[Source, ...]
+) -> tuple[list[Any], str]:
+    """The literals that an argument is given as, or that the option has for which it is handed on; and their place."""
+    where = f"{path}:{values[0].lineno}"
+    if all(_is_option(value, names) for value in values):
+        literals, at = _literals(names[:1], options)
+        return literals, at or where
+    literals = [_literal(value) for value in values]
+    return ([] if all(isinstance(one, Unknown) for one in literals) else literals), where
 
 
 def _by_a_table(setting: Setting) -> bool:
@@ -236,7 +262,7 @@ def _by_literals(draft: Draft, settings: Settings, name: str, literals: list[Any
         draft.decided[name] = where
 
 
-def _is_option(value: ast.expr, names: tuple[str, ...]) -> bool:
+def _is_option(value: ast.AST, names: tuple[str, ...]) -> bool:
     """Whether an expression is an attribute or a key of one of the names."""
     if isinstance(value, ast.Subscript):
         return getattr(value.slice, "value", None) in names
@@ -281,7 +307,7 @@ def _facts(draft: Draft, checkout: Checkout, options: tuple[Source, ...]) -> Non
         elif fact.known and (
             defaults not in ([], [fact.value])
             or (there is False and (fact.value or name == _CORRECTION))
-            or (there and not fact.value and name in _BY_ITS_NAME)
+            or (there and not fact.value and name in _DOUBTFUL)
         ):
             for follows in (name, *(_OF_THE_CORRECTION if name == _CORRECTION else ())):
                 if follows in draft.trainer and draft.trainer[follows].origin is Origin.FRAMEWORK:

@@ -71,6 +71,7 @@ FILES = FrameworkFiles(
     ),
     prefix="vllm_",
 )  # fmt: skip
+_WORKER_SEED = "`swift rollout` gives each worker a seed of its own since 3.9"
 _COLOCATE, _UNWRITTEN = "colocate", "not written"
 _SOURCE = "ms-swift 4.6.0 infer_engine/vllm_engine.py:332"
 
@@ -106,6 +107,8 @@ def swift_config(
         hold_against(draft, replace(FILES, engine=()), checkout, vllm)
         return replace(draft.done(model=model, place=place, write=write), engine=Elsewhere(reason, said=said))
     _engine(draft, arguments, vllm, mode, told)
+    if mode == "rollout" and checkout is not None:
+        draft.engine.by_code("seed", Unknown(_WORKER_SEED), _WORKER_SEED)
     looked_up = replace(FILES, options=(_OF_SERVER,)) if mode == "rollout" else FILES
     hold_against(draft, looked_up, checkout, vllm)
     config = draft.done(model=model, offline=True, place=place, write=write)

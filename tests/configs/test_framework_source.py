@@ -367,6 +367,8 @@ def test_a_pause_in_the_source_is_nothing_to_a_run_that_never_pauses(tmp_path: P
     text = COMMAND.format(more=more)
     (config,) = VERL.read(Source(str(tmp_path / "go.sh"), text), NOW)
     assert ("pause_arguments" in config.trainer) is pauses
+    # The table says that verl aborts; this copy waits.
+    assert config.says("pause_mode") is None and ("pause_mode" in config.trainer) is pauses
 
 
 COPIED = """

@@ -46,7 +46,9 @@ _WORDS: Mapping[str, str] = {
 _CORRECTION = "importance_sampling_correction"
 _OF_THE_CORRECTION = ("importance_sampling_mode", "uses_rollout_logprobs", "logs_mismatch", "recomputes_old_logprobs")
 _CHOICE = "VLLM_USE_V1"
-_CHOOSES = re.compile(rf"""environ(?:\[|\.setdefault\()\s*["']{_CHOICE}["']\s*(?:\]\s*=(?!=)|,)""")
+_CHOOSES = re.compile(rf"""environ(?:\[|\.setdefault\()\s*["']{_CHOICE}["']\s*(?:\]\s*=(?!=)|,)\s*["']?(\w*)""")
+_PAUSE = re.compile(r"\.pause_generation\(([^()]*)\)")
+_PAUSED = {"pause_mode": "mode", "pause_clears_cache": "clear_cache"}
 # What a framework does only by a name of vLLM's: without the word it does not.
 _BY_ITS_NAME = {"resets_prefix_cache", "salts_prefix_cache"}
 # What a word anywhere makes doubtful.
@@ -91,6 +93,7 @@ def hold_against(draft: Draft, files: FrameworkFiles, checkout: Checkout | None,
     if files.engine:
         _engine(draft, files, checkout, vllm, options, is_released)
     _variables(draft, files, checkout)
+    _pauses(draft, checkout)
     _facts(draft, checkout, options)
     # A name as common as temperature tells something in a class that is known alone.
     classes = tuple(one for one in options if one.text.lstrip().startswith("class "))
@@ -170,6 +173,7 @@ def engine_names(vllm: Version) -> frozenset[str]:
     return frozenset(Catalogue.at(vllm).engine) - _NOT_LOOKED_UP
 
 
+@lru_cache(maxsize=64)
 def part_of(checkout: Checkout, name: str) -> Source | None:
     """Return a file, or the text of one class in it."""
     path, _, owner = name.partition("#")
@@ -243,7 +247,7 @@ def _given_literals(
     if all(_is_option(value, names) for value in values):
         literals, at = _literals(names[:1], options)
         return literals, at or where
-    literals = [_literal(value) for value in values]
+    literals = [_evaluated(value) for value in values]
     return ([] if all(isinstance(one, Unknown) for one in literals) else literals), where
 
 
@@ -269,10 +273,10 @@ def _is_option(value: ast.AST, names: tuple[str, ...]) -> bool:
     return isinstance(value, ast.Attribute) and value.attr in names
 
 
-def _literal(value: ast.expr) -> Any:
+def _evaluated(literal: ast.expr | str) -> Any:
     try:
-        return ast.literal_eval(value)
-    except (ValueError, TypeError, RecursionError, MemoryError):
+        return ast.literal_eval(literal)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return Unknown("")
 
 
@@ -289,8 +293,10 @@ def _variables(draft: Draft, files: FrameworkFiles, checkout: Checkout) -> None:
             del draft.environment[name]
             draft.decided[name] = f"{shown(f'{checkout.root}/{checkout.folder}')}, which does not name it"
     for source in (part_of(checkout, name) for name in files.engine):
-        if source is not None and _CHOOSES.search(source.text) and _CHOICE not in draft.environment:
-            _leave_open(draft, draft.environment, _CHOICE, shown(source.path))
+        for chosen in _CHOOSES.findall(source.text) if source is not None else ():
+            choice = draft.environment.get(_CHOICE)
+            if source is not None and (choice is None or (_by_a_table(choice) and choice.value != chosen)):
+                _leave_open(draft, draft.environment, _CHOICE, shown(source.path))
 
 
 def _facts(draft: Draft, checkout: Checkout, options: tuple[Source, ...]) -> None:
@@ -314,6 +320,19 @@ def _facts(draft: Draft, checkout: Checkout, options: tuple[Source, ...]) -> Non
                     _leave_open(draft, draft.trainer, follows, where or root)
 
 
+def _pauses(draft: Draft, checkout: Checkout) -> None:
+    """Leave open what a table says of pause_generation and the keywords of the copy's calls do not."""
+    calls = [dict(re.findall(r"(\w+)\s*=\s*([^,]+)", given)) for given in _PAUSE.findall(checkout.text)]
+    where = shown(f"{checkout.root}/{checkout.folder}")
+    for name, fact in list(draft.trainer.items()) if calls else ():
+        if fact.origin is not Origin.FRAMEWORK or name in draft.decided or not fact.known:
+            continue
+        given = [_evaluated(call[_PAUSED[name]].strip()) for call in calls if _PAUSED.get(name) in call]
+        known = name == "pause_arguments" and any(set(call) == set(fact.value) for call in calls)
+        if any(one != fact.value for one in given) or (name == "pause_arguments" and not known):
+            _leave_open(draft, draft.trainer, name, where)
+
+
 def _literals(names: tuple[str, ...], sources: Iterable[Source]) -> tuple[list[Any], str]:
     """Return every literal to which some files bind a name, and the place of the last. names: patterns."""
     found, where = list[Any](), ""
@@ -322,7 +341,7 @@ def _literals(names: tuple[str, ...], sources: Iterable[Source]) -> tuple[list[A
     binding = re.compile(rf"(?:{key}|{field})[ ]*{_FIELD}{_LITERAL}")
     for source in sources:
         for match in binding.finditer(source.text):
-            value = ast.literal_eval(match[1])
+            value = _evaluated(match[1])
             found += [] if value in found else [value]
             where = f"{shown(source.path)}:{source.text.count(chr(10), 0, match.start()) + 1}"
     return found, where

@@ -6,8 +6,8 @@ that only some releases have narrow it down, and so does the vLLM release, becau
 Telltales relied on: `rollout.mode: sync` (removed in v0.7.0: in-process engine), `rollout.logprobs_mode` (since
 v0.7.0, verl#4755), `algorithm.rollout_correction` (since v0.6.1), `algorithm.rollout_is` (v0.6.0),
 `actor.tis_imp_ratio_cap` (v0.5), a complete `rollout:` section without logprobs_mode (before v0.7.0) or without mode
-(before v0.4.0: in-process engine). Where verl's source is there, its files decide and the vLLM release does not: an old
-copy stays old whatever it is to run with.
+(before v0.4.0: in-process engine). Where a copy of verl is there, its version decides and the vLLM release does not: an
+old copy stays old whatever it is to run with.
 vLLM per release, from verl's setup.py and imports: v0.5 up to 0.8.5, v0.6 up to 0.11.0, v0.7 and v0.8 up to 0.12.0,
 from v0.9 on 0.18.0 and later.
 """

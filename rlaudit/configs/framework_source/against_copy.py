@@ -25,8 +25,11 @@ from rlaudit.configs.usage_context import makes_bare_engine
 
 # A call, a dictionary or a class with as many arguments of vLLM builds an engine, or the one class that counts.
 FEWEST_OF_AN_ENGINE = 4
-# Arguments for which every dialect has a key of another name.
-_NOT_LOOKED_UP = {"model", "tokenizer", "served_model_name", "reasoning_parser"}
+# Arguments for which every dialect has a key of another name, and addresses of ranks, which move no logprob.
+_NOT_LOOKED_UP = {
+    "model", "tokenizer", "served_model_name", "reasoning_parser", "data_parallel_address", "data_parallel_rpc_port",
+    "data_parallel_size_local", "data_parallel_start_rank", "master_addr", "master_port", "nnodes", "node_rank",
+}  # fmt: skip
 _NOT_ALONE = r"(?![\w.\[(])(?!\s+(?:if|or|and)\b)"
 _LITERAL = rf"""(True|False|None|-?\d[\d_]*(?:\.\d+)?(?:[eE]-?\d+)?|"[^"\n]*"|'[^'\n]*'){_NOT_ALONE}"""
 _FIELD = r"(?:[fF]ield\(\s*(?:default\s*=\s*)?)?"

@@ -8,7 +8,7 @@ from packaging.version import Version
 from rlaudit.configs.dialect import Dialect
 from rlaudit.configs.dialects.nemo_rl.read import DIALECT as NEMO_RL
 from rlaudit.configs.dialects.rlinf import DIALECT as RLINF
-from rlaudit.configs.dialects.roll.read import DIALECT as ROLL
+from rlaudit.configs.dialects.roll import DIALECT as ROLL
 from rlaudit.configs.dialects.skyrl.read import DIALECT as SKYRL
 from rlaudit.configs.rollout_config import Origin, RolloutConfig
 from rlaudit.configs.source import Source

@@ -6,8 +6,8 @@ from textwrap import dedent
 import pytest
 from packaging.version import Version
 
-from rlaudit.configs.dialects.axolotl.read import read as read_axolotl
-from rlaudit.configs.dialects.roll.read import read as read_roll
+from rlaudit.configs.dialects.axolotl import read as read_axolotl
+from rlaudit.configs.dialects.roll import read as read_roll
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Unknown

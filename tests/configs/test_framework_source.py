@@ -179,6 +179,13 @@ def test_a_config_inside_a_checkout_needs_no_option(tmp_path: Path) -> None:
     assert colocated(None, home / "examples").engine["logprobs_mode"].value == "raw_logprobs"
 
 
+@pytest.mark.parametrize("value", ["007", "1_", "0.5.5", "-", "'\\"])
+def test_options_that_are_no_python_are_no_error(tmp_path: Path, value: str) -> None:
+    home = trl(tmp_path / "a")
+    (home / "trl/trainer/grpo_config.py").write_text(CONFIG.replace("0.42", value).replace("1.25", value))
+    assert colocated(home, tmp_path).engine["enforce_eager"].value is True
+
+
 def test_source_that_is_no_python_leaves_its_engine_open(tmp_path: Path) -> None:
     home = trl(tmp_path / "a")
     (home / "trl/trainer/grpo_trainer.py").write_text("def broken(:\n")

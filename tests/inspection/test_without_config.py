@@ -76,6 +76,12 @@ RECIPE = "model:\n  model_id: org/m\n  base_args: [--trust-remote-code]\nfeature
     [
         ("a.yaml", FORGE, "vLLM under torchforge's config", 2),
         (
+            "a.sh",
+            "set -e\npython -m own.server --model m \\\n  --max-model-len 100\n",
+            "vLLM under a program of its own that takes vLLM's flags",
+            2,
+        ),
+        (
             "a.py",
             "c = LLMConfig(\n  model_loading_config={'model_id': 'm'}, engine_kwargs={'seed': 1})\n",
             "vLLM under Ray's LLMConfig",

@@ -12,7 +12,7 @@ PACKAGE = Path(rlaudit.__file__).parent
 ELSEWHERE = {
     "__init__.py": "rlaudit's own release",
     "cli/demo.py": "the releases whose tokens the demo has",
-    "configs/dialects/axolotl/release.py": "releases of axolotl, and the TRL that each pins",
+    "configs/dialects/axolotl.py": "releases of axolotl, and the TRL that each pins",
     "configs/dialects/open_instruct/engine.py": "the vLLM beside which open-instruct's code sets generation_config",
     "configs/dialects/nemo_rl/read.py": "the vLLM beside which NeMo-RL stopped to set logprobs_mode",
     "configs/dialects/ms_swift/release.py": "the vLLM beside which ms-swift is 3.11 for certain",

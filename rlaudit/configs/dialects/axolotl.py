@@ -1,29 +1,47 @@
 """axolotl: YAML with `rl:` and `trl.use_vllm`, whose `vllm:` section `axolotl vllm-serve` hands to TRL's server.
 
-Where its source is not there, values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so that a
+Values are taken as `cfg.vllm.key or <command line>` (cli/vllm_serve.py), so that a
 written false is the same as nothing, and logprobs_mode is TRL's doing and depends on its release.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.axolotl.release import trl_release
-from rlaudit.configs.dialects.axolotl.source import SERVER, SOURCE, drops_false
+from rlaudit.configs.dialects.trl.release import TRL, Releases, both, that_run
 from rlaudit.configs.dialects.trl.sampling import collect_sampling
 from rlaudit.configs.draft import Draft, arriving, known
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.questions import ask
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.release_here import ReleaseHere, release_here
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.omitted_flag import dropped
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
+from rlaudit.pins.package import Package
 
+# The module that serves if the config names no other.
+SERVER = "axolotl.scripts.vllm_serve_lora"
+_STARTS = "axolotl/cli/vllm_serve.py"
+FILES = FrameworkFiles(
+    "axolotl",
+    engine=(f"{SERVER.replace('.', '/')}.py",),
+    options=("axolotl/utils/schemas/vllm.py#VllmConfig",),
+    marks=(_STARTS,),
+)
+AXOLOTL = Package(("axolotl",), ("axolotl-ai-cloud/axolotl", "OpenAccess-AI-Collective/axolotl"))
+# axolotl, from a release on -> the TRL that it pins (requirements.txt and pyproject.toml of its tags 0.7.0 to 0.18.0).
+_PINS: Mapping[str, str] = {
+    "0.7.0": "0.15.0", "0.7.1": "0.15.1", "0.8.0": "0.16.0", "0.8.1": "0.16.1", "0.9.0": "0.17.0", "0.10.0": "0.18.1",
+    "0.10.1": "0.18.2", "0.12.0": "0.21.0", "0.13.0": "0.25.0", "0.13.1": "0.25.1", "0.13.2": "0.27.0",
+    "0.14.0": "0.27.1", "0.15.0": "0.29.0", "0.17.0": "1.5.1", "0.18.0": "1.8.0",
+}  # fmt: skip
 SERVE = "axolotl cli/vllm_serve.py (067b021)"
 _ENGINE = (
     "tensor_parallel_size",
@@ -69,10 +87,10 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     draft = Draft("axolotl", source.path)
     trl, section = root.get("trl"), root.get("vllm")
     colocated = known(trl.get("vllm_mode")) == "colocate" if trl is not None else False
-    checkout = SOURCE.checkout(source)
+    checkout = FILES.checkout(source)
     _engine(draft, section, trl, vllm, checkout)
     draft.engine.by_code("logprobs_mode", Unknown(_LOGPROBS), _LOGPROBS)
-    told = trl_release(source, checkout, vllm, colocated=colocated)
+    told = _trl_release(source, checkout, vllm, colocated=colocated)
     collect_sampling(draft, dict(trl.items()) if trl is not None else {}, "GRPO", told)
     _trainer(draft, root, trl)
     draft.list_options(
@@ -80,7 +98,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     )
     # Only the server of axolotl's own is started by its source.
     serves = not colocated and known(within(section, "serve_module"), SERVER) == SERVER
-    tell(draft, SOURCE if serves else replace(SOURCE, engine=()), checkout, vllm)
+    hold_against(draft, FILES if serves else replace(FILES, engine=()), checkout, vllm)
     draft.refused_pin = told.refused_pin
     if not colocated and section is None:
         draft.not_seen.append(
@@ -97,6 +115,22 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     )
 
 
+def _trl_release(source: Source, checkout: Checkout | None, vllm: Version, *, colocated: bool) -> Releases:
+    """The releases of TRL that may train; one where axolotl's is known, if it can."""
+    here = release_here(source, AXOLOTL, checkout)
+    pinned = _pinned_by(here) if here is not None else release_here(source, TRL, None)
+    # Training by rewards came to axolotl with TRL 0.15.
+    return both(Releases(Version("0.15"), None), that_run(vllm, colocated), pinned)
+
+
+def _pinned_by(here: ReleaseHere) -> ReleaseHere | None:
+    """As a pin, whether axolotl is pinned or lies there: TRL can be moved with it."""
+    older = [trl for axolotl, trl in _PINS.items() if Version(axolotl) <= here.version]
+    if not older:
+        return None
+    return ReleaseHere(Version(older[-1]), here.pinned_at or f"axolotl {here.version}, whose source is here,")
+
+
 def _spell(name: str, value: Any) -> tuple[str, str] | None:
     if name not in _ENGINE or value is False or not isinstance(value, bool | int | float | str):
         return None
@@ -111,6 +145,9 @@ def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version,
             continue
         if name not in _ENGINE:
             draft.lose(name, node, Loss.UNKNOWN_KEY, f"{SERVE}: the vllm section has no such key")
+        elif node.value is False and _drops(name, checkout) is None:
+            reason = f"whether {_STARTS} of the axolotl that is here takes a false is not followed"
+            draft.engine.by_file(name, node, Unknown(reason), reason)
         elif node.value is False and _drops(name, checkout):
             reason = f"{SERVE} takes `cfg.vllm.{name} or ...`: false counts as not written (#3764)"
             draft.engine[name] = dropped(draft, name, node, vllm, reason)
@@ -118,10 +155,12 @@ def _engine(draft: Draft, section: Node | None, trl: Node | None, vllm: Version,
             draft.engine.by_file(name, node)
 
 
-def _drops(name: str, checkout: Checkout | None) -> bool:
-    """As releases did before the checkout's, where there is none."""
-    answer = ask(drops_false(name), checkout) if checkout is not None else None
-    return answer is None or answer.value is True
+def _drops(name: str, checkout: Checkout | None) -> bool | None:
+    """Whether a false counts as nothing, as in the releases read here; None if no `or` in the copy shows it."""
+    starts = checkout.file(_STARTS) if checkout is not None else None
+    if starts is None or re.search(rf"\bor\b[^\n]*\.{name}\b|\.{name}\s+or\b", starts.text):
+        return True
+    return None
 
 
 def _trainer(draft: Draft, root: Node, trl: Node | None) -> None:

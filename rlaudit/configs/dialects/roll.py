@@ -11,21 +11,23 @@ from typing import Any
 from packaging.version import Version
 
 from rlaudit.configs.dialect import Dialect
-from rlaudit.configs.dialects.roll.source import SOURCE, STORED
 from rlaudit.configs.draft import Draft, arriving, is_said, known
-from rlaudit.configs.framework_source.checkout import Checkout
-from rlaudit.configs.framework_source.questions import ask
-from rlaudit.configs.framework_source.tell import tell
+from rlaudit.configs.framework_source.against_copy import FrameworkFiles, hold_against
 from rlaudit.configs.hydra_defaults import composed, with_defaults
 from rlaudit.configs.mapping_writer import one_mapping, plain_spelling
 from rlaudit.configs.merging import mapping_of
 from rlaudit.configs.own_backend import runs_vllm, with_own_backend
-from rlaudit.configs.python_kwargs import hand_over, has_argument, neutral_sampling
+from rlaudit.configs.python_kwargs import hand_over, neutral_sampling
 from rlaudit.configs.rollout_config import Loss, RolloutConfig
 from rlaudit.configs.second_engines import take_second_engines
 from rlaudit.configs.source import Source
 from rlaudit.configs.syntax.node import Node, Unknown, within
 
+FILES = FrameworkFiles(
+    "roll",
+    engine=("roll/distributed/strategy/vllm_strategy.py",),
+    options=("roll/configs/generating_args.py#GeneratingArguments",),
+)
 STRATEGY = "ROLL vllm_strategy.py (8eb27cc)"
 _FILLED: dict[str, Any] = {
     "enforce_eager": False,
@@ -69,9 +71,8 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
     _engine(draft, root, section)
     _sampling(draft, root)
     _trainer(draft, root)
-    checkout = SOURCE.checkout(source)
-    tell(draft, SOURCE, checkout, vllm)
-    _stored(draft, checkout, vllm)
+    checkout = FILES.checkout(source)
+    hold_against(draft, FILES, checkout, vllm)
     draft.list_options(root, *_OPTIONS)
     take_second_engines(draft, root, "actor_infer", "actor_train", "reference", "critic")
     for missing in config.missing:
@@ -83,7 +84,7 @@ def read(source: Source, vllm: Version) -> tuple[RolloutConfig, ...]:
         place=(home or infer).key or infer.place,
         write=one_mapping(home, plain_spelling, source.text),
     )
-    return (with_own_backend(done, "ROLL", "strategy_name", strategy, checkout, vllm),)
+    return (with_own_backend(done, "ROLL", "strategy_name", strategy, checkout),)
 
 
 def _engine(draft: Draft, root: Node, section: Node | None) -> None:
@@ -120,17 +121,6 @@ def _engine(draft: Draft, root: Node, section: Node | None) -> None:
     if is_said(lora):
         draft.engine.by_file("enable_lora", lora, True, "model_args.lora_target turns it on")
         draft.engine.by_code("load_format", "auto", f"{STRATEGY}: LoRA needs the base model's weights")
-
-
-def _stored(draft: Draft, checkout: Checkout | None, vllm: Version) -> None:
-    """What the source, where it is there, puts into the arguments that a config does not write."""
-    for name, question in STORED.items():
-        answer = ask(question, checkout) if checkout is not None else None
-        said = draft.engine.get(name)
-        if answer is None or not has_argument(name, vllm) or (said is not None and said.place is not None):
-            continue
-        draft.engine.by_code(name, answer.value, answer.where)
-        draft.decided[name] = answer.where
 
 
 def _executor(draft: Draft) -> None:
@@ -206,10 +196,8 @@ def _replicas(draft: Draft, root: Node) -> None:
     per_worker = known(root.get("actor_infer", "num_gpus_per_worker"), 1)
     parallel = draft.engine.get("tensor_parallel_size")
     size = parallel.value if parallel is not None else per_worker
-    if mapping is not None and devices and isinstance(size, int) and size > 0 and devices >= size:
-        draft.trains("replicas", devices // size, "devices of actor_infer / ranks of one engine", mapping)
-    else:
-        draft.not_seen.append("the number of rollout engines: actor_infer.device_mapping is not a plain list of GPUs")
+    missing = "actor_infer.device_mapping is not a plain list of GPUs"
+    draft.count_replicas(devices, [size], "devices of actor_infer", missing, mapping)
 
 
 DIALECT = Dialect("roll", "ROLL", 10, recognise, read)

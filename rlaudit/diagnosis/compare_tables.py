@@ -19,8 +19,8 @@ from rlaudit.report.plain import plain
 from rlaudit.tokens.complete import complete
 from rlaudit.tokens.export import all_scorable
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.figures.logged_figures import LoggedFigures
 from rlaudit.tokens.join_trainer import joined
+from rlaudit.tokens.logged_figures import LoggedFigures
 from rlaudit.tokens.open_table import TokenTable
 from rlaudit.tokens.parquet import KNOWN
 from rlaudit.tokens.prompt_numbers import PromptNumbers
@@ -95,7 +95,7 @@ class Comparer:
         """The report of all that was compared. The arguments are those of `document_of`."""
         document = document_of(self.compared, list(dict.fromkeys(self.assumed)), fails, allow_partial)
         names = [one["name"] for one in document["comparisons"]]
-        drawn = [one.as_dict(name) for one, name in zip(self.drawn, names, strict=True)]
+        drawn = [one.as_report(name) for one, name in zip(self.drawn, names, strict=True)]
         # Rollouts that no trainer has scored have no log ratios to draw.
         document["token_figures"] = plain([one for one in drawn if one["tokens"]])
         return document

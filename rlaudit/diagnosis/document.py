@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from rlaudit.diagnosis.diagnose import BlockDiagnosis, Diagnosis
+from rlaudit.diagnosis.judgement import exit_code_of
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.worst_layer import exit_code_of
 from rlaudit.laboratory.studies.arms.plan import Arm, Role
 from rlaudit.laboratory.studies.arms.rollout import engine_settings
 from rlaudit.laboratory.studies.arms.run import FinishedRun
@@ -15,7 +15,7 @@ from rlaudit.report.parts.ablation import Arm as ReportedArm
 from rlaudit.report.parts.ablation import Run
 from rlaudit.report.plain import plain
 from rlaudit.report.report import Report
-from rlaudit.tokens.figures.token_figures import TokenFigures
+from rlaudit.tokens.token_figures import TokenFigures
 
 
 def document_of(diagnosis: Diagnosis, fails: bool) -> Report:

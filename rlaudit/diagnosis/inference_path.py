@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from rlaudit.attribution.attribute import Attribution, NamedCause
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.distance import Distance
+from rlaudit.diagnosis.effects import PATH_METRIC
 from rlaudit.diagnosis.judgement import Judgement
-from rlaudit.diagnosis.metric_of_layer import PATH_METRIC
 from rlaudit.figure import figure
 from rlaudit.layers import Layer, Verdict
 from rlaudit.report.parts.ablation import EffectVerdict

@@ -14,7 +14,7 @@ from rlaudit.inspection.as_json import as_json
 from rlaudit.inspection.audit import Audit, Side
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
-from rlaudit.report.parts.trainings import Difference, Kind
+from rlaudit.report.parts.diagnosis import Difference, Kind
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules
 from rlaudit.vllm.why_it_matters import WHY

@@ -6,10 +6,9 @@ when setting it alone makes the meaning match.
 
 from collections.abc import Mapping, Sequence
 
-from rlaudit.diagnosis.effects import FactorEffect
+from rlaudit.diagnosis.effects import SEMANTIC_METRIC, FactorEffect
 from rlaudit.diagnosis.judgement import Judgement
 from rlaudit.diagnosis.measured import MeasuredArm
-from rlaudit.diagnosis.metric_of_layer import SEMANTIC_METRIC
 from rlaudit.diagnosis.semantic import judged
 from rlaudit.figure import figure
 from rlaudit.laboratory.studies.arms.plan import BlockPlan, Role

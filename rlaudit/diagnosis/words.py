@@ -3,8 +3,7 @@
 import math
 
 from rlaudit.diagnosis.consequence import NOTICEABLE_CLIPPING
-from rlaudit.diagnosis.distance import Distance, Reference, Yardstick
-from rlaudit.diagnosis.usual_distance import UsualDistance
+from rlaudit.diagnosis.distance import Distance, Reference, UsualDistance, Yardstick
 from rlaudit.figure import figure
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement

@@ -34,7 +34,7 @@ NOT_WITHOUT = "the temperature of the sampler: that needs trainer_entropy, top l
 
 
 def worded(meaning: Meaning) -> Meaning:
-    """The meaning with everything that is said of it by itself; of rollouts alone, `rollout_words.py` says it."""
+    """The meaning with everything that is said of it by itself; of rollouts alone, `from_rollouts.py` says it."""
     figures, convicted = meaning.figures, meaning.verdict is Verdict.MISMATCH
     assert not isinstance(figures, RolloutFigures)
     if isinstance(figures, LoggedFigures):

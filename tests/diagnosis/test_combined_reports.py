@@ -2,9 +2,8 @@ import json
 
 import pytest
 
-from rlaudit.diagnosis.combine import combined
-from rlaudit.diagnosis.finished_documents import FinishedDocument, read_document
-from rlaudit.diagnosis.worst_layer import worst_layers
+from rlaudit.diagnosis.combine import FinishedDocument, combined, read_document
+from rlaudit.diagnosis.judgement import worst_layers
 from rlaudit.errors import NotFinished, UsageError
 from rlaudit.report.new_report import new_report
 

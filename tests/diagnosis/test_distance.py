@@ -5,11 +5,11 @@ from two_arms import BFLOAT16_LIKE, two_arms
 
 from rlaudit.diagnosis import words
 from rlaudit.diagnosis.consequence import MEAN_SQUARES
-from rlaudit.diagnosis.distance import Candidate, Reference, Yardstick, judge_distance
-from rlaudit.diagnosis.usual_distance import USUAL, usual_distance
+from rlaudit.diagnosis.distance import USUAL, Candidate, Reference, Yardstick, judge_distance, usual_distance
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import all_metrics, measure, tally
 from rlaudit.measurement.metric import Clip, ObjectiveSettings
+from rlaudit.report.plain import plain
 
 NARROW = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.SEQUENCES,))
 WIDE = ObjectiveSettings(gspo_epsilon_low=3e-4, gspo_epsilon_high=4e-4, clips=(Clip.TOKENS,))
@@ -116,7 +116,7 @@ def test_what_is_let_pass_is_known_in_nats():
 
 def test_the_report_has_every_figure_of_the_verdict():
     for found in (judged(), judged(held=False), judged(margin=1e-3)):
-        written = found.as_dict()
+        written = plain(found)
         assert written["verdict"] == found.verdict.value
         assert (written["against"] is None) == (found.yardstick is not Yardstick.REFERENCE)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlaudit.tokens.figures.token_figures import TokenFigures
+from rlaudit.tokens.token_figures import TokenFigures
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "vllm" / "v0-to-v1" / "report.json"
@@ -35,7 +35,7 @@ def token_figures(
     trainer_T = np.minimum(rollout_T + rng.normal(0, spread, tokens), 0.0)
     figures = TokenFigures(name, block)
     figures.add(rollout_T, trainer_T, np.arange(tokens) % 64, rng.gamma(1.5, 1.0, tokens))
-    return figures.as_dict()
+    return figures.as_report()
 
 
 def comparison() -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.report.drawing.axes import name_axes, plot
-from rlaudit.report.drawing.key import key, room_for_key
+from rlaudit.report.drawing.axes import key, name_axes, plot, room_for_key
 from rlaudit.report.drawing.styles import BAND, CANDIDATE, OTHER, PARITY, REFERENCE
 from rlaudit.report.figures import number
 from rlaudit.report.parts.canary import CanaryFigure

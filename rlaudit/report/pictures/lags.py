@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlaudit.report.compared_things import groups
-from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
+from rlaudit.report.drawing.axes import name_axes, plot, set_ticks, thinned
 from rlaudit.report.drawing.styles import CANDIDATE
-from rlaudit.report.drawing.ticks import thinned
 from rlaudit.report.figures import interval, number
 from rlaudit.report.parts.token_figures import Lag as LagFigures
 from rlaudit.report.parts.weight_updates import LagGroup, UpdateCase

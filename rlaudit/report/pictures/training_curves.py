@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rlaudit.report.drawing.axes import SMALL, name_axes, plot
-from rlaudit.report.drawing.key import key
+from rlaudit.report.drawing.axes import SMALL, key, name_axes, plot
 from rlaudit.report.drawing.styles import BAND, CANDIDATE, INK, MUTED, REFERENCE
 from rlaudit.report.figures import number
 from rlaudit.report.parts.curves import CurveMetric

@@ -15,6 +15,7 @@ from rlaudit.laboratory.studies.updates.records import Flight, ReadBack
 from rlaudit.laboratory.studies.updates.scoring import Scorebook, k3_of, pairs_of
 from rlaudit.layers import Verdict
 from rlaudit.measurement.measure import Measurement
+from rlaudit.report.plain import plain
 
 HEAD = "lm_head.weight"
 EMBEDDING = "model.embed_tokens.weight"
@@ -216,7 +217,7 @@ def as_dict(parts: Parts) -> dict[str, Any]:
             "checksums": dict(read.checksums),
         },
         "k3_under": {
-            name: None if found is None else found.as_dict()
+            name: plain(found)
             for name, found in (("new", parts.under_new), ("old", parts.under_old), ("read", parts.under_read))
         },
     }

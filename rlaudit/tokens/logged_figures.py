@@ -15,9 +15,9 @@ import numpy as np
 
 from rlaudit.arrays import Floats, Integers
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.figures.token_figures import TokenFigures
 from rlaudit.tokens.sound import sound
 from rlaudit.tokens.token_batch import Column, TokenBatch
+from rlaudit.tokens.token_figures import TokenFigures
 
 VERSIONS = ("trainer_version", "rollout_version")
 DRAWN = (*VERSIONS, "trainer_entropy")
@@ -41,9 +41,9 @@ class LoggedFigures:
         )
         self._add_lags(usable)
 
-    def as_dict(self, name: str) -> dict[str, Any]:
+    def as_report(self, name: str) -> dict[str, Any]:
         """An entry of the report's `token_figures`."""
-        return {**self._figures.as_dict(), "name": name}
+        return {**self._figures.as_report(), "name": name}
 
     def _usable(self, read: TokenBatch) -> "_Usable":
         # Broken sequences are named by the comparison; here they are only left out.

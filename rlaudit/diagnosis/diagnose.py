@@ -23,9 +23,9 @@ from rlaudit.diagnosis.distance import (
     judge_distance,
     usual_distance,
 )
-from rlaudit.diagnosis.effects import PATH_METRIC, FactorEffect, Floor, effects_of, noise_floor
+from rlaudit.diagnosis.effects import FactorEffect, Floor, effects_of, noise_floor
 from rlaudit.diagnosis.inference_path import judge_path_of_arm
-from rlaudit.diagnosis.judgement import Judgement
+from rlaudit.diagnosis.judgement import PATH_METRIC, Judgement
 from rlaudit.diagnosis.measured import MeasuredArm, measure_block
 from rlaudit.diagnosis.objective import judge_objective_of_arm
 from rlaudit.diagnosis.semantic_of_arms import judge_meaning_of_arms

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rlaudit.diagnosis.consequence import unfelt_k2
+from rlaudit.diagnosis.judgement import PATH_METRIC, SEMANTIC_METRIC
 from rlaudit.diagnosis.measured import MeasuredArm, floor_of
 from rlaudit.laboratory.studies.arms.plan import Arm, BlockPlan, Role, known_factors, scoring_request
 from rlaudit.laboratory.studies.arms.run import FinishedRun
@@ -20,10 +21,6 @@ from rlaudit.measurement.contrast import Contrast, contrast
 from rlaudit.measurement.measure import all_metrics
 from rlaudit.measurement.metric import FLOAT32_RESOLUTION
 from rlaudit.report.parts.ablation import EffectVerdict
-
-SEMANTIC_METRIC = "mean_ratio_minus_one"
-PATH_METRIC = "k2"
-
 
 # Both sides are one step of a float32 logsumexp off at most, all tokens the same way.
 LEAST_FLOOR = {SEMANTIC_METRIC: 2 * FLOAT32_RESOLUTION, PATH_METRIC: 0.5 * (2 * FLOAT32_RESOLUTION) ** 2}

@@ -10,6 +10,9 @@ from rlaudit.layers import WORST_FIRST, Layer, Verdict
 from rlaudit.report.parts.diagnosis import Judged
 from rlaudit.tokens.data_share import MOST_LEFT_OUT, DataShare
 
+# By which metric a layer is judged where engines are held against each other.
+SEMANTIC_METRIC = "mean_ratio_minus_one"
+PATH_METRIC = "k2"
 SETTLES = "mend what was left out (see the faults and what was not seen), then compare again"
 
 

@@ -76,10 +76,6 @@ def test_reading_ahead_stops_when_nobody_reads_on():
     assert threading.active_count() == before
 
 
-def sequences(parts):
-    return sum(part.sequences for part in parts)
-
-
 def test_token_ids_of_prompts_may_stand_beside_the_table(tmp_path):
     frame = rows()
     frame.to_parquet(tmp_path / "t.parquet", index=False)

@@ -32,6 +32,15 @@ CHANGE_NATS = 5.0
 # Of what unrelated tokens differ by; above it the two sides count as unrelated.
 LOST_SHARE = 0.6
 _MOST_CELLS = 400_000
+# Of the cost without a shift; more than that is left where the shift is not what is wrong.
+COST_LEFT = 0.35
+# A correlation of fewer tokens is anything.
+FEWEST_LOST = 8
+# Between unrelated tokens (0, give or take 1 / sqrt(8)) and two engines that differ much and find the same ones hard.
+LOST_CORRELATION = 0.35
+# Fewer, in units of what looks alike and is no such failure, are taken for chance.
+BY_CHANCE = 0.25
+FEWEST_PAIRS = 3  # two points always lie on a line
 
 
 @dataclass(frozen=True)
@@ -141,16 +150,6 @@ def _capped(rollout: Floats, trainer: Floats) -> Floats:
         return np.minimum(np.abs(rollout - trainer), CAP_NATS)
 
 
-# Of the cost without a shift; more than that is left where the shift is not what is wrong.
-COST_LEFT = 0.35
-# A correlation of fewer tokens is anything.
-FEWEST_LOST = 8
-# Between unrelated tokens (0, give or take 1 / sqrt(8)) and two engines that differ much and find the same ones hard.
-LOST_CORRELATION = 0.35
-# Fewer, in units of what looks alike and is no such failure, are taken for chance.
-BY_CHANCE = 0.25
-
-
 def lost_agreement(paths: Sequence[Sequence[Stretch]], part: TokenBatch, unrelated: float) -> set[tuple[int, int]]:
     """(place of the sequence, first token) of stretches that lost an agreement which was there before.
 
@@ -182,12 +181,9 @@ def _unlike(stretch: Stretch, part: TokenBatch, place: int) -> bool:
     return found is not None and found < LOST_CORRELATION
 
 
-FEWEST = 3  # two points always lie on a line
-
-
 def correlation(first: Floats, second: Floats) -> float | None:
     """Pearson's correlation; None of fewer than three finite pairs, and where one side is constant."""
-    if len(first) < FEWEST or not (np.isfinite(first).all() and np.isfinite(second).all()):
+    if len(first) < FEWEST_PAIRS or not (np.isfinite(first).all() and np.isfinite(second).all()):
         return None
     spreads = []
     for values in (first, second):

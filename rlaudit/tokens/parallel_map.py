@@ -16,6 +16,7 @@ Result = TypeVar("Result")
 
 # More threads than this wait for Python's lock and for the one that decodes, and each holds a part in memory.
 MOST_THREADS = 4
+_END = object()
 
 
 def parallel_map(
@@ -43,9 +44,6 @@ def parallel_map(
 def _cores() -> int:
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-_END = object()
 
 
 def prefetched(items: Iterator[Item], ahead: int = 2) -> Iterator[Item]:

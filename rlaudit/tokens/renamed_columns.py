@@ -14,6 +14,9 @@ from typing import Any
 
 from rlaudit.errors import UsageError
 
+PROMPT = "prompt_id"
+IDENTITY = (PROMPT, "sample_id")
+
 
 @dataclass(frozen=True)
 class RenamedColumns:
@@ -68,10 +71,6 @@ def parse_columns(given: Iterable[str], known: Iterable[str]) -> RenamedColumns:
             raise UsageError(f"--columns names {own} twice: {theirs[own]} and {name}")
         theirs[own] = name
     return RenamedColumns(theirs)
-
-
-PROMPT = "prompt_id"
-IDENTITY = (PROMPT, "sample_id")
 
 
 def identity(groups: str) -> tuple[str, ...]:

@@ -16,6 +16,14 @@ from rlaudit.arrays import Floats, Integers
 
 # Lags beyond this are one group: a run that is this far off-policy is read by its mean, not by its lags.
 FURTHEST = 64
+DRAWN = 300
+GROUPS = 10
+# Positions 0, 1, 2, 3, then two groups for each doubling; the last takes the rest.
+POSITION_LIMITS = (0, 1, 2, 3, *(base * 2**power // 2 for power in range(2, 20) for base in (2, 3)))
+# Nats. An entropy of 0.01 is a token that could hardly have been another, ln 2 a coin.
+ENTROPY_LIMITS = (0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+PER_DECADE = 10
+SMALLEST, LARGEST = -8, 2
 
 
 class VersionLags:
@@ -41,10 +49,6 @@ class VersionLags:
             }
             for place in np.flatnonzero(self._tokens).tolist()
         ]
-
-
-DRAWN = 300
-GROUPS = 10
 
 
 class ProbabilityPairs:
@@ -91,12 +95,6 @@ class ProbabilityPairs:
         }
 
 
-# Positions 0, 1, 2, 3, then two groups for each doubling; the last takes the rest.
-POSITION_LIMITS = (0, 1, 2, 3, *(base * 2**power // 2 for power in range(2, 20) for base in (2, 3)))
-# Nats. An entropy of 0.01 is a token that could hardly have been another, ln 2 a coin.
-ENTROPY_LIMITS = (0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-
-
 class GroupedSizes:
     """Adds up tokens, the sum and a histogram of |d| for each group between `limits`."""
 
@@ -132,8 +130,6 @@ class GroupedSizes:
         ]
 
 
-PER_DECADE = 10
-SMALLEST, LARGEST = -8, 2
 SIZES = (LARGEST - SMALLEST) * PER_DECADE
 # (SIZES + 1,) limits of |d|; what is below the first counts as zero, what is above the last as the last.
 EDGES: Floats = 10.0 ** (SMALLEST + np.arange(SIZES + 1) / PER_DECADE)

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 SMALL = 10.0
 LABEL = 10.5
+MOST = 7  # numbers on an axis
+# Of the key. Signs of all names that stand in one row, beside the name of the axis.
+ROW_SIGNS = 34
+NAME_SIGNS = 22
+ROW = 15.0
+TOP = 26.0
 
 
 def plot(figure: "Figure", left: float = 46, right: float = 10, top: float = 26, bottom: float = 38) -> "Axes":
@@ -63,13 +69,6 @@ def dots(axes: "Axes", points: list[tuple[float, float]], colour: str, size: flo
                                  capstyle="round", alpha=alpha))  # fmt: skip
 
 
-# Signs of all names that stand in one row, beside the name of the axis.
-ROW_SIGNS = 34
-NAME_SIGNS = 22
-ROW = 15.0
-TOP = 26.0
-
-
 def room_for_key(names: Sequence[str]) -> float:
     """The margin above the plot, in pixels."""
     rows = -(-len(names) // 2)
@@ -96,9 +95,6 @@ def _one_row(names: Sequence[str]) -> bool:
 
 def _short(name: str) -> str:
     return name if len(name) <= NAME_SIGNS else f"{name[: NAME_SIGNS - 1]}…"
-
-
-MOST = 7
 
 
 def short(value: float) -> str:

@@ -48,6 +48,11 @@ NARROWEST = 20
 # The end of a long report on a screen: its lines, and those of one statement, from the most to what fits any terminal.
 MOST_LINES, NARROWEST_BRIEF = 40, 40
 ROOM = (6, 4, 3, 2, 1)
+# How a series is drawn in a line: its values from the lowest to the highest.
+BLOCKS = "▁▂▃▄▅▆▇█"
+GAP = " "
+INDENT = "   "
+NARROWEST_BLOCKS = 24
 
 
 def render(document: "Report", width: int | None) -> str:
@@ -206,15 +211,6 @@ def layer_lines(layer: "Judged") -> Sequence[str]:
     return [*(f"{label} {text}" for label, text in said if text), *(f"- {line}" for line in layer["evidence"])]
 
 
-FORMAT = ReportFormat("text", render)
-
-
-BLOCKS = "▁▂▃▄▅▆▇█"
-GAP = " "
-INDENT = "   "
-NARROWEST_BLOCKS = 24
-
-
 def sparklines(document: Report, width: int | None) -> str:
     """Nothing for a document without lines to draw. width: of the terminal; longer lines of blocks are thinned."""
     drawn, _ = pictures_of(printable(dict(document)))
@@ -263,3 +259,6 @@ def encodable(encoding: str | None) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
+
+
+FORMAT = ReportFormat("text", render)

@@ -67,7 +67,6 @@ def test_raw_logprobs_are_seen_by_the_engines_own_first_choices():
     hot = Semantics(0.6)
     found = compared(logged(temperature=0.6, reported_at=1.0, tops=True), hot, hot)
     assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "raw-logprobs")
-    assert "first choice is sampled +" in found.layers[0].because
     assert found.layers[1].verdict is Verdict.NOT_TESTED
 
 
@@ -90,7 +89,6 @@ def test_a_trainer_at_another_temperature_is_told_from_a_dishonest_report(sample
     batch = logged(temperature=sampled, trainer_at=trainer_at, tops=True, trainer_tops=True, noise=1e-3)
     found = compared(batch, asked, asked)
     assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "trainer-temperature")
-    assert f"sampled at T=0.7, trainer at T={trainer_at:.3g}" in found.layers[0].because
 
 
 def test_the_margin_of_the_verdict_is_that_of_the_causes():
@@ -113,7 +111,6 @@ def test_filters_that_the_trainer_does_not_replay_are_a_semantic_mismatch():
 def test_a_hidden_filter_shows_against_the_trainers_entropy():
     found = compared(logged(top_p=0.7, noise=1e-3))
     assert (found.layers[0].verdict, found.layers[0].cause) == (Verdict.MISMATCH, "hidden sampling parameters")
-    assert "tokens are sharper" in found.layers[0].because
 
 
 def test_sampled_logprobs_alone_acquit_nobody_and_say_what_they_cannot_tell():
@@ -139,7 +136,7 @@ def test_shifted_sequences_are_named_and_in_no_figure():
     assert found.counts.misaligned == {"off-by-one": 40}
     assert found.counts.compared_tokens == 1600
     assert found.measurements["k3"].value < 1e-4
-    assert "prompt 0, sample 0 from token" in found.alignment.messages[0]
+    assert (found.alignment.misaligned[0].name, found.alignment.misaligned[0].first) == ("prompt 0, sample 0", 0)
 
 
 def test_no_trainer_at_all_is_not_finished_and_says_what_to_do():

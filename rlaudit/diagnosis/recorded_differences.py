@@ -13,7 +13,7 @@ from rlaudit.configs.syntax.node import Unknown
 from rlaudit.inspection.audit import Audit, Side, as_json
 from rlaudit.inspection.setting_rows import NOBODYS
 from rlaudit.layers import Layer
-from rlaudit.report.parts.trainings import Difference, Kind
+from rlaudit.report.parts.diagnosis import Difference, Kind
 from rlaudit.vllm.moved import WHY
 from rlaudit.vllm.neutral_sampling import NEUTRAL_SAMPLING
 from rlaudit.vllm.resolve import resolution_rules

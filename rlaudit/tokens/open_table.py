@@ -14,7 +14,6 @@ from rlaudit.remote_log import exists, files_below, is_file, is_remote, size_of
 from rlaudit.tokens import exports as exports_package
 from rlaudit.tokens.export import WHOLE, Export, Part
 from rlaudit.tokens.fault import Faults
-from rlaudit.tokens.group_column import IDENTITY, PROMPT, identity, not_there
 from rlaudit.tokens.json_lines import (
     BROKEN,
     beginning,
@@ -27,11 +26,11 @@ from rlaudit.tokens.json_lines import (
 from rlaudit.tokens.logged_sequence import PLURALS
 from rlaudit.tokens.parquet import DAMAGED, MAGIC, MEASURED, REQUIRED, columns_of
 from rlaudit.tokens.prompt_numbers import PromptNumbers
-from rlaudit.tokens.renamed_columns import AS_OURS, RenamedColumns
-from rlaudit.tokens.tar_lines import ARCHIVES
+from rlaudit.tokens.renamed_columns import AS_OURS, IDENTITY, PROMPT, RenamedColumns, identity, not_there
 from rlaudit.tokens.token_batch import TokenBatch
 
-ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet", *ARCHIVES)
+ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".json", ".ndjson", ".parquet")
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 PICKLES = (".pkl", ".pickle", ".pt", ".pth")
 SPECIAL_FILES = {
     stat.S_IFIFO: "a pipe",
@@ -201,7 +200,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _export_of(path: Path, of_trainer: bool, groups: str) -> Export | None:
-    if path.name.endswith(PICKLES):
+    if path.name.endswith((*PICKLES, *ARCHIVES)):
         return None
     known = [export for export in all_exports().values() if not export.is_folder]
     whole = next((export for export in known if export.recognise(path)), None)
@@ -232,6 +231,10 @@ def _unknown(path: Path, of_trainer: bool, groups: str) -> UsageError:
             f"{pickled} is a pickle, and loading a pickle runs whatever is in it: rlaudit never does",
             "convert it where you trust it: examples/exporters/skyrl.py turns SkyRL's dumped_data into JSONL, "
             "and shows how for any other",
+        )
+    if path.name.endswith(ARCHIVES):
+        return UsageError(
+            f"{path} is an archive, and what is packed in it is not read", "unpack it and give the folder"
         )
     known = "; ".join(f"{export.title}: {export.files}" for export in all_exports().values())
     return UsageError(

@@ -47,7 +47,7 @@ def render(document: "Report", width: int | None) -> str:
 
 def _pictures(document: "Report") -> Iterator[str]:
     """What each picture shows, and its numbers as a table; the reasons where there is none."""
-    from rlaudit.report.pictures_of import pictures_of
+    from rlaudit.report.picture import pictures_of
 
     drawn, missing = pictures_of(printable(dict(document)))
     yield "## Figures" if drawn else ""

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rlaudit.report.compared_things import groups
-from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
+from rlaudit.report.drawing.axes import name_axes, plot, set_ticks, thinned
 from rlaudit.report.drawing.styles import CANDIDATE
-from rlaudit.report.drawing.ticks import thinned
 from rlaudit.report.figures import number
 from rlaudit.report.parts.token_figures import Lag
 from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
-from rlaudit.report.drawing.axes import SMALL, name_axes, plot
-from rlaudit.report.drawing.key import key, room_for_key
+from rlaudit.report.drawing.axes import SMALL, key, name_axes, plot, room_for_key
 from rlaudit.report.drawing.styles import BAND, CANDIDATE, INK, MUTED, OTHER, PARITY, REFERENCE
 from rlaudit.report.figures import number
 from rlaudit.report.parts.curves import CurveMetric

@@ -11,7 +11,7 @@ from rlaudit.laboratory.studies.canary.document import document_of
 from rlaudit.laboratory.studies.canary.judge import ENTROPY, JUDGED, KL
 from rlaudit.report.formats import html, markdown, text
 from rlaudit.report.formats import json as as_json
-from rlaudit.report.pictures_of import pictures_of
+from rlaudit.report.picture import pictures_of
 from rlaudit.report.report import Report
 from rlaudit.report.schema import report_schema
 

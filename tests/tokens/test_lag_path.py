@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rlaudit.statistics.correlation import correlation
+from rlaudit.tokens.lag_path import correlation
 
 
 def test_it_is_pearsons():

@@ -1,16 +1,19 @@
-"""|d| by group: the mean of each group as a line, from its median to its 90th percentile as a band, on a logarithm."""
+"""|d| by group: the mean of each as a line, from its median to its 90th percentile as a band, on a logarithm.
+
+By position in the completion: what grows along it is carried from token to token, as stale state is. By the entropy of
+the trainer's distribution: rounding in the head moves sure tokens less than open ones.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from rlaudit.report.compared_things import Group, Thing
-from rlaudit.report.drawing.axes import name_axes, plot, set_ticks
-from rlaudit.report.drawing.key import key, room_for_key
+from rlaudit.report.compared_things import NO_TOKENS, Group, Thing, groups
+from rlaudit.report.drawing.axes import decades, key, name_axes, plot, room_for_key, set_ticks, short, thinned
 from rlaudit.report.drawing.styles import styles
-from rlaudit.report.drawing.ticks import decades, short, thinned
 from rlaudit.report.figures import number
 from rlaudit.report.parts.token_figures import TokenGroup
-from rlaudit.report.picture import Picture, Sparkline, Table
+from rlaudit.report.picture import Missing, Picture, PictureKind, Sparkline, Table
+from rlaudit.report.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,9 +21,33 @@ if TYPE_CHECKING:
 HEIGHT = 250
 NAMES = 9
 Column = Literal["by_position", "by_entropy"]
+POSITION, ENTROPY = "|d| by position", "|d| by entropy"
+OF_POSITION = (
+    "Mean |d| of the tokens at each position of the completion (0 is its first token), in groups that widen; the band "
+    "goes from the median to the 90th percentile."
+)
+OF_ENTROPY = (
+    "Mean |d| of the tokens by the entropy of the trainer's distribution before they were drawn; the band goes from "
+    "the median to the 90th percentile."
+)
+NO_ENTROPY = "the tokens carry no trainer_entropy"
 
 
-def grouped_picture(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
+def pictures(document: Report) -> Sequence[Picture | Missing]:
+    """One by position for each block, then one by entropy for each that has entropies."""
+    found = groups(document)
+    missing = NO_ENTROPY if any(group.main for group in found) else NO_TOKENS
+    position = [
+        _grouped(group, "by-position", POSITION, OF_POSITION, "by_position", "position in the completion")
+        for group in found
+    ]
+    entropy = [_grouped(group, "by-entropy", ENTROPY, OF_ENTROPY, "by_entropy", "entropy (nats)") for group in found]
+    drawn: list[Picture | Missing] = [one for one in position if one is not None] or [Missing(POSITION, NO_TOKENS)]
+    drawn += [one for one in entropy if one is not None] or [Missing(ENTROPY, missing)]
+    return drawn
+
+
+def _grouped(group: Group, name: str, title: str, caption: str, column: Column, across: str) -> Picture | None:
     """The picture of `column` of token_figures; None where no main arm has it."""
     found = [(one, rows) for one in group.main if one.tokens and (rows := one.tokens[column])]
     if not found:
@@ -97,3 +124,6 @@ def _draw(
     )
     name_axes(axes, across, "|d| (nats)")
     key(axes, list(zip([one.short_name for one in things], artists, strict=True)))
+
+
+PICTURES = PictureKind("by-group", 50, frozenset({"ablate", "compare"}), pictures)

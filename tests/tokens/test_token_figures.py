@@ -1,21 +1,23 @@
-"""Figures of tokens: every token is in one bin, batches add up, and sums are those of the tokens."""
-
-from pathlib import Path
+"""Figures of tokens: every token is in one bin, and sums are those of the tokens."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from rlaudit.errors import UsageError
 from rlaudit.report.schema import report_schema
-from rlaudit.tokens.figures.log_bins import EDGES, SIZES, quantile, signed_counts, signed_limits, size_bins
-from rlaudit.tokens.figures.logged_figures import LoggedFigures
-from rlaudit.tokens.figures.run_tokens import figures_of_run
-from rlaudit.tokens.figures.token_figures import TokenFigures
 from rlaudit.tokens.token_batch import TokenBatch
+from rlaudit.tokens.token_figures import (
+    EDGES,
+    SIZES,
+    logged_figures,
+    quantile,
+    signed_counts,
+    signed_limits,
+    size_bins,
+    token_figures,
+)
 
 SCHEMA = report_schema()
 
@@ -27,11 +29,8 @@ def tokens(count=3000, seed=0):
     return rollout_T, trainer_T, np.arange(count) % 100, rng.gamma(1.5, 1.0, count)
 
 
-def of(*parts):
-    figures = TokenFigures("candidate", "block")
-    for part in parts:
-        figures.add(*part)
-    return figures.as_dict()
+def of(columns):
+    return token_figures("candidate", "block", *columns)
 
 
 @given(st.floats(-200, 200, allow_nan=False))
@@ -48,17 +47,6 @@ def test_quantiles_of_bins_are_within_a_bin_of_those_of_the_values():
     for share in (0.1, 0.5, 0.9):
         assert quantile(counts, share) == pytest.approx(np.quantile(sizes_T, share), rel=0.03)
     assert quantile(np.bincount(np.zeros(10, dtype=int), minlength=SIZES + 1), 0.5) == 0.0
-
-
-def test_batches_add_up_to_the_whole():
-    whole = tokens()
-    halves = [tuple(column[half] for column in whole) for half in (slice(0, 1234), slice(1234, None))]
-    one, two = of(whole), of(*halves)
-    for name in ("tokens", "log_ratio", "by_entropy", "by_position"):
-        assert one[name] == two[name]
-    assert [row["tokens"] for row in one["probabilities"]["groups"]] == [
-        row["tokens"] for row in two["probabilities"]["groups"]
-    ]
 
 
 def test_sums_are_those_of_the_tokens():
@@ -78,11 +66,8 @@ def test_sums_are_those_of_the_tokens():
 
 
 def test_tokens_are_drawn_from_the_whole_table_and_not_from_its_beginning():
-    figures = TokenFigures("one")
-    for place in range(10):
-        rollout_T = np.full(1000, np.log((place + 0.5) / 10))
-        figures.add(rollout_T, rollout_T, np.arange(1000))
-    sample = np.array(figures.as_dict()["probabilities"]["sample"])
+    rollout_T = np.log((np.repeat(np.arange(10), 1000) + 0.5) / 10)
+    sample = np.array(of((rollout_T, rollout_T, np.arange(10_000)))["probabilities"]["sample"])
     drawn = np.bincount((sample[:, 0] * 10).astype(int), minlength=10)
     assert drawn.sum() == 300
     assert drawn.min() > 10
@@ -90,16 +75,13 @@ def test_tokens_are_drawn_from_the_whole_table_and_not_from_its_beginning():
 
 def test_tokens_without_a_ratio_are_left_out_and_missing_columns_are_null():
     rollout_T = np.array([-1.0, -2.0, -3.0])
-    figures = TokenFigures("one")
-    figures.add(rollout_T, np.array([-1.0, -np.inf, np.nan]), np.arange(3))
-    found = figures.as_dict()
+    found = of((rollout_T, np.array([-1.0, -np.inf, np.nan]), np.arange(3)))
     assert (found["tokens"], found["by_entropy"], found["lags"]) == (1, None, None)
 
 
 def test_an_entry_follows_the_schema():
     validator = Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/TokenFigures"})
     validator.validate(of(tokens()))
-    validator.validate(of())
     assert not validator.is_valid({**of(tokens()), "tokens": -1})
 
 
@@ -117,35 +99,6 @@ def test_logged_tokens_are_counted_with_their_lags_and_broken_sequences_are_not(
         sample_names_S=np.array([0, 0, 0]),
         token_columns={"rollout_version": np.array([3, 3, 3, 3, 1, 3]), "trainer_version": np.full(6, 3)},
     )
-    figures = LoggedFigures(trainer_excludes=False)
-    figures.add(batch)
-    found = figures.as_dict("table")
-    assert (found["name"], found["block"], found["tokens"]) == ("table", None, 4)
+    found = logged_figures(batch, trainer_excludes=False)
+    assert found["tokens"] == 4
     assert [(row["lag"], row["tokens"]) for row in found["lags"]] == [(0, 3), (2, 1)]
-
-
-def test_a_run_of_an_older_release_is_drawn_from_its_tokens(tmp_path: Path):
-    rollout_T, trainer_T, position_T, entropy_T = tokens(200)
-    columns = {"position": position_T, "rollout_logprob": rollout_T, "trainer_logprob": trainer_T,
-               "trainer_entropy": entropy_T}  # fmt: skip
-    table = pd.DataFrame({"block": ["b"] * 200, "arm": ["candidate"] * 150 + ["parity"] * 50, **columns})
-    table.to_parquet(tmp_path / "tokens.parquet")
-    found = figures_of_run(tmp_path / "tokens.parquet")
-    assert [(one["block"], one["name"], one["tokens"]) for one in found] == [
-        ("b", "candidate", 150),
-        ("b", "parity", 50),
-    ]
-    first = of((rollout_T[:150], trainer_T[:150], position_T[:150], entropy_T[:150]))
-    assert found[0]["log_ratio"] == first["log_ratio"]
-    assert found[0]["by_entropy"] == first["by_entropy"]
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1 and nothing else", None])
-def test_what_is_no_token_table_is_said(tmp_path: Path, content):
-    path = tmp_path / "tokens.parquet"
-    if content is None:
-        pd.DataFrame({"block": ["b"], "arm": ["a"]}).to_parquet(path)
-    else:
-        path.write_bytes(content)
-    with pytest.raises(UsageError, match=r"tokens\.parquet"):
-        figures_of_run(path)

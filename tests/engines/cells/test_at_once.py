@@ -44,7 +44,6 @@ def run(job, channel):
         "compiled": os.environ.get("VLLM_CACHE_ROOT"),
     }
 """
-MIG = tuple(Device(0, f"MIG-{part}", "an H100 in parts", 10_000, "sm90") for part in "ab")
 
 
 def cell(place: Path, number: int, *, meets: int = 1, holds: bool = False, **more: object) -> Cell:
@@ -111,11 +110,8 @@ def test_a_timed_cell_shares_its_device_with_nobody() -> None:
     assert share_of(cores, [0], 1, timed=True) is None
     alone = share_of(cores, [0, 1], 1, timed=True)
     assert alone is not None and alone.taken == (0, 1) and alone.shown == (0,)
-    in_parts = tuple(Share(gpu=device) for device in MIG)
-    alone = share_of(in_parts, [0, 1], 1, timed=True)
-    assert alone is not None and alone.taken == (0, 1)
-    whole = (Share(gpu=MIG[0]), Share(gpu=Device(1, "GPU-1", "an H100", 80_000, "sm90")))
-    beside = share_of(whole, [1], 1, timed=True)
+    gpus = tuple(Share(gpu=Device(index, f"GPU-{index}", "an H100", 80_000, "sm90")) for index in range(2))
+    beside = share_of(gpus, [1], 1, timed=True)
     assert beside is not None and beside.taken == (1,)
 
 

@@ -141,17 +141,17 @@ class _Walk:
                 self.statements([one for one in tree.children if one.type in {"do_group", "compound_statement"}], depth)
                 self.variables.leave(self.line(tree))
             case "function_definition":
-                self.block(tree.children[-1], depth, called=True)
+                self.block(tree.children[-1], depth)
             case "subshell":
                 self.variables.enter()
                 self.statements(tree.children, depth)
                 self.variables.forget()
 
-    def block(self, tree: "Tree", depth: int, called: bool = False) -> None:
+    def block(self, tree: "Tree", depth: int) -> None:
         """Statements of which it is not known whether they run."""
         self.variables.enter()
         self.statements(tree.children, depth)
-        self.variables.leave(self.line(tree), called)
+        self.variables.leave(self.line(tree))
 
     def chain(self, tree: "Tree", depth: int) -> None:
         """`a && b || c`: what follows the first may not run."""
@@ -262,7 +262,8 @@ class _Walk:
         nodes = acted_on(tuple(one.node(self.index) for one in fields))
         if not nodes:
             return
-        self.builtin(nodes, fields)
+        if nodes[0].value == "read":
+            self.read_from_input(fields[1:])
         if damage(tree) is not None or self.cut in range(tree.start_byte, words[-1].end + 2):
             return  # What is missing of it may be any of its options.
         place = self.index.place((*prefixes, *words)[0].start, words[-1].end, "")
@@ -353,18 +354,11 @@ class _Walk:
         except UnreadableText:
             return ()
 
-    def builtin(self, nodes: Sequence[Node], fields: Sequence[Field]) -> None:
-        """Builtins that change variables: set --, shift, read."""
-        name = nodes[0].value
-        rest = [node.value for node in nodes[1:]]
-        if name == "set" and rest[:1] == ["--"]:
-            self.variables.set("@", list(fields[2:]), array=True)
-        elif name == "shift":
-            self.variables.shift()
-        elif name == "read":
-            for word, one in zip(rest, fields[1:], strict=True):
-                if isinstance(word, str) and word.isidentifier():
-                    self.variables.set(word, [Field.unknown(f"{word} is read from input", one.start)])
+    def read_from_input(self, fields: Sequence[Field]) -> None:
+        """`read NAME`."""
+        for one in fields:
+            if one.text.isidentifier() and not one.why:
+                self.variables.set(one.text, [Field.unknown(f"{one.text} is read from input", one.start)])
 
 
 def _is_assignment(word: Word) -> bool:

@@ -4,7 +4,6 @@ A value is a list of fields; a field is pieces of text that remember where they 
 that comes out of an array or a string is found, and edited, where it is written.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,7 +16,6 @@ from rlaudit.configs.syntax.unreadable import UnreadableText
 LONGEST = 30_000
 COST_OF_A_WORD = 10
 MOST_EXPORTS = 200
-_ARGUMENT = re.compile(r"\$(?:[1-9]|OPTARG|\{(?:[1-9]\d*|OPTARG)(?:[#%].*)?\})", re.DOTALL)
 
 
 @dataclass
@@ -31,7 +29,6 @@ class Variables:
     rests_on: dict[str, dict[str, str]] = field(default_factory=dict)
     undo: list[dict[str, list[Field] | None]] = field(default_factory=list)
     offered: list[dict[str, list[list[Field]]]] = field(default_factory=list)
-    by_script: list[set[str]] = field(default_factory=list)
     snapshot: dict[str, Node] | None = None
 
     def set(self, name: str, fields: list[Field], array: bool = False, append: bool = False) -> None:
@@ -46,8 +43,6 @@ class Variables:
         if sum(len(one.text) + COST_OF_A_WORD for one in fields) > LONGEST:
             fields = [Field.unknown(f"{name} is longer than {LONGEST} characters", fields[0].start)]
         self._remember(name)
-        if self.by_script and (append or array or not _from_caller(fields)):
-            self.by_script[-1].add(name)
         self.known[name] = fields
         self.rests_on[name] = {**self.rests_on.get(name, {}), **self.assumed} if append else dict(self.assumed)
         (self.arrays.add if array else self.arrays.discard)(name)
@@ -57,8 +52,6 @@ class Variables:
     def unset(self, name: str) -> None:
         """Forget one."""
         self._remember(name)
-        if self.by_script:
-            self.by_script[-1].add(name)
         self.known.pop(name, None)
         self.exports.discard(name)
         self.snapshot = None
@@ -68,11 +61,6 @@ class Variables:
         self.exports.add(name)
         self.snapshot = None
 
-    def shift(self) -> None:
-        """Drop the first positional parameter."""
-        if self.known.get("@"):
-            self.set("@", self.known["@"][1:], array=True)
-
     def _remember(self, name: str) -> None:
         if self.undo and name not in self.undo[-1]:
             self.undo[-1][name] = self.known.get(name)
@@ -81,7 +69,6 @@ class Variables:
         """Begin a block whose changes may not happen."""
         self.undo.append({})
         self.offered.append({})
-        self.by_script.append(set())
 
     def other_branch(self) -> None:
         """Go back to the values before the block, and keep in mind what the last branch made of them."""
@@ -100,21 +87,16 @@ class Variables:
         if name in self.exports:
             self.snapshot = None
 
-    def leave(self, line: int | None, called: bool = False) -> None:
-        """End a block: what it changed is uncertain, except what was there before and only got longer. What it set to
-        arguments of the script alone is at its value before the block, its default.
+    def leave(self, line: int | None) -> None:
+        """End a block: what it changed is uncertain, except what was there before and only got longer.
 
-        line: of the block; None for one that certainly runs. called: whether its arguments are a function's.
+        line: of the block; None for one that certainly runs.
         """
-        changed, by_script, offered = self.undo.pop(), self.by_script.pop(), self.offered.pop()
-        if self.by_script:
-            self.by_script[-1] |= by_script
+        changed, offered = self.undo.pop(), self.offered.pop()
         for name, old in changed.items():
             if self.undo and name not in self.undo[-1]:
                 self.undo[-1][name] = old
             if line is None:
-                continue
-            if not called and name not in by_script and old is not None and self._takes_default(name, old):
                 continue
             new = self.known.get(name)
             left = [*offered.get(name, ()), *([new] if new is not None and new is not old else [])]
@@ -125,18 +107,8 @@ class Variables:
             if name in self.exports:
                 self.snapshot = None
 
-    def _takes_default(self, name: str, old: list[Field]) -> bool:
-        """Keep a value that only the script's caller may replace, and say so; not one that is empty or unknown."""
-        default = texts(old)
-        if not default.strip() or any(one.why for one in old):
-            return False
-        self._restore(name, old)
-        self.rests_on[name] = {name: default}
-        return True
-
     def forget(self) -> None:
         """End a subshell: nothing it set is there after it."""
-        self.by_script.pop()
         self.offered.pop()
         for name, old in self.undo.pop().items():
             self._restore(name, old)
@@ -153,16 +125,13 @@ class Variables:
 
     def look_up(self, name: str, element: str = "") -> list[Field] | None:
         """The fields of a variable, or of an element of it (`[@]`, `[0]`); None where it is not set."""
-        if name.isdigit() and name != "0" and len(name) < 5 and "@" in self.known:
-            values = self.known["@"]
-            return [values[int(name) - 1]] if int(name) <= len(values) else None
-        found = self.known.get("@" if name == "*" else name)
+        found = self.known.get(name)
         if found is None or element in {"[@]", "[*]"}:
             return found
         if element:
             at = int(element[1:-1]) if len(element) < 8 else len(found)
             return [found[at]] if at < len(found) else None
-        return found[:1] if name in self.arrays and name not in "@*" else found
+        return found[:1] if name in self.arrays else found
 
     def handed_over(self, given: Mapping[str, Node], everything: bool) -> "Variables":
         """What a script inside a command sees. given: variables of the command alone. everything: whether the same
@@ -176,9 +145,3 @@ class Variables:
             inside.set(name, [Field((value,), node.place.start, node.place.end, node.text)])
             inside.export(name)
         return inside
-
-
-def _from_caller(fields: list[Field]) -> bool:
-    """Whether a value is one argument of the script, or of an option of it, and nothing else."""
-    pieces = fields[0].pieces if len(fields) == 1 else ()
-    return len(pieces) == 1 and bool(pieces[0].why) and _ARGUMENT.fullmatch(pieces[0].text) is not None

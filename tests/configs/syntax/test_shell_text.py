@@ -41,7 +41,6 @@ def test_every_word_stands_where_its_place_says() -> None:
         ("serve ${TP:-8} ${TP-9} \"${X:-a b}\"", ["8", "9", "a b"]),
         ("A=\nserve ${A:-8} ${A-9} end", ["8", "end"]),
         ("A=1\nserve ${A:+--flag} ${B:+--no}", ["--flag"]),
-        ("set -- --x 1\nserve \"$@\" $1", ["--x", "1", "--x"]),
         ("A=1\nB=${A}2\nserve $B", ["12"]),
         ("A=$NOWHERE\nA=3\nserve $A", ["3"]),
         ("A=2\nB=${B:-3}\nserve $((A * (${B} + $A) - 7 / 2)) x$(( A ))", ["7", "x2"]),
@@ -55,7 +54,8 @@ def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script:
     ("script", "reason"),
     [
         ("serve $TP", "TP is set nowhere"),
-        ('serve "$@"', "arguments that the script"),
+        ('serve "$@"', "the arguments of the script"),
+        ('set -- --x 1\nserve "$@"', "the arguments of the script"),
         ("serve $1", "argument 1"),
         ("serve $(date)", "output of a command"),
         ("serve $((N+1))", "arithmetic"),
@@ -253,6 +253,10 @@ def test_a_word_of_very_many_expansions_is_not_evaluated(text: str) -> None:
         "(" * 5000 + "serve",
         "A='" + "x " * 5000 + "'\n" + "serve $A\n" * 1000,
         "serve x\n" * 50_000,
+        "A=(" * 20_000,
+        "if x; then A=1\n" * 2_000,
+        "a && " * 20_000 + "b",
+        "a=$a/b/$c/d\n" * 6_000 + "serve $a",
     ],
 )  # fmt: skip
 def test_explosions_end_in_unknown_or_in_a_refusal(text: str) -> None:
@@ -304,32 +308,6 @@ def test_an_eval_that_cannot_be_read_again_is_a_command_of_its_own() -> None:
     assert [command.words[0].value for command in commands('eval "serve \'x"', "run.sh")] == ["eval"]
 
 
-LOOP = 'while [ $# -gt 0 ]; do\n  case "$1" in\n'
-LOOP += '    --a) A="$2"; shift 2 ;;\n    --b=*) B=${1#*=}; shift ;;\n  esac\ndone\n'
-GETOPTS = "while getopts a:b: o; do case $o in a) A=$OPTARG ;; b) B=${OPTARG} ;; esac; done\n"
-
-
-@pytest.mark.parametrize("arguments", [LOOP, GETOPTS])
-def test_what_only_the_scripts_arguments_change_is_at_its_default_and_that_is_said(arguments: str) -> None:
-    (command,) = (
-        one for one in commands(f"A=1\nB=x\n{arguments}serve $A $B\n", "run.sh") if one.words[0].value == "serve"
-    )
-    assert [word.value for word in command.words] == ["serve", "1", "x"]
-    assert command.assumed == ("A is taken at its default 1", "B is taken at its default x")
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        f"{LOOP}serve $A",  # no default
-        f"A=\n{LOOP}serve $A",
-        f"A=1\nif x; then A=2; fi\n{LOOP}serve $A",
-        f"A=1\n{LOOP.replace('shift 2', 'A=3')}serve $A",
-        "A=1\nset -- a 2\nif x; then A=$2; fi\nserve $A",
-        "A=1\nf() { if x; then A=$1; fi; }\nf 2\nserve $A",
-        "A=1\nif x; then A+=$1; fi\nserve $A",
-        "A=1\nif x; then A=$1; fi\nif y; then A=3; fi\nserve $A",
-    ],
-)
-def test_what_the_script_may_change_as_well_stays_unknown(script: str) -> None:
-    assert unknown(script)
+def test_what_the_arguments_of_the_script_may_change_is_open() -> None:
+    loop = 'while [ $# -gt 0 ]; do\n  case "$1" in\n    --a) A="$2"; shift 2 ;;\n  esac\ndone\n'
+    assert "A is set under a condition in line 2" in unknown(f"A=1\n{loop}serve $A")

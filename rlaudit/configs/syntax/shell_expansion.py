@@ -264,7 +264,7 @@ def _kept_script(tree: "Tree") -> "Tree | None":
 def _unset(name: str) -> str:
     """Why a variable that is set nowhere is unknown."""
     if name in {"@", "*"}:
-        return "the arguments of the script or function"
+        return "the arguments that the script is called with, or sets"
     if name.isdigit():
         return f"argument {name} of the script or function"
     return f"${name} is set nowhere in this file" if name.isidentifier() else f"${name} is known only when it runs"

@@ -90,9 +90,9 @@ class Field:
     raw: str
 
     @classmethod
-    def unknown(cls, why: str, start: int, text: str = "") -> "Field":
-        """A word that the file does not tell. text: how it is written."""
-        return cls((Piece(text, start, why),), start, start + len(text), text)
+    def unknown(cls, why: str, start: int) -> "Field":
+        """A value that the file does not tell."""
+        return cls((Piece("", start, why),), start, start, "")
 
     @cached_property
     def text(self) -> str:

@@ -54,8 +54,8 @@ def test_variables_arrays_and_defaults_are_resolved_where_the_file_tells(script:
     ("script", "reason"),
     [
         ("serve $TP", "TP is set nowhere"),
-        ('serve "$@"', "the arguments of the script"),
-        ('set -- --x 1\nserve "$@"', "the arguments of the script"),
+        ('serve "$@"', "the arguments that the script"),
+        ('set -- --x 1\nserve "$@"', "the arguments that the script"),
         ("serve $1", "argument 1"),
         ("serve $(date)", "output of a command"),
         ("serve $((N+1))", "arithmetic"),

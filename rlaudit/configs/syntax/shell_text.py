@@ -199,6 +199,7 @@ class _Walk:
 
     def assign(self, word: Word, export: bool = False) -> None:
         """Carry out one assignment."""
+        self.counted(1)
         target, sign, *value = word.trees[0].children
         self.variables.assumed = {}
         name, append = self.written(target), sign.type == "+="
@@ -222,7 +223,8 @@ class _Walk:
 
     def elements(self, array: "Tree") -> list[Field]:
         """The words of an array."""
-        words = joined(one for one in array.children if one.type not in {"(", ")", "comment", "ERROR"})
+        trees = [one for one in array.children if one.type not in {"(", ")", "comment", "ERROR"}]
+        words = joined(trees, left_out(self.text, array.children))
         self.counted(len(words))
         return [each for one in words for each in self.expander.words(one)]
 

@@ -222,6 +222,7 @@ def test_places_are_characters_in_any_alphabet(end: str) -> None:
     [
         ("D=/d\nP=p\nE=e\nX=$D/c/$P/$E\nserve $X x=$D/c/$P/$E", ["/d/c/p/e", "x=/d/c/p/e"]),
         ("P=p\nexport X=a/$P/b/$P/d\nserve $X", ["a/p/b/p/d"]),
+        ('P=p\nA=($P\\ ,c \\ )\nserve "${A[@]}"', ["p ,c", " "]),
         ("serve -f - <<EOF\nx\nEOF", ["-f", "-"]),
         ("serve a > log --b 2>&1 --c", ["a", "--b", "--c"]),
         ("X=1\n((X += 1))\nserve x", ["x"]),

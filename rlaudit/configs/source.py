@@ -82,10 +82,14 @@ class Source:
 
     @cached_property
     def commands(self) -> "tuple[Command, ...]":
-        """The commands of a shell script."""
+        """The commands of a shell script; of a damaged one those that can be read."""
+        # Reading shell costs start-up time that other files should not pay.
         from rlaudit.configs.syntax.shell_text import commands
 
-        return self._parsed("shell", lambda: commands(self.text, self.path)) if self.is_shell else ()
+        def damaged(error: ValueError) -> None:
+            self.refuse("a part of the shell script", error)
+
+        return self._parsed("shell", lambda: commands(self.text, self.path, damaged=damaged)) if self.is_shell else ()
 
     def calls(self, names: Collection[str]) -> "tuple[Call, ...]":
         """The calls of any of `names` in a Python file."""

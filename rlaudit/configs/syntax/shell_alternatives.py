@@ -8,7 +8,7 @@ other word that a condition adds may be anything.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from rlaudit.configs.syntax.shell_fields import Field, Piece, split, where_written
+from rlaudit.configs.syntax.shell_parts import Field, Piece, split, where_written
 
 MOST_ALTERNATIVES = 8
 MOST_WORDS = 400

@@ -1,344 +1,376 @@
 """Commands of a shell script, with quotes, variables, arrays and continuations resolved where the file allows it.
 
 Every branch is read, since the question is what a script may start; a variable that is set under a condition is
-unknown after it. `${TP:-8}` counts as 8 where the file does not set TP, and the command says so in `assumed`. Nothing
-is executed. Not read: command substitution, pattern removal; their words are Unknown.
-Source: POSIX.1-2017, Shell Command Language; Bash manual 5.2 for arrays, `$'..'`, `<<<` and `[[`.
+unknown after it, and says what each branch makes of it. `${TP:-8}` counts as 8 where the file does not set TP, and the
+command says so in `assumed`. Nothing is executed, and no other script is followed.
+Source: POSIX.1-2017, Shell Command Language; the grammar is tree-sitter-bash.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING
 
 from rlaudit.configs.syntax.line_index import LineIndex
 from rlaudit.configs.syntax.node import Node
-from rlaudit.configs.syntax.shell_blocks import Blocks
 from rlaudit.configs.syntax.shell_command import Command, acted_on, passed, said
-from rlaudit.configs.syntax.shell_fields import Field, Piece
-from rlaudit.configs.syntax.shell_handover import handed_over
+from rlaudit.configs.syntax.shell_expansion import Expander
+from rlaudit.configs.syntax.shell_parts import Field, Piece, Word, joined, left_out
+from rlaudit.configs.syntax.shell_tree import begun, damage, parsed
 from rlaudit.configs.syntax.shell_variables import Variables
-from rlaudit.configs.syntax.shell_words import Lexer, Token
 from rlaudit.configs.syntax.unreadable import UnreadableText
 
-MOST_CHARACTERS = 500_000
+if TYPE_CHECKING:
+    from tree_sitter import Node as Tree
+
 MOST_WORDS = 20_000
-DEEPEST = 3
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^\]\s]*\])?(\+?)=")
-_DECLARATIONS = {"export", "declare", "local", "readonly", "typeset"}
+DEEPEST_SCRIPT = 2
+DEEPEST_BLOCK = 80
 # Commands before `&&` whose failure ends the work; any other may be a test of what is there: `rocm-smi && export A=1`.
-_PREPARING = _DECLARATIONS | {"cd", "pushd", "mkdir", "source", ".", "set"}
-_SHELLS = {"bash", "sh", "zsh", "dash", "ash"}
-# What starts a shell somewhere else, as `kubectl exec -i POD -- bash`; the variables of this one do not come along.
-_CONTAINERS = {"kubectl", "oc", "docker", "podman"}
-# What a script goes through on its way to a shell.
-_FILTERS = {"tr", "tee", "sed", "envsubst", "cat"}
+_PREPARING = {"export", "declare", "local", "readonly", "typeset", "cd", "pushd", "mkdir", "source", ".", "set"}
+_BEFORE_A_COMMAND = {"exec", "nohup", "command", "builtin", "time", "coproc"}
+_SHELLS = {"bash", "sh", "zsh", "dash", "ash", "ssh"}
+_TAKE_A_SCRIPT = {"sbatch", "srun", "sudo"}
 _SCRIPT = re.compile(r"\.(sh|bash|slurm|sbatch)$")
+_OUTPUTS = {">", ">>", ">|", "&>"}
+# What stands in a command, or in the redirection of a here-document, beside the command's words.
+_NO_WORDS = {
+    "herestring_redirect", "ERROR", "comment", "<<", "<<-", "heredoc_start", "heredoc_body", "heredoc_end", "\n",
+    "file_descriptor", "pipeline", "list", "command", "&&", "||",
+}  # fmt: skip
+_CHANGED_BY_ARITHMETIC = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/%]?=(?!=))")
 
 
 def commands(
-    text: str, path: str, index: LineIndex | None = None, outside: Mapping[str, str] | None = None
+    text: str,
+    path: str,
+    index: LineIndex | None = None,
+    outside: Mapping[str, str] | None = None,
+    damaged: Callable[[UnreadableText], None] | None = None,
 ) -> tuple[Command, ...]:
     """Every command of a script, those inside `bash -c '...'` and here-documents for a shell included.
 
     index: where the characters of `text` stand, for a script inside another file. outside: variables that are set
-    elsewhere, each with the sentence that says so. Raises UnreadableText.
+    elsewhere, each with the sentence that says so. damaged: gets the reason why a part of the script is not read, where
+    the others are wanted all the same. Raises UnreadableText.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise UnreadableText(f"more than {MOST_CHARACTERS} characters")
-    if "\0" in text:
-        raise UnreadableText("not a text file", text.count("\n", 0, text.index("\0")) + 1)
+    index = index or LineIndex(text, path)
     variables = Variables({name: [Field((Piece(name, 0, why),), 0, 0, "")] for name, why in (outside or {}).items()})
-    reader = _Reader(text, index or LineIndex(text, path), variables, 0)
-    return tuple(reader.commands())
+    walk = _Walk(text, index, variables, 0)
+    broken = walk.read()
+    if broken is not None:
+        if damaged is None:
+            raise broken
+        damaged(broken)
+    return tuple(walk.found)
 
 
-class _Reader:
-    def __init__(self, text: str, index: LineIndex, variables: Variables, depth: int) -> None:
-        self.text, self.index, self.variables, self.depth = text, index, variables, depth
-        self.blocks = Blocks(variables)
-        self.pending_function = False
-        self.prepares = False
-        self.piped: tuple[str, list[int]] | None = None
+@dataclass
+class _Walk:
+    text: str
+    index: LineIndex
+    variables: Variables
+    level: int
+    found: list[Command] = field(default_factory=list)
+    count: int = 0
+    prepares: bool = False
+    redirects: dict[int, list["Tree"]] = field(default_factory=dict)
+    documents: dict[int, "Tree"] = field(default_factory=dict)
 
-    def commands(self) -> Iterator[Command]:
-        """Commands in order of appearance."""
-        held: list[Token] = []
-        separator = "\n"
-        tokens = Lexer(self.text, limit=MOST_WORDS).run()
-        for at, token in enumerate(tokens):
-            if token.kind != "operator":
-                held.append(token)
-                continue
-            if token.name == "(" and self.is_function(held, tokens, at):
-                self.pending_function = True
-                held = []
-                continue
-            if token.name == ")" and self.blocks.innermost == "case pattern":
-                self.blocks.become("case")
-                held = []
-                continue
-            yield from self.simple(held, separator)
-            held = []
-            separator = token.name
-            self.operator(token)
-        yield from self.simple(held, separator)
+    def read(self) -> UnreadableText | None:
+        """Walk the script; return why a part of it could not be read."""
+        root = parsed(self.text)
+        self.expander = Expander(self.text, self.index, self.variables)
+        broken = damage(root)
+        self.cut = broken.start_byte if broken is not None else -1
+        self.statements(root.children, 0)
+        if broken is None:
+            return None
+        return UnreadableText("the shell script is damaged", self.text.count("\n", 0, begun(broken)) + 1)
 
-    def is_function(self, held: list[Token], tokens: list[Token], at: int) -> bool:
-        """Whether `name (` begins a function definition."""
-        follower = tokens[at + 1] if at + 1 < len(tokens) else None
-        return len(held) == 1 and held[0].literal is not None and follower is not None and follower.name == ")"
+    def line(self, tree: "Tree") -> int:
+        """The line of the file in which a node begins."""
+        return self.index.place(tree.start_byte, tree.start_byte, "").line
 
-    def operator(self, token: Token) -> None:
-        """What an operator opens and closes."""
-        if token.name == "(":
-            self.open("subshell", token)
-        elif token.name == ")":
-            if self.blocks.innermost == "case pattern":  # the first pattern, in the line of its `case`
-                self.blocks.become("case")
-            elif not self.pending_function:
-                self.blocks.close("subshell")
-        elif token.name in {";;", ";&", ";;&"}:
-            self.blocks.close("chain")
-            if self.blocks.innermost == "case":
+    def written(self, tree: "Tree") -> str:
+        """A node as it is written."""
+        return self.text[tree.start_byte : tree.end_byte]
+
+    def statements(self, trees: Sequence["Tree"], depth: int) -> None:
+        """Statements in order of appearance; anything else among them is passed over."""
+        if depth > DEEPEST_BLOCK:
+            raise UnreadableText(f"nested deeper than {DEEPEST_BLOCK} levels", self.line(trees[0]) if trees else 0)
+        for tree in trees:
+            self.statement(tree, depth + 1)
+
+    def statement(self, tree: "Tree", depth: int) -> None:  # noqa: PLR0912 - one for each kind of statement
+        """One statement: a command, an assignment, or a block of more."""
+        match tree.type:
+            case "command":
+                self.command(tree, self.redirects.pop(tree.id, []))
+            case "declaration_command":
+                self.declare(tree)
+            case "variable_assignment":
+                self.assign(Word((tree,), tree.start_byte, tree.end_byte))
+            case "unset_command":
+                for one in tree.named_children:
+                    self.variables.unset(self.written(one))
+            case "redirected_statement":
+                self.redirected(tree, depth)
+            case "list":
+                self.chain(tree, depth)
+            case "pipeline" | "negated_command" | "variable_assignments" | "do_group":
+                self.statements(tree.children, depth)
+            case "elif_clause" | "else_clause":
                 self.variables.other_branch()
-                self.blocks.become("case pattern")
-        elif token.name in {"&&", "||"}:
-            if self.blocks.innermost != "chain":
-                self.open("chain", token, certain=token.name == "&&" and self.prepares)
-            elif token.name == "||" or not self.prepares:
-                self.blocks.doubt()
-        elif token.name in {";", "\n", "&"}:
-            self.blocks.close("chain")
-
-    def open(self, kind: str, token: Token, certain: bool = False) -> None:
-        """Begin a block at a token."""
-        self.blocks.open(kind, self.index.place(token.start, token.start, "").line, certain=certain)
-
-    def simple(self, held: list[Token], separator: str) -> Iterator[Command]:
-        """One simple command, after its keywords."""
-        if self.blocks.innermost == "case pattern" and not (held and held[0].literal == "esac"):
-            return
-        if separator not in {"|", "|&"}:
-            self.piped = None
-        held = self.keywords(held)
-        words = [token for token in held if token.kind in {"word", "array"}]
-        documents = [token for token in held if token.kind == "heredoc"]
-        target = "".join(
-            "".join(part.text for part in token.parts)
-            for token in held
-            if token.kind == "redirect" and token.name in {">", ">>", ">|", "&>"}
-        )
-        if not words:
-            return
-        self.prepares = words[0].literal in _PREPARING
-        self.variables.assumed = {}
-        prefixes = 0
-        while prefixes < len(words) and self.is_assignment(words[prefixes]):
-            prefixes += 1
-        if prefixes == len(words):
-            for token in words:
-                self.variables.assumed = {}
-                self.assign(token)
-            return
-        if words[prefixes].literal in _DECLARATIONS:
-            self.declare(words[prefixes:])
-            return
-        yield from self.command(words, prefixes, documents, target)
-
-    def command(self, words: list[Token], prefixes: int, documents: list[Token], target: str) -> Iterator[Command]:
-        """The command of `words`, then the commands of a script that it is handed."""
-        fields: list[Field] = []
-        for token in words[prefixes:]:
-            fields += self.variables.expand(token, self.text)
-        if not fields:
-            return
-        environment = self.variables.environment(self.index)
-        if prefixes:
-            environment = dict(environment)
-            for token in words[:prefixes]:
-                match = _ASSIGNED.match(self.text, token.start, token.end)
-                if match and token.kind == "word":
-                    environment[match.group(1)] = self.variables.value(token, match.end()).node(self.index)
-        nodes = acted_on(tuple(field.node(self.index) for field in fields))
-        if not nodes:
-            self.piped = (fields[-1].text, [self.index.offset(at) for at in fields[-1].origins()])
-            return
-        self.builtin(nodes, fields)
-        heredoc = inside = None
-        if documents:
-            body = self.variables.document(documents[-1])
-            inside = self.index.part([self.index.offset(at) for at in body.origins()])
-            span = self.index.place(documents[-1].start, documents[-1].end, "")
-            heredoc = Node(body.text, span, None, body.text)
-            self.piped = (body.text, list(inside.origins or ()))
-        if not target and nodes[0].value == "tee":
-            target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
-        place = self.index.place(words[0].start, words[-1].end, "")
-        assumed = tuple(said(name, value) for name, value in self.variables.assumed.items())
-        nested = self.depth > 0 or self.index.origins is not None
-        exports = self.variables.environment(self.index)
-        given = {name: node for name, node in environment.items() if exports.get(name) is not node}
-        read_again = list(self.evaluated(fields[1:], given)) if nodes[0].value == "eval" else []
-        if read_again:
-            yield from (replace(one, assumed=tuple(dict.fromkeys((*assumed, *one.assumed)))) for one in read_again)
-            return
-        yield Command(nodes, environment, place, heredoc, inside, target, assumed, self.index.text, nested)
-        if self.depth < DEEPEST:
-            yield from self.handed_over(nodes, fields, heredoc, target, {**passed(nodes), **given})
-
-    def evaluated(self, fields: Sequence[Field], given: dict[str, Node]) -> Iterator[Command]:
-        """Commands of `eval WORDS`: the words, with blanks between, read a second time where the first left off."""
-        text, origins = "", []
-        for field in fields:
-            text += f"{field.text} "
-            origins += [self.index.offset(at) for at in field.origins()]
-        if self.depth < DEEPEST:
-            yield from self.inner(text, origins, given, everything=True)
-
-    def handed_over(
-        self,
-        nodes: Sequence[Node],
-        fields: Sequence[Field],
-        heredoc: Node | None,
-        target: str,
-        given: dict[str, Node],
-    ) -> Iterator[Command]:
-        """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of what a shell gets on its input: a
-        here-document, or the text that `echo` or `cat` sends into its pipe.
-        """
-        name = str(nodes[0].value).rpartition("/")[2]
-        for at, node in enumerate(nodes):
-            # What of a script is not told is unknown where it stands in it; the rest is read.
-            text = fields[at].text if at and all(piece.text for piece in fields[at].pieces) else node.value
-            if at == 0 or not isinstance(text, str) or not any(blank in text for blank in " \n"):
-                continue
-            before = nodes[at - 1].value
-            flagged = isinstance(before, str) and re.fullmatch(r"-[a-z]*c|--wrap", before) is not None
-            wrap = len("--wrap=") if text.startswith("--wrap=") else 0
-            if flagged or wrap or name in {"ssh", "tmux", "screen"}:
-                yield from self.inner(text[wrap:], [self.index.offset(at) for at in fields[at].origins()[wrap:]], given)
-        within = name in _CONTAINERS and _ends_in_a_shell(nodes)
-        is_shell = name in _SHELLS | {"ssh"} or within
-        takes_document = name in {"sbatch", "srun", "sudo"} or _SCRIPT.search(target) is not None
-        script, kept = self.piped, self.piped if name in _FILTERS else None
-        self.piped = kept
-        if script is not None and (is_shell or (heredoc is not None and takes_document)):
-            yield from self.inner(*script, given, alone=within)
-
-    def inner(
-        self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False, alone: bool = False
-    ) -> Iterator[Command]:
-        """Commands of a script inside this one. everything: whether it sees variables that are not exported too. alone:
-        whether it sees none but those that are given.
-        """
-        variables = handed_over(Variables() if alone else self.variables, self.index, given, everything)
-        reader = _Reader(text, self.index.part(origins), variables, self.depth + 1)
-        try:
-            yield from reader.commands()
-        except UnreadableText:
-            return
-
-    def keywords(self, held: list[Token]) -> list[Token]:
-        """The tokens of the command that follows reserved words, after what those open and close."""
-        while held:
-            word = held[0].literal
-            if word in {"if", "while", "until"}:
-                self.open("conditional", held[0])
-            elif word in {"else", "elif"}:
-                self.blocks.close("chain")
+                self.statements(tree.children, depth)
+            case "case_item":
+                closed = next((at for at, one in enumerate(tree.children) if one.type == ")"), 0)
+                self.statements(tree.children[closed + 1 :], depth)
                 self.variables.other_branch()
-            elif word in {"fi", "done"}:
-                self.blocks.close("conditional")
-            elif word == "esac":
-                self.blocks.close("case", "case pattern")
-            elif word in {"for", "select"}:
-                self.open("conditional", held[0])
-                self.loop(held)
-                return []
-            elif word == "case":
-                self.open("case pattern", held[0])
-                return []
-            elif word == "{":
-                self.open("function" if self.pending_function else "group", held[0], not self.pending_function)
-                self.pending_function = False
-            elif word == "}":
-                self.blocks.close("function", "group")
-            elif word == "function":
-                self.pending_function = True
-                held = held[1:]
-            elif word not in {"then", "do", "!", "time", "coproc", "exec", "nohup", "command", "builtin"}:
-                return held
-            held = held[1:]
-        return []
+            case "compound_statement" if tree.children[0].type == "((":
+                self.arithmetic(tree)
+            case "compound_statement":
+                self.statements(tree.children, depth)
+            case "if_statement" | "while_statement" | "case_statement" | "ERROR":
+                self.block(tree, depth)
+            case "for_statement" | "c_style_for_statement":
+                self.variables.enter()
+                self.loop(tree)
+                self.statements([one for one in tree.children if one.type in {"do_group", "compound_statement"}], depth)
+                self.variables.leave(self.line(tree))
+            case "function_definition":
+                self.block(tree.children[-1], depth)
+            case "subshell":
+                self.variables.enter()
+                self.statements(tree.children, depth)
+                self.variables.forget()
 
-    def loop(self, held: list[Token]) -> None:
+    def block(self, tree: "Tree", depth: int) -> None:
+        """Statements of which it is not known whether they run."""
+        self.variables.enter()
+        self.statements(tree.children, depth)
+        self.variables.leave(self.line(tree))
+
+    def chain(self, tree: "Tree", depth: int) -> None:
+        """`a && b || c`: what follows the first may not run."""
+        links: list[Tree] = []
+        while tree.type == "list":
+            links = [*tree.children[1:], *links]
+            tree = tree.children[0]
+        self.statement(tree, depth)
+        certain = True
+        self.variables.enter()
+        for one in links:
+            certain = certain and not (one.type == "||" or (one.type == "&&" and not self.prepares))
+            self.statements([one], depth)
+        self.variables.leave(None if certain else self.line(links[0]))
+
+    def loop(self, tree: "Tree") -> None:
         """`for NAME in WORDS`."""
-        names = [token.literal for token in held]
-        if len(names) < 2 or not names[1]:
+        if tree.type == "c_style_for_statement":
+            self.arithmetic(tree)
             return
-        values = [
-            field for token in held[3:] if token.kind == "word" for field in self.variables.expand(token, self.text)
-        ]
-        if len(values) == 1:
-            self.variables.set(names[1], values)
-        else:
-            self.variables.set(names[1], [Field.unknown(f"{names[1]} takes several values in a loop", held[0].start)])
+        name, *words = [one for one in tree.named_children if one.type not in {"do_group", "comment"}]
+        values = [each for one in joined(words) for each in self.expander.words(one)]
+        if len(values) != 1:
+            why = f"{self.written(name)} takes several values in a loop"
+            values = [Field.unknown(why, self.index.offset(tree.start_byte))]
+        self.variables.set(self.written(name), values)
 
-    def is_assignment(self, token: Token) -> bool:
-        """Whether a token is `NAME=...`."""
-        if token.kind == "array":
-            return True
-        match = _ASSIGNED.match(self.text, token.start, token.end)
-        return bool(match and token.parts and not token.parts[0].quoted and not token.parts[0].expansion)
+    def arithmetic(self, tree: "Tree") -> None:
+        """`((x += 1))`, and the head of a loop over numbers."""
+        for match in _CHANGED_BY_ARITHMETIC.finditer(self.written(tree).partition("))")[0]):
+            self.variables.set(match[1], [Field.unknown("it is arithmetic", self.index.offset(tree.start_byte))])
 
-    def assign(self, token: Token, export: bool = False) -> None:
+    def redirected(self, tree: "Tree", depth: int) -> None:
+        """A statement with redirections, which belong to the last command in it."""
+        body, *redirects = [one for one in tree.children if one.is_named]
+        given = [*redirects, *self.redirects.pop(tree.id, [])]
+        self.redirects[_last_command(body).id] = given
+        self.statement(body, depth)
+        for redirect in redirects:
+            for after in redirect.children:
+                if after.type == "pipeline":
+                    # What the document is piped into reads it.
+                    self.documents[_last_command(after).id] = redirect
+            self.block(redirect, depth)
+
+    def assign(self, word: Word, export: bool = False) -> None:
         """Carry out one assignment."""
-        match = _ASSIGNED.match(self.text, token.start, token.end)
-        if match is None:
-            if export and token.literal:
-                self.variables.export(token.literal)
-            return
-        name, element, append = match.groups()
-        if element:
-            self.variables.set(name, [Field.unknown(f"elements of {name} are set one by one", token.start)], array=True)
-        elif token.kind == "array":
-            fields = [field for one in token.elements for field in self.variables.expand(one, self.text)]
-            self.variables.set(name, fields, array=True, append=bool(append))
+        self.counted(1)
+        target, sign, *value = word.trees[0].children
+        self.variables.assumed = {}
+        name, append = self.written(target), sign.type == "+="
+        if any(damage(one) is not None for one in word.trees):
+            self.variables.set(name, [Field.unknown("the script is damaged there", self.index.offset(word.start))])
+        elif target.type == "subscript":
+            name = name.partition("[")[0]
+            why = f"elements of {name} are set one by one"
+            self.variables.set(name, [Field.unknown(why, self.index.offset(word.start))], array=True)
+        elif value and value[0].type == "array":
+            self.variables.set(name, self.elements(value[0]), array=True, append=append)
         else:
-            self.variables.set(name, [self.variables.value(token, match.end())], append=bool(append))
+            self.variables.set(name, [self.value(word)], append=append)
         if export:
             self.variables.export(name)
 
-    def declare(self, words: list[Token]) -> None:
+    def value(self, assignment: Word) -> Field:
+        """The value of an assignment."""
+        _, sign, *value = assignment.trees[0].children
+        return self.expander.value(Word((*value, *assignment.trees[1:]), sign.end_byte, assignment.end))
+
+    def elements(self, array: "Tree") -> list[Field]:
+        """The words of an array."""
+        trees = [one for one in array.children if one.type not in {"(", ")", "comment", "ERROR"}]
+        words = joined(trees, left_out(self.text, array.children))
+        self.counted(len(words))
+        return [each for one in words for each in self.expander.words(one)]
+
+    def declare(self, tree: "Tree") -> None:
         """`export A=1 B`, `local x=2`, `declare -x Y=3`."""
-        options = [word.literal or "" for word in words[1:] if (word.literal or "").startswith("-")]
-        export = words[0].literal == "export" or any("x" in option for option in options)
-        for token in words[1:]:
-            self.variables.assumed = {}
-            if not (token.literal or "").startswith("-"):
-                self.assign(token, export)
+        words = joined(tree.named_children)
+        options = [self.text[one.start : one.end] for one in words if self.text.startswith("-", one.start)]
+        export = tree.children[0].type == "export" or any("x" in option for option in options)
+        self.prepares = True
+        for one in words:
+            if _is_assignment(one):
+                self.assign(one, export)
+            elif export and one.trees[0].type == "variable_name":
+                self.variables.export(self.text[one.start : one.end])
 
-    def builtin(self, nodes: Sequence[Node], fields: Sequence[Field]) -> None:
-        """Builtins that change variables: set --, shift, unset, read."""
-        name = nodes[0].value
-        rest = [node.value for node in nodes[1:]]
-        if name == "set" and rest[:1] == ["--"]:
-            self.variables.set("@", list(fields[2:]), array=True)
-        elif name == "shift":
-            self.variables.shift()
-        elif name in {"unset", "read"}:
-            for word, field in zip(rest, fields[1:], strict=True):
-                if isinstance(word, str) and word.isidentifier():
-                    if name == "unset":
-                        self.variables.unset(word)
-                    else:
-                        self.variables.set(word, [Field.unknown(f"{word} is read from input", field.start)])
+    def command(self, tree: "Tree", redirects: Sequence["Tree"]) -> None:
+        """One simple command, and those of a script that it is handed."""
+        piped = [self.documents.pop(tree.id)] if tree.id in self.documents else []
+        trees, documents, target = self.sorted_out([*tree.children, *redirects])
+        words = joined(trees, left_out(self.text, [*tree.children, *redirects]))
+        prefixes = list(takewhile(_is_assignment, words))
+        words = words[len(prefixes) :]
+        if not words:
+            for one in prefixes:
+                self.assign(one)
+            return
+        while words and self.text[words[0].start : words[0].end] in _BEFORE_A_COMMAND:
+            words = words[1:]
+        self.counted(len(words))
+        self.prepares = bool(words) and self.text[words[0].start : words[0].end] in _PREPARING
+        self.variables.assumed = {}
+        fields = [each for one in words for each in self.expander.words(one)]
+        if not fields:
+            return
+        exports = self.variables.environment(self.index)
+        given = {self.written(one.trees[0].children[0]): self.value(one).node(self.index) for one in prefixes}
+        nodes = acted_on(tuple(one.node(self.index) for one in fields))
+        if not nodes:
+            return
+        if nodes[0].value == "read":
+            self.read_from_input(fields[1:])
+        if damage(tree) is not None or self.cut in range(tree.start_byte, words[-1].end + 2):
+            return  # What is missing of it may be any of its options.
+        place = self.index.place((*prefixes, *words)[0].start, words[-1].end, "")
+        heredoc = inside = script = None
+        if documents or piped:
+            script = self.expander.document([*piped, *documents][-1])
+            inside = self.index.part(script.origins())
+            heredoc = Node(script.text, self.index.place_in_file(script.start, script.end), None, script.text)
+        if not target and nodes[0].value == "tee":
+            target = next((str(node.value) for node in nodes[1:] if not str(node.value).startswith("-")), "")
+        assumed = tuple(said(name, value) for name, value in self.variables.assumed.items())
+        nested = self.level > 0 or self.index.origins is not None
+        variables = {**exports, **given} if given else exports
+        own = Command(nodes, variables, place, heredoc, inside, target, assumed, self.index.text, nested)
+        if nodes[0].value == "eval":
+            self.evaluated(own, fields[1:], given)
+            return
+        self.found.append(own)
+        self.handed_over(own, fields, script, {**passed(nodes), **given})
+
+    def sorted_out(self, trees: Sequence["Tree"]) -> tuple[list["Tree"], list["Tree"], str]:
+        """The parts of a command's words, its here-documents, and the file that its output goes to. A word may stand
+        behind a redirection.
+        """
+        words: list[Tree] = []
+        documents: list[Tree] = []
+        target = ""
+        for tree in trees:
+            if tree.type == "heredoc_redirect":
+                documents.append(tree)
+                more, _, inner = self.sorted_out(tree.children)
+                words += more
+                target += inner
+            elif tree.type == "file_redirect":
+                files = joined(one for one in tree.named_children if one.type != "file_descriptor")
+                if files and any(one.type in _OUTPUTS for one in tree.children):
+                    target += self.expander.value(files[0]).text
+                words += [part for one in files[1:] for part in one.trees]
+            elif tree.type not in _NO_WORDS:  # a lone dash has no name in the grammar
+                words.append(tree)
+        return words, documents, target
+
+    def counted(self, words: int) -> None:
+        """Raise UnreadableText for the word too many."""
+        self.count += words
+        if self.count > MOST_WORDS:
+            raise UnreadableText(f"longer than a script: more than {MOST_WORDS} words")
+
+    def evaluated(self, command: Command, fields: Sequence[Field], given: dict[str, Node]) -> None:
+        """`eval WORDS`: the words, with blanks between, are read a second time where the first left off."""
+        text, origins = "", list[int]()
+        for one in fields:
+            text += f"{one.text} "
+            origins += one.origins()
+        read_again = self.inner(text, origins, given, everything=True)
+        assumed = [tuple(dict.fromkeys((*command.assumed, *one.assumed))) for one in read_again]
+        self.found += [replace(one, assumed=said) for one, said in zip(read_again, assumed, strict=True)] or [command]
+
+    def handed_over(
+        self, command: Command, fields: Sequence[Field], script: Field | None, given: dict[str, Node]
+    ) -> None:
+        """Commands of `bash -c '...'`, `ssh host '...'`, `--wrap="..."`, and of a here-document for a shell. What of
+        such a script is not told is unknown where it stands in it; the rest is read.
+        """
+        nodes = command.words
+        name = str(nodes[0].value).rpartition("/")[2]
+        for (before, _), (node, one) in pairwise(zip(nodes, fields, strict=False)):
+            text = one.text if all(piece.text for piece in one.pieces) else node.value
+            if not isinstance(text, str) or not re.search(r"[ \n]", text):
+                continue
+            flagged = isinstance(before.value, str) and re.fullmatch(r"-[a-z]*c|--wrap", before.value) is not None
+            wrap = len("--wrap=") if text.startswith("--wrap=") else 0
+            if flagged or wrap or name in {"ssh", "tmux", "screen"}:
+                self.found += self.inner(text[wrap:], one.origins()[wrap:], given)
+        if script is not None and (name in _SHELLS | _TAKE_A_SCRIPT or _SCRIPT.search(command.target)):
+            self.found += self.inner(script.text, script.origins(), given)
+
+    def inner(
+        self, text: str, origins: list[int], given: dict[str, Node], everything: bool = False
+    ) -> tuple[Command, ...]:
+        """Commands of a script inside this one; none of one that cannot be read."""
+        if self.level >= DEEPEST_SCRIPT:
+            return ()
+        variables = self.variables.handed_over(given, everything)
+        walk = _Walk(text, self.index.part(origins), variables, self.level + 1)
+        try:
+            return () if walk.read() is not None else tuple(walk.found)
+        except UnreadableText:
+            return ()
+
+    def read_from_input(self, fields: Sequence[Field]) -> None:
+        """`read NAME`."""
+        for one in fields:
+            if one.text.isidentifier() and not one.why:
+                self.variables.set(one.text, [Field.unknown(f"{one.text} is read from input", one.start)])
 
 
-def _ends_in_a_shell(nodes: Sequence[Node]) -> bool:
-    """Whether a command's last word, options apart, is a shell that reads its standard input."""
-    last = next((str(node.value) for node in reversed(nodes) if not str(node.value).startswith("-")), "")
-    return last.rpartition("/")[2] in _SHELLS
+def _is_assignment(word: Word) -> bool:
+    return bool(word.trees) and word.trees[0].type == "variable_assignment"
+
+
+def _last_command(tree: "Tree") -> "Tree":
+    while tree.type in {"list", "pipeline", "negated_command", "redirected_statement"}:
+        tree = tree.named_children[0 if tree.type == "redirected_statement" else -1]
+    return tree
 
 
 __all__ = ["Command", "commands"]

@@ -1,0 +1,197 @@
+"""Words of a shell script: cut into literal text and expansions, and after expansion, into pieces that remember where
+they stand in the file, some of them unknown.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rlaudit.configs.syntax.line_index import LineIndex
+from rlaudit.configs.syntax.node import Node, Unknown
+
+if TYPE_CHECKING:
+    from tree_sitter import Node as Tree
+
+_EXPANSIONS = {"expansion", "command_substitution", "arithmetic_expansion", "process_substitution"}
+_QUOTES = {"string", "raw_string", "ansi_c_string", "translated_string"}
+# A name behind a dollar is found in the text, since the grammar takes the dollar of `$a/$b/c` for an end of its word.
+_VARIABLE = r"(?P<variable>\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]))"
+# What stands for something else outside of quotes, in double quotes and in a here-document.
+PLAIN = re.compile(rf"\\\r?\n|\\(?P<quoted>.)|{_VARIABLE}|(?P<placeholder><[^<>]*>)", re.DOTALL)
+DOUBLE = re.compile(rf'\\\r?\n|\\(?P<quoted>["\\$`])|{_VARIABLE}|(?P<placeholder>(?!))')
+DOCUMENT = re.compile(rf"\\(?P<quoted>[\\$`])|{_VARIABLE}|(?P<placeholder>(?!))")
+_WORD = re.compile(r"(?:[^\s\\]|\\[^\r\n])+")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "e": "\x1b", "\\": "\\", "'": "'", '"': '"'}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a word as it is written. tree: of an expansion in brackets. why: of text that is left to fill in."""
+
+    text: str
+    start: int
+    quoted: bool
+    expands: bool = False
+    tree: "Tree | None" = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Word:
+    """text[start:end] of a script, and the nodes in it."""
+
+    trees: tuple["Tree", ...]
+    start: int
+    end: int
+
+
+def joined(trees: Iterable["Tree"], more: Iterable[Word] = ()) -> list[Word]:
+    """The words that nodes make, and others: those between which no blank stands are one, since the grammar cuts up
+    some.
+    """
+    words: list[list[Word]] = []
+    for part in sorted(
+        [*(Word((one,), one.start_byte, one.end_byte) for one in trees), *more], key=lambda one: one.start
+    ):
+        if words and words[-1][-1].end == part.start:
+            words[-1].append(part)
+        else:
+            words.append([part])
+    return [Word(tuple(tree for part in one for tree in part.trees), one[0].start, one[-1].end) for one in words]
+
+
+def left_out(text: str, trees: Sequence["Tree"]) -> Iterator[Word]:
+    """The words between nodes that are in none of them: the grammar drops a dash in front of a here-document."""
+    for before, after in pairwise(sorted(trees, key=lambda one: one.start_byte)):
+        for match in _WORD.finditer(text, before.end_byte, max(before.end_byte, after.start_byte)):
+            yield Word((), match.start(), match.end())
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Text at start, start + 1, ... of the file, or an unknown with the reason and the text that stands for it."""
+
+    text: str
+    start: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One word after expansion. start, end: where it is written in the file. raw: how, quotes included."""
+
+    pieces: tuple[Piece, ...]
+    start: int
+    end: int
+    raw: str
+
+    @classmethod
+    def unknown(cls, why: str, start: int) -> "Field":
+        """A value that the file does not tell."""
+        return cls((Piece("", start, why),), start, start, "")
+
+    @cached_property
+    def text(self) -> str:
+        """Its characters; unknown pieces as they are written."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def why(self) -> str:
+        """Why it is unknown; empty where it is known."""
+        return next((piece.why for piece in self.pieces if piece.why), "")
+
+    def origins(self) -> list[int]:
+        """The offset in the file of every character of `text`, and of its end."""
+        offsets = [piece.start + at for piece in self.pieces for at in range(len(piece.text))]
+        return [*offsets, offsets[-1] + 1 if offsets else self.start]
+
+    def node(self, index: LineIndex) -> Node:
+        """As a node."""
+        why = self.why
+        return Node(Unknown(why) if why else self.text, index.place_in_file(self.start, self.end), None, self.raw)
+
+
+def parts_of(text: str, trees: Sequence["Tree"], start: int, end: int, quoting: re.Pattern[str]) -> list[Part]:
+    """The parts of text[start:end], a word or the inside of one. trees: the nodes in it. quoting: PLAIN, DOUBLE or
+    DOCUMENT.
+    """
+    found: list[Part] = []
+    at = start
+    for one in _quotes_and_expansions(trees):
+        begun = one.end_byte - len(text[one.start_byte : one.end_byte].lstrip())
+        if begun < at or one.end_byte > end:
+            continue
+        found += _literal(text, at, begun, quoting)
+        at = one.end_byte
+        if one.type in _EXPANSIONS:
+            found.append(Part(text[begun:at], begun, quoting is not PLAIN, True, one))
+        elif one.type == "raw_string":
+            found.append(Part(text[begun + 1 : at - 1], begun + 1, True))
+        elif one.type == "ansi_c_string":
+            made = re.sub(
+                r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[begun + 2 : at - 1], flags=re.S
+            )
+            found.append(Part(made, begun + 2, True))
+        else:
+            begun += text[begun] == "$"
+            found += parts_of(text, one.children, begun + 1, at - 1, DOUBLE) or [Part("", begun + 1, True)]
+    return [*found, *_literal(text, at, end, quoting)]
+
+
+def _quotes_and_expansions(trees: Sequence["Tree"]) -> Iterator["Tree"]:
+    waiting = list(reversed(trees))
+    while waiting:
+        node = waiting.pop()
+        if node.type in _EXPANSIONS or node.type in _QUOTES:
+            yield node
+        else:
+            waiting += reversed(node.children)
+
+
+def _literal(text: str, start: int, end: int, quoting: re.Pattern[str]) -> Iterator[Part]:
+    quoted, at = quoting is not PLAIN, start
+    for match in quoting.finditer(text, start, end):
+        if match.start() > at:
+            yield Part(text[at : match.start()], at, quoted)
+        at = match.end()
+        if match["variable"]:
+            yield Part(match["variable"], match.start(), quoted, True)
+        elif match["placeholder"]:
+            yield Part(match["placeholder"], match.start(), quoted, why=f"{match['placeholder']} is left to fill in")
+        elif match["quoted"] is not None:
+            yield Part(match["quoted"], match.start("quoted"), True)
+    if end > at:
+        yield Part(text[at:end], at, quoted)
+
+
+def split(pieces: tuple[Piece, ...]) -> list[list[Piece]]:
+    """Words of an unquoted expansion."""
+    words: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if piece.why:
+            words[-1].append(piece)
+            continue
+        for match in re.finditer(r"\s+|\S+", piece.text):
+            if match.group()[0].isspace():
+                if words[-1]:
+                    words.append([])
+            else:
+                words[-1].append(Piece(match.group(), piece.start + match.start()))
+    return [word for word in words if word]
+
+
+def where_written(pieces: list[Piece], span: Field | None) -> Field:
+    """A word that came out of a variable, at the place where it is written."""
+    if span is not None and span.raw:
+        return span
+    first, last = pieces[0].start, pieces[-1].start + len(pieces[-1].text)
+    return Field(tuple(pieces), first, max(first, last), "".join(piece.text for piece in pieces))
+
+
+def texts(fields: list[Field]) -> str:
+    """All words, with blanks between."""
+    return " ".join(one.text for one in fields)

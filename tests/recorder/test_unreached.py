@@ -114,7 +114,7 @@ class Below:
 
     def end(self):
         for running in self.running:
-            running.communicate("\n", timeout=60)
+            running.communicate("\n")
 
 
 @pytest.fixture
@@ -191,6 +191,6 @@ def test_record_names_a_python_that_leaves_the_variables_out(tmp_path):
     ) as running:
         assert running.stdout.readline() == "ready\n"
         running.send_signal(signal.SIGUSR1)
-        said = running.communicate(timeout=60)[1]
+        said = running.communicate()[1]
     assert f"not reached: {sys.executable} -I -c" in said
     assert "-I leaves PYTHONPATH out" in said

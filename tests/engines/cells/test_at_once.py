@@ -52,7 +52,7 @@ def cell(place: Path, number: int, *, meets: int = 1, holds: bool = False, **mor
     script.write_text(SCRIPT)
     job = {"script": str(script), "place": str(place), "number": number, "meets": meets, "holds": holds}
     variables = {VISIBLE: "4,5,6,7", ORDER: "PCI_BUS_ID"}
-    return Cell(job, (sys.executable,), variables, 60.0, {}, **more)  # type: ignore[arg-type]
+    return Cell(job, (sys.executable,), variables, 600.0, {}, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -170,8 +170,8 @@ def test_a_recipe_made_of_a_config_holds_no_secret_and_says_so(
     assert (ran.exit_code, dry.exit_code) == (0, 0), ran.stderr + dry.stderr
     texts = {"recipe": recipe.read_text(), "stderr": ran.stderr, "dry": dry.stdout + dry.stderr}
     assert found_in(texts) == []
-    again = laboratory.ablate(recipe)
     if "***" in yaml.safe_dump(yaml.safe_load(recipe.read_text())):
+        again = laboratory.ablate(recipe)
         assert again.exit_code == 2
         assert "was written without its secret" in again.stderr
 

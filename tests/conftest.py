@@ -14,6 +14,8 @@ from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in
 from slow_files import SECONDS
 
 TESTS = Path(__file__).parent
+# Each collects all tests and has its own stand-ins: with more, that is most of what they do.
+MOST_WORKERS = 8
 # How fast a machine is beside its other work is no property of the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -34,7 +36,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     looks_on = chosen.usepdb or chosen.trace or chosen.collectonly or chosen.capture == "no"
     without_engines = chosen.markexpr == "fast" or "not engine" in chosen.markexpr
     if chosen.numprocesses is None and whole and without_engines and not looks_on:
-        chosen.numprocesses = len(os.sched_getaffinity(0))
+        chosen.numprocesses = min(len(os.sched_getaffinity(0)), MOST_WORKERS)
     if chosen.numprocesses and chosen.dist == "no":
         # Neighbours share the fixtures of their file.
         chosen.dist = "worksteal"

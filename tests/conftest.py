@@ -9,20 +9,55 @@ import pytest
 # Before numpy is imported: on a busy machine its threads wait for each other, and the small matrices here gain nothing.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from laboratories import Laboratory, Signpost, build_engine_cache, laboratory_in
+from slow_files import SECONDS
 
+TESTS = Path(__file__).parent
+# Each collects all tests and has its own stand-ins: with more, that is most of what they do.
+MOST_WORKERS = 8
 # How fast a machine is beside its other work is no property of the code.
-settings.register_profile("any machine", deadline=None)
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 _SECONDS_WITH_REAL_ENGINES = 2400  # the first one builds an environment, too
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Run the whole of the tests on every core (pytest-xdist), unless `-n` or a debugger says otherwise.
+
+    Real engines take the machine one at a time, and a single file is done before two processes have started.
+    """
+    chosen = config.option
+    if not hasattr(chosen, "numprocesses") or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    whole = any(TESTS.is_relative_to(Path(argument).resolve()) for argument in config.args)
+    looks_on = chosen.usepdb or chosen.trace or chosen.collectonly or chosen.capture == "no"
+    without_engines = chosen.markexpr == "fast" or "not engine" in chosen.markexpr
+    if chosen.numprocesses is None and whole and without_engines and not looks_on:
+        chosen.numprocesses = min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    if chosen.numprocesses and chosen.dist == "no":
+        # Neighbours share the fixtures of their file.
+        chosen.dist = "worksteal"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what `-m fast` leaves out."""
+    return True if config.option.markexpr == "fast" and _name(collection_path) in SECONDS else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("engine"):
             item.add_marker(pytest.mark.timeout(_SECONDS_WITH_REAL_ENGINES))
+        elif not item.get_closest_marker("gpu") and _name(item.path) not in SECONDS:
+            item.add_marker(pytest.mark.fast)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
 
 
 @pytest.fixture(scope="session")

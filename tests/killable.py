@@ -25,7 +25,8 @@ guardian = runpy.run_path({guardian!r})
 guardian["end_all"].__globals__["TERMINATION_SECONDS"] = {seconds}
 sys.exit(guardian["main"](int(sys.argv[1]), sys.argv[2], sys.argv[3:]))
 """
-PATIENCE_SECONDS = 30.0
+# Ends a wait for what never comes before pytest-timeout ends the test.
+PATIENCE_SECONDS = 240.0
 
 
 def impatient_guardian(folder: Path, guardian: Path, seconds: float) -> Path:
@@ -90,3 +91,8 @@ def seconds_until_gone(known: Collection[Process], patience: float = PATIENCE_SE
             return float("inf")
         time.sleep(0.02)
     return time.monotonic() - began
+
+
+def assert_gone(known: Collection[Process]) -> None:
+    """Return when none is alive; fail where some never end."""
+    assert seconds_until_gone(known) < PATIENCE_SECONDS, [(one.pid, name(one.pid)) for one in alive(known)]

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from laboratories import PATIENCE_SECONDS
+
 from rlaudit.engines.cells.guardian import process
 
 # What a node of a cluster takes beside its processes; the default is a third of the machine's memory each.
@@ -24,8 +26,10 @@ def cluster_of(nodes: int, variables: Mapping[int, Mapping[str, str]] | None = N
     try:
         for number in range(nodes):
             own = (variables or {}).get(number)
-            cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES, env_vars=dict(own) if own else None)
-        cluster.wait_for_nodes()
+            cluster.add_node(
+                num_cpus=1, object_store_memory=STORE_BYTES, env_vars=dict(own) if own else None, wait=False
+            )
+        cluster.wait_for_nodes(PATIENCE_SECONDS)
         yield cluster
     finally:
         cluster.shutdown()
@@ -41,14 +45,15 @@ def kill_node(cluster: Any, node: Any) -> None:
     cluster.remove_node(node, allow_graceful=False)
 
 
-def workers() -> list[int]:
-    """Ray's worker processes that run a cell."""
-    return [int(entry.name) for entry in Path("/proc").iterdir() if _command(entry).startswith(b"ray::rlaudit:")]
+def workers(cluster: Any) -> list[int]:
+    """Ray's worker processes that run a cell of this cluster: other tests have clusters of their own."""
+    return [worker for node in cluster.list_all_nodes() for worker in workers_on(node)]
 
 
 def workers_on(node: Any) -> list[int]:
     """Those of one node."""
-    return [worker for worker in workers() if _parent(worker) == _raylet(node)]
+    running = [int(entry.name) for entry in Path("/proc").iterdir() if _command(entry).startswith(b"ray::rlaudit:")]
+    return [worker for worker in running if _parent(worker) == _raylet(node)]
 
 
 def _command(entry: Path) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killable import alive, seconds_until_gone
+from killable import alive, assert_gone
 from laboratories import ONE_FACTOR, V1, Laboratory, Signpost, laboratory_in
 
 from rlaudit.engines.cells.cell import Cell, finished
@@ -87,12 +87,13 @@ def test_what_a_lost_node_ran_is_started_again_elsewhere_and_said(
         engines = [one for worker in workers_on(node) for one in descendants(worker)]
         sickness.unlink()
         kill_node(cluster, node)
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate()
     cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
     assert "is started again" in err
     # What Ray's own processes have to say of it is no report.
     assert process.returncode in (0, 1) and out.startswith("vLLM 0.18.1\n") and "raylet" not in out, err
-    assert len(engines) >= 3 and seconds_until_gone(engines) < 30
+    assert len(engines) >= 3
+    assert_gone(engines)
 
 
 def test_what_a_killed_worker_ran_is_started_again_and_its_engine_is_gone(
@@ -101,13 +102,13 @@ def test_what_a_killed_worker_ran_is_started_again_and_its_engine_is_gone(
     laboratory, cluster = clustered
     with laboratory.start(hanging(laboratory, sickness, signpost), *on(cluster)) as process:
         signpost.wait()
-        (*_, victim) = workers()
+        victim = next(worker for worker in workers(cluster) if descendants(worker))
         engines = [one for one in descendants(victim) if one.session != os.getsid(victim)]
         assert len(engines) >= 3
         sickness.unlink()
         os.kill(victim, signal.SIGKILL)
-        assert seconds_until_gone(engines) < 30
-        _, err = process.communicate(timeout=240)
+        assert_gone(engines)
+        _, err = process.communicate()
     assert "is started again" in err
     assert process.returncode in (0, 1), err
 
@@ -119,10 +120,10 @@ def test_when_the_driver_is_killed_no_engine_survives_and_the_same_command_goes_
     recipe = hanging(laboratory, sickness, signpost)
     with laboratory.start(recipe, *on(cluster)) as process:
         signpost.wait()
-        engines = [one for worker in workers() for one in descendants(worker)]
+        engines = [one for worker in workers(cluster) for one in descendants(worker)]
         assert engines
         process.kill()
-    assert seconds_until_gone(engines, patience=60) < 60
+    assert_gone(engines)
     sickness.unlink()
     again = laboratory.ablate(recipe, *on(cluster))
     assert again.exit_code in (0, 1)
@@ -137,9 +138,9 @@ def test_ctrl_c_ends_what_runs_on_every_node(
     laboratory, cluster = clustered
     with laboratory.start(hanging(laboratory, sickness, signpost, 2), *on(cluster)) as process:
         signpost.wait()
-        engines = [one for worker in workers() for one in descendants(worker)]
+        engines = [one for worker in workers(cluster) for one in descendants(worker)]
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
     # Ctrl-C is answered when the engines are gone, not before.
     assert alive([one for one in engines if one.session != os.getsid(0)]) == []
     assert process.returncode == 130 and out == "" and "Traceback" not in err
@@ -153,7 +154,7 @@ def test_what_a_cell_fills_elsewhere_is_sealed_where_it_lies_in_the_end(
     weights.mkdir(parents=True)
     script = laboratory.folder / "fills.py"
     script.write_text(f"def run(job, channel):\n    open({str(weights / 'w')!r}, 'w').write('1')\n    return {{}}\n")
-    cell = Cell({"script": str(script)}, (sys.executable,), {}, 60.0, {}, writes=(weights,))
+    cell = Cell({"script": str(script)}, (sys.executable,), {}, 600.0, {}, writes=(weights,))
     with Cluster.connect(cluster.address, cpu=True).executor(run_dir / "cells", print) as executor:
         assert executor.submit(cell, "fills").result().status == "ok"
     assert isinstance(finished(run_dir / "cells", cell), Outcome)
@@ -169,7 +170,7 @@ def test_two_drivers_share_a_cluster(clustered: tuple[Laboratory, Any], sickness
         laboratory.start(recipe, *on(cluster)) as one,
         laboratory.start(recipe, *on(cluster), "--run-dir", str(second)) as other,
     ):
-        ends = [process.communicate(timeout=240)[1] for process in (one, other)]
+        ends = [process.communicate()[1] for process in (one, other)]
     assert one.returncode == other.returncode in (0, 1), ends
     reports = [json.loads((folder / "report.json").read_text()) for folder in (laboratory.run_dir, second)]
     assert found(reports[0]) == found(reports[1])

@@ -72,7 +72,7 @@ def test_ctrl_c_ends_the_engines_keeps_finished_cells_and_exits_with_130(
     with laboratory.start(laboratory.recipe(*blocks(environment_variables=variables))) as process:
         signpost.wait()
         os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate()
     # Ctrl-C is answered when the engines are gone, not before.
     assert processes_of(laboratory.folder) == []
     assert process.returncode == 130

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import random
+from functools import cache
 
 import jsonschema
 import pytest
@@ -20,6 +21,12 @@ SCHEMA = report_schema()
 PROMPTS, SAMPLES, LENGTH = 40, 2, 24
 
 
+@cache
+def logprobs_after(last, temperature):
+    """Every distribution that the known model has, of which there are few."""
+    return known_model.log_softmax([logit / temperature for logit in known_model.logits_after(last)])
+
+
 def sampled(temperature=1.0, reported_at=None, trainer_at=None, trainer=True, seed=0, shift=0.0):
     """Completions of the known model: sampled, reported and scored at temperatures of their own."""
     draw = random.Random(seed)
@@ -27,9 +34,8 @@ def sampled(temperature=1.0, reported_at=None, trainer_at=None, trainer=True, se
         for sample in range(SAMPLES):
             last, ids, reported, scored = prompt % known_model.VOCABULARY, [], [], []
             for _ in range(LENGTH):
-                logits = known_model.logits_after(last)
                 at = {
-                    when: known_model.log_softmax([logit / when for logit in logits])
+                    when: logprobs_after(last, when)
                     for when in {temperature, reported_at or temperature, trainer_at or temperature}
                 }
                 weights = [2.718281828459045**logprob for logprob in at[temperature]]

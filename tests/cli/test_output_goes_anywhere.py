@@ -43,7 +43,7 @@ def on_a_terminal(folder, columns, **environment):
             break
         said += part
     os.close(ours)
-    return said.decode().replace("\r\n", "\n"), process.wait(timeout=60)
+    return said.decode().replace("\r\n", "\n"), process.wait()
 
 
 def test_a_reader_that_leaves_is_no_error(folder):
@@ -53,7 +53,7 @@ def test_a_reader_that_leaves_is_no_error(folder):
     process.stdout.close()
     assert process.stderr.read() == ""
     process.stderr.close()
-    assert process.wait(timeout=60) in {0, 1}
+    assert process.wait() in {0, 1}
 
 
 def test_a_file_gets_plain_whole_lines_and_the_exit_code_stays(folder):

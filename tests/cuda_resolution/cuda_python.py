@@ -28,7 +28,11 @@ def cuda_python(version: str) -> Path:
     part = Path(tempfile.mkdtemp(prefix=f"{version}-", dir=home.parent))
     try:
         _unpack(version, part)
-        part.replace(home)
+        try:
+            part.replace(home)
+        except OSError:
+            if not home.is_dir():  # or another process was first
+                raise
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return home

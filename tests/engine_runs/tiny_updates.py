@@ -62,7 +62,7 @@ def updated(version: str, folder: Path, cases: Sequence[dict[str, Any]], *, kind
         "checkpoints": versions,
         "prompt_token_ids": PROMPTS,
         "sampling": {"temperature": 1.0, "ignore_eos": True},
-        "drain_seconds": 60.0,
+        "drain_seconds": 600.0,
         "cases": list(cases),
         **job,
     }

@@ -56,6 +56,42 @@ def logprobs_of(logits, semantics, seen):
     return scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
 
 
+class Ordered:
+    """Tokens of each position from the likeliest on: a filter keeps the first of them, and so a sum tells its mass."""
+
+    def __init__(self, logits, seen, token_ids):
+        self.logits, self.seen, self.token_ids = logits, seen, token_ids
+        self.by_penalty = {}
+
+    def logprobs_under(self, semantics):
+        """(T,) logprobs of the tokens, as logprobs_of has them."""
+        below, rank = self._at(semantics.repetition_penalty)
+        rows = np.arange(len(rank))
+        scaled = below / semantics.temperature
+        own, mass = scaled[rows, rank], np.exp(scaled)
+        if semantics.min_p == 0 and semantics.top_k <= 0 and semantics.top_p == 1:
+            return own - np.log(mass.sum(axis=1))
+        through, kept = np.cumsum(mass, axis=1), np.full(len(rank), scaled.shape[1])
+        if semantics.min_p > 0:
+            kept = (scaled >= np.log(semantics.min_p)).sum(axis=1)
+        if semantics.top_k > 0:
+            kept = np.minimum(kept, semantics.top_k)
+        if semantics.top_p < 1:
+            wanted = semantics.top_p * through[rows, kept - 1]
+            kept = np.minimum(kept, 1 + (through < wanted[:, None]).sum(axis=1))
+        return np.where(rank < kept, own - np.log(through[rows, kept - 1]), -np.inf)
+
+    def _at(self, penalty):
+        if penalty not in self.by_penalty:
+            logits = self.logits
+            if penalty != 1:
+                logits = np.where(self.seen, np.where(logits > 0, logits / penalty, logits * penalty), logits)
+            own = np.take_along_axis(logits, self.token_ids[:, None], axis=1)
+            ordered = -np.sort(-logits, axis=1)
+            self.by_penalty[penalty] = ordered - ordered[:, :1], (logits > own).sum(axis=1)
+        return self.by_penalty[penalty]
+
+
 def draw(logprobs, generator):
     """One token per row."""
     through = np.cumsum(np.exp(logprobs), axis=1)
@@ -84,6 +120,7 @@ class Tables:
         mass = np.take_along_axis(probability, order, axis=1)
         above = np.cumsum(mass, axis=1) - mass
         rank = np.broadcast_to(np.arange(1, logits.shape[1] + 1), order.shape)
+        through = above + mass
         self.above, self.rank = np.empty_like(above), np.empty(order.shape, dtype=np.int64)
         np.put_along_axis(self.above, order, above, axis=1)
         np.put_along_axis(self.rank, order, rank, axis=1)
@@ -91,7 +128,8 @@ class Tables:
         share = mass / mass[:, :1]
 
         def kept(marks):
-            return np.stack([(mass * mark).sum(axis=1) for mark in marks], axis=1).clip(0.0, 1.0)
+            places = np.stack([mark.sum(axis=1) - 1 for mark in marks], axis=1)
+            return np.take_along_axis(through, places, axis=1).clip(0.0, 1.0)
 
         self.nucleus = kept([above <= c for c in GRIDS.nucleus])
         self.top_k = kept([rank <= k for k in GRIDS.top_k])
@@ -101,7 +139,8 @@ class Tables:
     def scored(self, token_ids, rollout_logprobs, world, candidates):
         """ScoredTokens of one sampling."""
         rows = np.arange(len(token_ids))
-        under = [logprobs_of(self.logits, one, self.seen)[rows, token_ids] for one in candidates]
+        ordered = Ordered(self.logits, self.seen, token_ids)
+        under = [ordered.logprobs_under(one) for one in candidates]
         return ScoredTokens(
             rollout_logprobs_T=rollout_logprobs,
             trainer_logprobs_T=self.logprobs[rows, token_ids],

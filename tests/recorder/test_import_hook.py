@@ -40,7 +40,7 @@ def python(code, *places, record="out"):
     """Run Python with these folders on its path. The system's own sitecustomize is one more that is hidden."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places)), "RLAUDIT_RECORD": record}
     words = [sys.executable, "-c", code]
-    return subprocess.run(words, check=False, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(words, check=False, env=environment, capture_output=True, text=True)
 
 
 def test_the_hidden_one_runs_first_and_keeps_its_name(folder, tmp_path):

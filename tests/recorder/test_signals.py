@@ -7,7 +7,6 @@ import pty
 import signal
 import subprocess
 import termios
-import time
 from pathlib import Path
 
 import pytest
@@ -66,13 +65,13 @@ def test_what_is_sent_to_rlaudit_alone_reaches_the_command(name, tmp_path):
         assert running.stdout.readline() == "counted\n"
         running.send_signal(signal.SIGUSR1)
         assert running.stdout.readline() == "count 1\n"
-        assert running.wait(60) == 21
+        assert running.wait() == 21
 
 
 def test_a_command_that_ends_by_a_passed_signal_ends_as_without_rlaudit(tmp_path):
     with started(tmp_path, "sh", "-c", "echo ready; exec sleep 600") as running:
         running.send_signal(signal.SIGTERM)
-        assert running.wait(60) == 128 + signal.SIGTERM
+        assert running.wait() == 128 + signal.SIGTERM
 
 
 def test_ctrl_c_reaches_the_command_once_and_rlaudit_waits_for_its_end(tmp_path):
@@ -87,7 +86,7 @@ def test_ctrl_c_reaches_the_command_once_and_rlaudit_waits_for_its_end(tmp_path)
             assert running.stdout.readline() == "counted\n"
         running.send_signal(signal.SIGUSR1)
         assert running.stdout.readline() == "count 1\n"
-        assert running.wait(60) == 21
+        assert running.wait() == 21
     os.close(terminal)
     os.close(end)
 
@@ -99,7 +98,7 @@ def test_a_signal_that_the_command_sends_to_its_whole_group_does_not_come_back(t
             assert running.stdout.readline() == "counted\n"
         running.send_signal(signal.SIGUSR1)
         assert running.stdout.readline() == "count 1\n"
-        assert running.wait(60) == 21
+        assert running.wait() == 21
 
 
 def test_a_stopped_command_stops_rlaudit_and_both_go_on(tmp_path):
@@ -113,7 +112,7 @@ def test_a_stopped_command_stops_rlaudit_and_both_go_on(tmp_path):
         running.send_signal(signal.SIGUSR2)
         assert running.stdout.readline() == "counted\n"
         running.send_signal(signal.SIGUSR1)
-        assert running.wait(60) == 21
+        assert running.wait() == 21
 
 
 def test_a_command_that_is_stopped_by_hand_leaves_rlaudit_waiting(tmp_path):
@@ -124,7 +123,7 @@ def test_a_command_that_is_stopped_by_hand_leaves_rlaudit_waiting(tmp_path):
         os.kill(child, signal.SIGCONT)
         running.send_signal(signal.SIGUSR1)
         assert running.stdout.readline() == "count 0\n"
-        assert running.wait(60) == 20
+        assert running.wait() == 20
 
 
 @contextlib.contextmanager
@@ -143,8 +142,7 @@ def children(pid):
 def states(pid):
     """Return the states of a process and its children, once they have settled."""
     found = set()
-    limit = time.monotonic() + 30
-    while found != {"T"} and time.monotonic() < limit:
+    while found != {"T"}:
         found = set()
         for one in (pid, *children(pid)):
             found.add(Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[0])

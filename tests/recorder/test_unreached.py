@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from recorded_commands import environment, record_words
 
+from rlaudit.engines.cells.guardian import descendants
 from rlaudit.recorder.unreached import Onlooker, names_vllm, why_unreached
 
 FOLDER = Path("/out/recorder")
@@ -94,6 +95,7 @@ class Below:
         self.onlooker = Onlooker(folder)
         self.onlooker.look(os.getpid())
         self.running = []
+        self.of_other_tests = [one.pid for one in descendants(os.getpid())]
 
     def start(self, *words, **environment):
         running = subprocess.Popen(
@@ -110,11 +112,12 @@ class Below:
 
     def named(self, *recorded):
         # The test itself is the command, and has no recorder.
-        return [(one.pid, one.why) for one in self.onlooker.unreached([os.getpid(), *recorded])]
+        recorded = [os.getpid(), *self.of_other_tests, *recorded]
+        return [(one.pid, one.why) for one in self.onlooker.unreached(recorded)]
 
     def end(self):
         for running in self.running:
-            running.communicate("\n", timeout=60)
+            running.communicate("\n")
 
 
 @pytest.fixture
@@ -191,6 +194,6 @@ def test_record_names_a_python_that_leaves_the_variables_out(tmp_path):
     ) as running:
         assert running.stdout.readline() == "ready\n"
         running.send_signal(signal.SIGUSR1)
-        said = running.communicate(timeout=60)[1]
+        said = running.communicate()[1]
     assert f"not reached: {sys.executable} -I -c" in said
     assert "-I leaves PYTHONPATH out" in said

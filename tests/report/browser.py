@@ -28,7 +28,7 @@ def started() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS), timeout=0)
         try:
             yield browser
         finally:
@@ -42,6 +42,7 @@ class Page:
         self._context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
         )
+        self._context.set_default_timeout(0)  # pytest-timeout ends what hangs
         self.page = self._context.new_page()
         self.said: list[str] = []
         self.asked_for: list[str] = []

@@ -17,7 +17,6 @@ from selftest.sibling_trials import (
     SiblingLabel,
     SiblingTrial,
     all_sibling_faults,
-    run_sibling_trials,
     sibling_labels,
     sibling_trial,
 )
@@ -71,11 +70,6 @@ def test_what_was_missed_stands_in_the_matrix_and_decides_whether_it_is_met():
     assert not report.met
     assert "hidden-top-p (0.8): recall 0.00 < 0.95" in printed(report)
     assert all(target.met for target in targets_of([SiblingTrial(label, Kind.HIDDEN_FILTER, ())]))
-
-
-def test_trials_do_not_depend_on_the_number_of_processes():
-    labels = sibling_labels(["copies"], [Dose.TOP])
-    assert run_sibling_trials(labels, 2, 5, 1) == run_sibling_trials(labels, 2, 5, 2)
 
 
 def test_the_command_plants_in_logs_of_ids_and_logprobs_only(capsys):

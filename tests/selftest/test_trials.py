@@ -40,9 +40,9 @@ def test_a_clean_world_is_a_match(world):
 
 
 def test_trials_do_not_depend_on_the_number_of_processes():
-    labels = cells(["off-by-one", "clean"])
-    alone = run_trials("development", labels, 2, 4, 1)
-    together = run_trials("development", labels, 2, 4, 2)
+    label, *_ = cells(["off-by-one"])
+    alone = run_trials("development", [label], 2, 4, 1)
+    together = run_trials("development", [label], 2, 4, 2)
     assert alone == together
 
 

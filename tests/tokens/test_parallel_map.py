@@ -1,6 +1,7 @@
 import threading
 
 import pytest
+from laboratories import PATIENCE_SECONDS
 
 from rlaudit.tokens.parallel_map import parallel_map
 
@@ -10,7 +11,7 @@ def test_results_come_in_the_order_of_the_items():
 
     def double(number):
         if number == 0:
-            assert first_may_end.wait(30)
+            assert first_may_end.wait(PATIENCE_SECONDS)
         else:
             first_may_end.set()
         return 2 * number

@@ -20,7 +20,7 @@ def run(job, channel):
 def cell_in(folder: Path, question: int) -> Cell:
     script = folder / "script.py"
     script.write_text(SCRIPT)
-    return Cell({"script": str(script), "question": question}, (sys.executable,), {}, 60.0, {})
+    return Cell({"script": str(script), "question": question}, (sys.executable,), {}, 600.0, {})
 
 
 def test_a_cell_runs_when_its_result_is_asked_for_and_once(tmp_path: Path) -> None:

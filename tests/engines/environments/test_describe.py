@@ -1,11 +1,14 @@
 """An interpreter behind any command: what it tells, what it does not see, and how a dead one is told."""
 
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rlaudit.engines.cells.guarded import run_guarded
 from rlaudit.engines.environments import describe as describe_file
 from rlaudit.engines.environments.describe import describe
 from rlaudit.errors import NotFinished, UsageError
@@ -105,8 +108,14 @@ def test_a_python_that_is_too_old_says_which_one_is_expected(monkeypatch: pytest
 
 
 def test_one_that_never_answers_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(describe_file, "SECONDS_TO_ANSWER", 0.5)
     pids = tmp_path / "pid"
+
+    def wait_for_its_child() -> None:
+        while not pids.exists() or not pids.read_text().endswith("\n"):
+            time.sleep(0.01)
+
+    monkeypatch.setattr(describe_file, "SECONDS_TO_ANSWER", 0.0)
+    monkeypatch.setattr(describe_file, "run_guarded", partial(run_guarded, meanwhile=wait_for_its_child))
     with pytest.raises(NotFinished, match="did not answer within"):
         describe(("bash", "-c", f"sleep 600 & echo $! > {pids}; wait"))
     assert not Path(f"/proc/{pids.read_text().strip()}").exists()

@@ -68,6 +68,7 @@ class LLM:
 
     def generate(self, prompts, sampling_params, use_tqdm):
         """One output per prompt, in order."""
+        _ailments.wait_for_its_time()
         _ailments.suffer_at_generation()
         self._ask()
         runner = self._worker.model_runner

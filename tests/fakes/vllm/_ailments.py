@@ -3,12 +3,14 @@
 FAKE_VLLM_AILMENT   engine-core-dies, out-of-memory, killed, hangs, leaves-a-daemon, nan, positive
 FAKE_VLLM_WHILE     a path: ill only while it exists
 FAKE_VLLM_REACHED   a named pipe that is told when the ailment sets in
+FAKE_VLLM_UNTIL     a path: no request is answered before it exists, which is no ailment
 """
 
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 CORE_DIES = """
@@ -60,6 +62,13 @@ def suffer_at_generation():
         os.kill(os.getpid(), signal.SIGKILL)
     while True:
         signal.pause()
+
+
+def wait_for_its_time():
+    """Return once the path exists that FAKE_VLLM_UNTIL names."""
+    path = os.environ.get("FAKE_VLLM_UNTIL")
+    while path and not Path(path).exists():
+        time.sleep(0.01)
 
 
 def altered(logprob):

@@ -48,7 +48,7 @@ def recipe_with(**engine: Any) -> UpdateRecipe:
     document = {
         "schema": "rlaudit-recipe/1",
         "environment_variables": {"PYTHONPATH": str(HERE / "fake_vllm")},
-        "weight_updates": {"engines": [{**ENGINE, **engine}], "drain_seconds": 5, "flight_tokens": 9},
+        "weight_updates": {"engines": [{**ENGINE, **engine}], "drain_seconds": 600, "flight_tokens": 9},
     }
     return update_recipe_of(document, Path("recipe.yaml"))
 

@@ -53,7 +53,7 @@ def derive(model: Path, name: str, *orders: dict[str, Any]) -> tuple[Outcome, Pa
     cell.mkdir()
     job = {"script": str(DERIVE), "model": str(model), "revision": None, "output": str(output), "make": list(orders)}
     (cell / "job.json").write_text(json.dumps(job))
-    return launch(cell, environment.command, environment.variables, 120.0), output
+    return launch(cell, environment.command, environment.variables, 600.0), output
 
 
 STEP = {"name": "version-1", "after": "", "scale": 0.1, "seed": 3}

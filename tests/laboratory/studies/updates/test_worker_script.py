@@ -35,7 +35,7 @@ def outcome_of(folder: Path, steps: list[dict[str, Any]], ailment: str = "", **j
         "checkpoints": {**{str(v): str(folder / f"v{v}") for v in range(3)}, "3": str(folder / "torn")},
         "prompt_token_ids": [[7, 8, 9, prompt] for prompt in range(3)],
         "sampling": {"temperature": 1.0, "ignore_eos": True},
-        "drain_seconds": 0.6,
+        "drain_seconds": 600.0,
         "cases": [{"name": "case", "steps": steps}],
         **job,
     }
@@ -43,7 +43,7 @@ def outcome_of(folder: Path, steps: list[dict[str, Any]], ailment: str = "", **j
     cell.mkdir()
     (cell / "job.json").write_text(json.dumps(document))
     variables = {"PYTHONPATH": str(FAKES), "FAKE_AILMENT": ailment}
-    return launch(cell, (sys.executable,), variables, 20.0)
+    return launch(cell, (sys.executable,), variables, 600.0)
 
 
 def flight(run: str = "flight", max_tokens: int = 9, until: int | None = 3) -> dict[str, Any]:

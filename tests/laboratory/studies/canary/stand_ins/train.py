@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-import time
 from pathlib import Path
 
 LOGGED = (
@@ -36,8 +35,6 @@ for step in range(1, job["steps"] + 1):
     begin_until(step - 1 + max(1, job["lag"]))
     rollout = ask({"do": "collect", "batch": step - 1})
     begin_until(step + job["lag"])
-    if job["lag"]:
-        time.sleep(0.02)  # a gradient step, while the batches ahead are sampled
     if job.get("dies_at") == step:
         print("out of luck", file=sys.stderr)
         sys.exit(7)

@@ -1,12 +1,21 @@
 import asyncio
 import json
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
+# What FAKE_AILMENT may be: lose, repeat, leak, short; or meets-updates, where every request but the first three is held
+# half way until weights arrive, so that each update meets requests, however fast the machine is.
 AILMENT = os.environ.get("FAKE_AILMENT", "")
 STEP_SECONDS = 0.004
+
+
+def let_time_fly():
+    """From now on a clock that runs a thousand times as fast: what is waited for in vain is soon given up."""
+    clock, begun = time.monotonic, time.monotonic()
+    time.monotonic = lambda: begun + 1000 * (clock() - begun)
 
 
 @dataclass
@@ -22,6 +31,8 @@ class Running:
     outputs: asyncio.Queue = field(default_factory=asyncio.Queue)
     made: int = 0
     cached: int = 0
+    number: int = 0
+    version: int = 0
 
 
 class AsyncLLM:
@@ -34,8 +45,9 @@ class AsyncLLM:
     def __init__(self, arguments):
         self.arguments = arguments
         self.version = read_version(arguments.model)
-        self.running, self.cache = [], {}
+        self.running, self.cache, self.taken = [], {}, 0
         self.paused, self.loop, self.resumed = None, None, False
+        self.flies = False
         nothing = SimpleNamespace(model_config=None)
         self.vllm_config = SimpleNamespace(
             model_config=SimpleNamespace(
@@ -59,7 +71,8 @@ class AsyncLLM:
         if self.loop is None:
             self.loop = asyncio.ensure_future(self._steps())
         tokens = prompt["prompt_token_ids"]
-        running = Running(request_id, tokens, sampling)
+        running = Running(request_id, tokens, sampling, number=self.taken, version=self.version)
+        self.taken += 1
         self.running.append(running)
         while True:
             output = await running.outputs.get()
@@ -74,11 +87,20 @@ class AsyncLLM:
                 if self.paused is not None and not self._goes_on(running, place):
                     continue
                 if AILMENT == "lose" and self.resumed and place == 0 and running.made:
+                    if len(self.running) == 1 and not self.flies:
+                        self.flies = True
+                        let_time_fly()
+                    continue
+                if AILMENT == "meets-updates" and self._waits_for_weights(running):
                     continue
                 self._step(running)
                 if AILMENT == "repeat" and self.resumed and place == 0:
                     self.resumed = False
                     self._step(running, again=True)
+
+    def _waits_for_weights(self, running):
+        half_way = running.made == running.sampling.max_tokens // 2
+        return half_way and running.number >= 3 and running.version == self.version
 
     def _goes_on(self, running, place):
         if AILMENT == "leak":

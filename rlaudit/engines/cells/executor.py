@@ -1,4 +1,4 @@
-"""Where cells run: whoever has a cell submits it and asks for the answer later.
+"""Where cells run: a run submits its cells and asks for the answers later.
 
 This machine is one place, one cell after the other (here) or several at once (at_once.py); others (a share of a
 cluster's jobs, Ray) answer to the same calls. A job names rlaudit's scripts by their place in the package, so that it
@@ -79,7 +79,7 @@ class OneAtATime:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Nothing runs when nobody asks."""
+        """Nothing runs unless its result is asked for."""
 
 
 def run_here(

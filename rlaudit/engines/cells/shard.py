@@ -86,7 +86,7 @@ class OfAShard:
         if failed is None:
             self.left.append(title)
             if not (self.folder / cell.key).exists():
-                describe(self.folder / cell.key, cell)  # for whoever runs it by its name
+                describe(self.folder / cell.key, cell)  # so that `rlaudit cell run` can run it
 
         def result() -> Outcome:
             if failed is None:

@@ -23,7 +23,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Given:
-    """Shares by their places: those that nobody else may have meanwhile, and among them those a cell runs on."""
+    """Shares by their places: those that no other cell may have meanwhile, and among them those a cell runs on."""
 
     taken: tuple[int, ...]
     shown: tuple[int, ...]

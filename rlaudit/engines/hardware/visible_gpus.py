@@ -62,7 +62,7 @@ def gpu_variables(devices: Sequence[Device], spec: EnvironmentSpec) -> dict[str,
 
 
 def shown_by(devices: Sequence[Device]) -> dict[str, str]:
-    """The variables that show these GPUs and no others, whoever is to see them."""
+    """Return the variables that show these GPUs and no others."""
     by_uuid = any(device.only_by_uuid for device in devices)
     words = (device.uuid if by_uuid else str(device.index) for device in devices)
     return {VISIBLE: ",".join(words), ORDER: BUS_ORDER}

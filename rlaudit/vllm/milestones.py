@@ -57,7 +57,6 @@ BATCH_INVARIANCE_IS_LISTED = Version("0.19.0")
 PAUSE_GENERATION = Version("0.12.0")
 PAUSE_TAKES_A_MODE = Version("0.16.0")
 WEIGHT_TRANSFER_CONFIG = Version("0.16.0")
-UPDATES_START_AND_FINISH = Version("0.21.0")
 INSECURE_SERIALIZATION = Version("0.9.0")  # VLLM_ALLOW_INSECURE_SERIALIZATION, which worker extensions need
 # POST /reset_prefix_cache tells whether it worked (pull request 46893).
 RESET_TELLS = Version("0.26.0")

@@ -139,7 +139,7 @@ def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
 
 
 @pytest.mark.parametrize(
-    "broken", ["fcntl.flock", "pathlib.Path.write_bytes", "os.fsync", "pathlib.Path.chmod", "pathlib.Path.replace"]
+    "broken", ["pathlib.Path.write_bytes", "os.fsync", "pathlib.Path.chmod", "pathlib.Path.replace"]
 )
 def test_a_write_that_fails_leaves_the_file_as_it_was(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -28,7 +28,7 @@ ELSEWHERE = {
     "configs/dialects/verl/trainer.py": "releases of verl",
     "configs/dialects/verl/write.py": "releases of verl",
     "configs/recorded_source.py": "what a run reports as its release when it does not know it",
-    "engines/environments/known_good.py": "packages beside which a release was tried",
+    "engines/environments/resolve.py": "packages beside which a release was tried",
     "inspection/update_path.py": "the vLLM beside which a framework is known to load weights in one way",
     "inspection/versions.py": "releases of frameworks, each with the vLLM that it requires",
 }
